@@ -1,11 +1,13 @@
 /** Earlier names of what `import … from 'svc'` gives. */
 
-import { type DeleteHook, DeleteHooks } from '#core/agents/contract'
+import { type BlockReason, BlockReasons, type DeleteHook, DeleteHooks } from '#core/agents/contract'
 import { ImportedAgent, type UnpackedPart } from '#core/checkpoints/contract'
+import type { MetadataFilter } from '#core/memory/contract'
+import { recordedQuestion, Shortening } from '#core/models/contract'
 import type { CliCommand } from '#interfaces/cli/contract'
 import { ApplyResult } from '#interfaces/plugins-admin/contract'
 import type { HttpRoute } from '#interfaces/rest/contract'
-import { didYouMean, errorMessage, intercept } from '#kernel'
+import { didYouMean, errorMessage, intercept, withTimeLimit } from '#kernel'
 import type { DemoContext, DemoTrial } from '#lab/demos/contract'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { pluralize } from '#lib/pluralize'
@@ -14,6 +16,7 @@ import {
   type ExecutionIdentity,
   inContext,
   type NondeterministicValue,
+  type RecordedQuestion,
   type RecordingBackend,
   type RecordingContext,
   recordedPorts,
@@ -124,3 +127,19 @@ export type HttpFace = HttpRoute
 export type CliFace = CliCommand
 /** @deprecated Use `jsonList`. */
 export const listed = jsonList
+/** @deprecated Use `withTimeLimit`. */
+export const within = withTimeLimit
+/** @deprecated Use `BlockReasons`. */
+export const Holds = BlockReasons
+/** @deprecated Use `BlockReason`. */
+export type Hold = BlockReason
+/** @deprecated Use `Shortening`. */
+export const RoomMade = Shortening
+/** @deprecated Use `Shortening`. */
+export type RoomMade = Shortening
+/** @deprecated Use `recordedQuestion`. */
+export const askedIn = recordedQuestion
+/** @deprecated Use `MetadataFilter`. */
+export type Only = MetadataFilter
+/** @deprecated Use `RecordedQuestion`. */
+export type Asked = RecordedQuestion

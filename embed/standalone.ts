@@ -147,7 +147,7 @@ export class Standalone {
       tool_timeout: TOOL_TIMEOUT_S,
       workspace: process.cwd(),
       ends: 'text' as const,
-      news: async () => first.splice(0),
+      newMessages: async () => first.splice(0),
       signal,
       onText: (text: string) => tell({ type: 'text', text }),
       onReset: () => tell({ type: 'reset' }),

@@ -34,7 +34,7 @@ export class SvcDaemon {
     const counter = new CycleCounter(this.#kernel, cycles)
     try {
       await this.#kernel.use(Daemon).start({ join })
-      await counter.over(this.#stopped.signal)
+      await counter.waitForEnd(this.#stopped.signal)
     } finally {
       counter.close()
       await this.#kernel.use(Daemon).stop()
@@ -83,7 +83,7 @@ class CycleCounter {
   }
 
   /** Resolves when the cycles have run, or the signal is aborted. */
-  async over(signal: AbortSignal): Promise<void> {
+  async waitForEnd(signal: AbortSignal): Promise<void> {
     const { clock } = this.#kernel.ports
     signal.addEventListener('abort', () => this.#onChange(), { once: true })
     while (!signal.aborted) {

@@ -89,7 +89,7 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
     static readonly status = status
     static readonly title = title
     constructor(params: P, options: { errors?: readonly Issue[]; retryAfter?: number; cause?: unknown } = {}) {
-      super(endedOnce(message(params)), { ...definition, ...options })
+      super(trimFullStop(message(params)), { ...definition, ...options })
       this.name = name
     }
   }
@@ -98,7 +98,7 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
 }
 
 /** Removes the full stop after another end mark, which a quoted problem may bring. */
-function endedOnce(message: string): string {
+function trimFullStop(message: string): string {
   return message.replace(/(?<!\.)([.?!])\.$/, '$1')
 }
 

@@ -1,9 +1,9 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook } from 'tapable'
 import { z } from 'zod'
+import { didYouMean } from './did-you-mean.ts'
 import { ConflictError, defineError, errorMessage } from './errors.ts'
 import type { CycleBoundary } from './interceptor.ts'
-import { didYouMean } from './near.ts'
-import { type Clock, type Log, within } from './ports.ts'
+import { type Clock, type Log, withTimeLimit } from './ports.ts'
 import type { Undo } from './scope.ts'
 
 /** Events of the kernel itself, with their payloads. */
@@ -43,9 +43,9 @@ export interface HookOptions {
   /** `series`: every tap runs. `bail`: the first that returns something ends it. */
   kind: 'series' | 'bail'
   /** Takes a tap's error, which is rethrown by default. A tap that failed counts as having returned nothing. */
-  failed?: (tap: string, error: unknown) => void
+  onError?: (tap: string, error: unknown) => void
   /** Sets a limit on how long a tap may take. @returns the work, which fails when it takes longer */
-  limited?: (tap: string, work: Promise<unknown>) => Promise<unknown>
+  limit?: (tap: string, work: Promise<unknown>) => Promise<unknown>
 }
 
 interface Compiled<In, Out> {
@@ -120,7 +120,7 @@ export class Hook<In, Out = void> {
   }
 
   #compile(): Compiled<In, Out> {
-    const { kind, failed, limited } = this.#options
+    const { kind, onError, limit } = this.#options
     const Kind = kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
@@ -129,8 +129,8 @@ export class Hook<In, Out = void> {
         const done = callback as (error: unknown, answer?: unknown) => void
         const fails = (error: unknown) => {
           try {
-            if (!failed) throw error
-            failed(name, error)
+            if (!onError) throw error
+            onError(name, error)
           } catch (thrown) {
             return done(thrown ?? new Error(`the handler "${name}" threw nothing`))
           }
@@ -140,7 +140,7 @@ export class Hook<In, Out = void> {
         let waits: boolean
         try {
           given = fn(input)
-          if (limited && given instanceof Promise) given = limited(name, given)
+          if (limit && given instanceof Promise) given = limit(name, given)
           waits = isThenable(given)
         } catch (error) {
           return fails(error)
@@ -198,8 +198,8 @@ export class Hooks {
     const { clock, log } = this.#parts
     this.declare(name, {
       kind: 'series',
-      failed: (tap, error) => log.error({ plugin: tap }, `${name}: ${errorMessage(error)}`),
-      limited: (tap, work) => within(clock, HANDLER_LIMIT_MS, `The handler "${tap}" of ${name}`, work),
+      onError: (tap, error) => log.error({ plugin: tap }, `${name}: ${errorMessage(error)}`),
+      limit: (tap, work) => withTimeLimit(clock, HANDLER_LIMIT_MS, `The handler "${tap}" of ${name}`, work),
     })
     this.#events.set(name, schema)
     return () => {

@@ -12,7 +12,7 @@ import { Services, type Token, token } from './services.ts'
 import type { PluginSupport } from './source.ts'
 
 /** The plugins of this process, for what shows or steers them; modules add to it. */
-export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'changed'> {}
+export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'listChanged'> {}
 export const HostToken: Token<PluginHost> = token('host')
 
 export const UnknownOperationError = defineError({

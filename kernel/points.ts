@@ -77,7 +77,7 @@ export class Points {
       checkFields(point.name, point.options.has, given, owner)
       for (const { shape } of rules) shape?.parse(given)
     }
-    const value = from.ofFile ? answering(point, given, this.#boundary) : given
+    const value = from.ofFile ? recordAnswers(point, given, this.#boundary) : given
     for (const { check } of rules) check?.(value, registry.contributions as readonly Contribution<C>[])
     const key = point.options.key(value)
     const earlier = registry.byKey.get(key)
@@ -178,7 +178,7 @@ export class Points {
 }
 
 /** Wraps a contribution, so that its answers pass the boundary of the cycle. */
-function answering<C>({ name, options: { asked, key } }: Point<C>, contribution: C, boundary: CycleBoundary): C {
+function recordAnswers<C>({ name, options: { asked, key } }: Point<C>, contribution: C, boundary: CycleBoundary): C {
   const answer = asked && contribution?.[asked]
   if (!asked || typeof answer !== 'function') return contribution
   const label = `${name}: ${key(contribution)}`

@@ -91,7 +91,7 @@ export interface Project {
 }
 
 /** Waits for `work`, but no longer than `ms`. @throws TimeLimitError naming `what` */
-export function within<T>(clock: Clock, ms: number, what: string, work: PromiseLike<T>): Promise<T> {
+export function withTimeLimit<T>(clock: Clock, ms: number, what: string, work: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => reject(new TimeLimitError({ what, ms })))
     work.then(

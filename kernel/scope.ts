@@ -17,7 +17,7 @@ export class Scope {
     this.owner = owner
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed
   }
 

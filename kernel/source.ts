@@ -40,7 +40,7 @@ export interface PluginSource {
   /** Returns the condition for loading a plugin again that failed for this cause; undefined if only a new revision can help. */
   retryAfter(cause: unknown, plugin: FoundPlugin): Retry | undefined
   /** Calls `apply` whenever changed plugins are to be loaded. */
-  changed(apply: () => Promise<unknown>): Undo
+  onChange(apply: () => Promise<unknown>): Undo
   /** Called once per heartbeat. */
   tick(): void
 }

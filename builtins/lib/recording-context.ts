@@ -6,7 +6,7 @@ import { type Clock, type CycleBoundary, type Ports, type Token, token } from '#
 export type NondeterministicValue = 'ms' | 'monotonic' | 'id'
 
 /** What was asked for an answer: strings and JSON, which must not change afterwards. */
-export type Asked = readonly (string | object)[]
+export type RecordedQuestion = readonly (string | object)[]
 
 /**
  * What records or repeats one cycle or task: it is asked for everything that code alone does not decide. Its writes are turns
@@ -15,7 +15,7 @@ export type Asked = readonly (string | object)[]
 export interface RecordingContext {
   draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T
   /** Takes an input from outside, such as a model's answer. @param asked what was asked, to be compared */
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T>
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T>
   /** Writes what it shares with others. `work` runs at once when it is its turn. */
   turn<T>(what: string, work: () => T): T | Promise<T>
   /** Reads what it shares with others. `work` runs at once when they have come as far as when it was recorded. */
@@ -66,7 +66,7 @@ export interface RecordingBackend {
   /** Begins a cycle or a task; undefined leaves it unrecorded. */
   begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
   /** A transaction outside all cycles and tasks was committed. */
-  wrote(statements: readonly WrittenStatement[]): void
+  recordWrites(statements: readonly WrittenStatement[]): void
   /** Whether writes outside cycles and tasks are skipped, because they are part of what is repeated. */
   readonly pretends: boolean
   /** Whether it runs in a project of its own, which no other process has open, whatever its database says. */
@@ -103,9 +103,13 @@ export function inContext<T>(who: RecordingContext | undefined, work: () => T): 
 }
 
 /** Returns what `work` gives, or gave when this was recorded: JSON. @param asked what was asked, to be compared */
-export function recordInput<T>(what: string, work: () => Promise<T>, asked?: () => Asked): Promise<T>
+export function recordInput<T>(what: string, work: () => Promise<T>, asked?: () => RecordedQuestion): Promise<T>
 export function recordInput<T>(what: string, work: () => T | Promise<T>): T | Promise<T>
-export function recordInput<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
+export function recordInput<T>(
+  what: string,
+  work: () => T | Promise<T>,
+  asked?: () => RecordedQuestion,
+): T | Promise<T> {
   const who = recordingContext()
   return who ? who.take(what, work, asked) : work()
 }

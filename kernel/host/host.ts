@@ -1,9 +1,9 @@
-import { didYouMean } from '../near.ts'
+import { didYouMean } from '../did-you-mean.ts'
 import type { PluginDefinition } from '../plugin.ts'
 import { type FoundPlugin, isOfProgram, type LoadedPlugin, type PluginSource, type PluginSupport } from '../source.ts'
-import { circle, NeedsError, needsError, order, RestartNeededError } from './order.ts'
+import { describeCycle, NeedsError, needsError, order, RestartNeededError } from './order.ts'
 import { type Found, idOf, type Seen, statesOf } from './seen.ts'
-import { absent, type Outcome, type PluginState } from './state.ts'
+import { inactiveState, type Outcome, type PluginState } from './state.ts'
 import { PluginSwapper } from './swapper.ts'
 import { nameTakenError, Version, type VersionParts } from './version.ts'
 
@@ -77,18 +77,18 @@ export class Host {
    * @param only a plugin's name, stem or origin: that one alone, loaded again also when it is unchanged
    */
   apply(only?: string): Promise<Outcome[]> {
-    return this.inTurn(() => this.#apply(only))
+    return this.runExclusive(() => this.#apply(only))
   }
 
   /** Runs work while no plugins are being applied. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
+  runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#applying.then(work)
     this.#applying = done.catch(() => {})
     return done
   }
 
   /** Returns the plugins of sources that are not live as they are there, by how people call them. */
-  async changed(): Promise<string[]> {
+  async listChanged(): Promise<string[]> {
     const found = await this.#find()
     const here = new Set(found.map(({ plugin }) => plugin.origin))
     const gone = [...this.#seen.values()].filter(({ plugin }) => !here.has(plugin.origin))
@@ -97,7 +97,7 @@ export class Host {
 
   /** Has changes of the sources applied as they report them. @returns its end */
   follow(): () => Promise<void> {
-    const undos = this.#parts.support.sources.map(source => source.changed(() => this.apply()))
+    const undos = this.#parts.support.sources.map(source => source.onChange(() => this.apply()))
     return async () => void (await Promise.all(undos.map(undo => undo())))
   }
 
@@ -337,7 +337,7 @@ export class Host {
   /** Why a plugin has to wait for others, by what is live and what was loaded last. */
   #needsError({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
     const seen = new Map([...this.#seen.values()].map(each => [each.name, each.needs]))
-    const found = circle(name, needs, need => seen.get(need) ?? this.live.get(need)?.definition.needs ?? [])
+    const found = describeCycle(name, needs, need => seen.get(need) ?? this.live.get(need)?.definition.needs ?? [])
     const missing = needs.filter(need => !this.live.has(need))
     return found ?? (missing.length > 0 ? needsError(missing, this.live.keys()) : undefined)
   }
@@ -346,7 +346,7 @@ export class Host {
   rollBack(version: Version, problem: string): void {
     const { previous, name, origin } = version
     version.previous = undefined
-    void this.inTurn(async () => {
+    void this.runExclusive(async () => {
       if (!previous || this.live.get(version.place) !== version) return
       await this.#swapper.replace(version, previous, true)
       this.#parts.log.error({ plugin: name }, `fails since it was replaced; the version before is back: ${problem}`)
@@ -380,7 +380,7 @@ export class Host {
   #isDisabled(name: string, origin: string): boolean {
     const need = this.#parts.disabled().get(name)
     if (need !== undefined)
-      this.#off.set(name, absent(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
+      this.#off.set(name, inactiveState(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
     return need !== undefined
   }
 }

@@ -1,4 +1,4 @@
-import { near } from '../near.ts'
+import { near } from '../did-you-mean.ts'
 import type { LoadedPlugin } from '../source.ts'
 
 /** Returns plugins after those they need, otherwise in the order given. Where they need each other, some order. */
@@ -30,7 +30,7 @@ export function needsError(missing: readonly string[], live: Iterable<string>): 
 }
 
 /** Why a plugin that comes to need itself has to wait; undefined for one that does not. @param needsOf what others need, by name */
-export function circle(
+export function describeCycle(
   name: string,
   needs: readonly string[],
   needsOf: (name: string) => readonly string[],

@@ -38,13 +38,13 @@ export class Registrations {
     this.#scope = new Scope(owner)
   }
 
-  /** What is held now, oldest first. */
+  /** Labels of active registrations, oldest first. */
   get labels(): string[] {
     return this.#scope.labels
   }
 
-  /** What `setup` recorded, whether it is held now or not. */
-  get recorded(): string[] {
+  /** Labels of what `setup` recorded, whether it is active now or not. */
+  get recordedLabels(): string[] {
     return [...this.#recorded].map(({ label }) => label)
   }
 
@@ -56,7 +56,7 @@ export class Registrations {
    * @throws what applying throws; ScopeClosedError once the plugin is gone
    */
   add(label: string, apply: () => Undo, rank: 0 | 1 = 0, declaredAt: Registration['declaredAt'] = {}): Undo {
-    if (this.#isLive || this.#scope.closed) return this.#scope.hold(label, apply())
+    if (this.#isLive || this.#scope.isClosed) return this.#scope.hold(label, apply())
     const registration: Registration = { label, rank, apply, declaredAt }
     this.#recorded.add(registration)
     return () => (this.#recorded.delete(registration) ? registration.undo?.() : undefined)
@@ -67,7 +67,7 @@ export class Registrations {
    * @throws what applying throws, its stack followed by that of the declaration
    */
   show(rank: 0 | 1): void {
-    if (this.#scope.closed) this.#scope = new Scope(this.#owner)
+    if (this.#scope.isClosed) this.#scope = new Scope(this.#owner)
     for (const registration of this.#recorded) {
       if (registration.rank !== rank) continue
       registration.undo = this.#scope.hold(registration.label, applyRegistration(registration))

@@ -1,5 +1,5 @@
 import type { FoundPlugin, PluginSource, Retry } from '../source.ts'
-import { absent, type PluginState } from './state.ts'
+import { inactiveState, type PluginState } from './state.ts'
 import type { Version } from './version.ts'
 
 /** A plugin with its source. */
@@ -36,9 +36,9 @@ export function statesOf(
   const ids = new Set(versions.map(({ origin, name }) => idOf(origin, name)))
   const failed = [...seen]
     .filter(([id, { error }]) => error !== undefined && !ids.has(id))
-    .map(([, { plugin, name = plugin.stem, error = null }]) => absent(name, plugin.origin, 'failed', error))
+    .map(([, { plugin, name = plugin.stem, error = null }]) => inactiveState(name, plugin.origin, 'failed', error))
   const replaced = versions
     .filter(({ origin, place }) => origin !== 'builtin' && modules.has(place))
-    .map(({ name, place }) => absent(place, 'builtin', 'replaced', `"${name}" replaces "${place}"`))
+    .map(({ name, place }) => inactiveState(place, 'builtin', 'replaced', `"${name}" replaces "${place}"`))
   return [...live, ...failed, ...replaced]
 }

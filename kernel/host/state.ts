@@ -33,7 +33,7 @@ export interface Outcome {
 }
 
 /** Returns the state of a plugin that is not live. */
-export function absent(
+export function inactiveState(
   name: string,
   origin: string,
   state: 'failed' | 'disabled' | 'unloaded' | 'replaced',

@@ -2,7 +2,7 @@ import { ConflictError, errorMessage, type SvcError } from '../errors.ts'
 import { type HandleParts, PluginHandle } from '../handle.ts'
 import type { Interceptor } from '../interceptor.ts'
 import type { PluginDefinition } from '../plugin.ts'
-import { within } from '../ports.ts'
+import { withTimeLimit } from '../ports.ts'
 import { Scope } from '../scope.ts'
 import { isOfProgram, type LoadedPlugin } from '../source.ts'
 import { Registrations } from './registrations.ts'
@@ -84,7 +84,7 @@ export class Version implements LoadedPlugin {
       )
     }
     for (const [service, value] of Object.entries(returned ?? {})) own[0].provide({ name: service }, value)
-    this.provides = this.#registrations.recorded.filter(label => /^provides [^/]+$/.test(label))
+    this.provides = this.#registrations.recordedLabels.filter(label => /^provides [^/]+$/.test(label))
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
       throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)
@@ -167,7 +167,7 @@ export class Version implements LoadedPlugin {
 
   /** @throws what a resource throws, or TimeLimitError; call `stop` then */
   async start(signal: AbortSignal): Promise<void> {
-    if (this.#resources.closed) this.#resources = new Scope(this.name)
+    if (this.#resources.isClosed) this.#resources = new Scope(this.name)
     const scope = this.#resources
     for (const resource of this.#startable()) {
       const started = (async () => {
@@ -176,7 +176,7 @@ export class Version implements LoadedPlugin {
       })()
       // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.
       if (this.origin === 'builtin') await started
-      else await within(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Starting "${this.name}"`, started)
+      else await withTimeLimit(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Starting "${this.name}"`, started)
     }
   }
 
@@ -184,7 +184,7 @@ export class Version implements LoadedPlugin {
   async stop(): Promise<void> {
     const closed = this.#resources.close()
     if (this.origin === 'builtin') return this.#logFailures(await closed)
-    const limit = within(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Stopping "${this.name}"`, closed)
+    const limit = withTimeLimit(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Stopping "${this.name}"`, closed)
     this.#logFailures(await limit.catch(error => [error]))
   }
 

@@ -132,7 +132,7 @@ describe('inside a program of one’s own', () => {
   it('it is refused while another process is the daemon', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     await using svc = await Svc.open(dir.path, { log })
     await expect(svc.start()).rejects.toThrow(`PID ${daemon.pid}`)
   })

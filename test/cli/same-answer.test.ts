@@ -49,7 +49,7 @@ describe('in a running daemon and without one', () => {
     await using dir = await project({ 'plugins/parrot.ts': PLUGIN })
     const alone = await answers(dir)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect(await answers(dir)).toEqual(alone)
     expect(alone.slice(0, 5).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0])
     expect(alone[1]!.stdout).toBe('said  hello\n\nitems:\nN  TEXT\n0  hello\n1  hello\n')

@@ -135,7 +135,7 @@ describe('what is said', () => {
   it('examples of help are no mistake in the words: what they name may not be there, and no more', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start', '-p', 'coder,writer'], { cwd: dir.path })
-    const [, coder] = await daemon.says(/^Agents: +(coder-\w+)/m)
+    const [, coder] = await daemon.waitForOutput(/^Agents: +(coder-\w+)/m)
     const { commands } = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
     const examples = commands.filter(({ operation }) => operation).map(({ example }) => example)
     expect(examples.length).toBeGreaterThan(100)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemPorts } from '#lib/system-ports'
 import { Connections } from '#platform/cluster/postgres/connection'
-import { PreparedQuery } from '#platform/cluster/postgres/kept'
+import { PreparedQuery } from '#platform/cluster/postgres/prepared-statements'
 import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))

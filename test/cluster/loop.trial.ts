@@ -39,7 +39,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
       ...{ kernel, leases },
       /** How often it was asked what is due, and nothing else. */
       claims: () =>
-        asked.mock.calls.filter(([[first]]) => typeof first === 'object' && /agents_due/.test(first.inFull.text!))
+        asked.mock.calls.filter(([[first]]) => typeof first === 'object' && /agents_due/.test(first.fullMessage.text!))
           .length,
       async [Symbol.asyncDispose]() {
         asked.mockRestore()
@@ -86,7 +86,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     expect(await scheduler.commit(second!, [], later())).toBe('ok')
     const taken = (await opening.leases()).filter(({ owner }) => owner !== null)
     expect(taken).toMatchObject([{ cycle_num: 1 }])
-    await scheduler.unclaim!()
+    await scheduler.releaseClaimed!()
     expect((await opening.leases()).find(({ id }) => id === taken[0]!.id)).toMatchObject({ owner: null, cycle_num: 0 })
     expect((await scheduler.claim(5)).map(({ cycle_num }) => cycle_num)).toEqual([1, 1, 1])
   })

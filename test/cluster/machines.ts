@@ -75,8 +75,8 @@ export class Machines {
     const svc = new RunningSvc(words, { cwd: dir.path, env, within: line?.within ?? [] })
     const machine = { dir, svc, url: '' }
     this.#all.push(machine)
-    if (words.includes('serve')) machine.url = (await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!
-    else await svc.says(/^Logs: /m)
+    if (words.includes('serve')) machine.url = (await svc.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!
+    else await svc.waitForOutput(/^Logs: /m)
     return machine
   }
 

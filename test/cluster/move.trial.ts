@@ -94,7 +94,7 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line })
 
     await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
-    await web.says(/http:/)
+    await web.waitForOutput(/http:/)
     const refused = await svc(['db', 'move', '--to', database.url], { cwd })
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain(`in use by process ${web.pid}`)
@@ -116,12 +116,12 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     expect(await names()).toEqual(['coder', 'writer'])
 
     await using daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toContain(`PID ${daemon.pid}`)
     // What it leaves behind is no one at work.
     await daemon.end('SIGKILL')
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
-    await server.says(/http:/)
+    await server.waitForOutput(/http:/)
     expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toMatch(new RegExp(`in use by \\S+:${server.pid},`))
     expect(await server.end('SIGTERM')).toBe(0)
 

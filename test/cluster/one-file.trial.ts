@@ -17,9 +17,9 @@ it('a daemon that freezes past its leases, beside another on one file, commits n
   await using dir = await project({ '.svc/config.yaml': CONFIG })
   const cwd = dir.path
   await using first = new RunningSvc(['start', '-p', 'coder,writer,tester,reviewer,researcher,philosopher'], { cwd })
-  await first.says(/^Logs: /m)
+  await first.waitForOutput(/^Logs: /m)
   await using second = new RunningSvc(['start', '--join'], { cwd })
-  await second.says(/^Logs: /m)
+  await second.waitForOutput(/^Logs: /m)
   using db = Object.assign(new Sqlite(join(cwd, '.svc/svc.db'), { readonly: true }), {
     [Symbol.dispose]: () => void db.close(),
   })

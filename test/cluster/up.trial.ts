@@ -18,10 +18,9 @@ it.skipIf(!npm)(
     const { path: cwd } = dir
     await using first = new RunningSvc(['db', 'up'], { cwd })
     try {
-      const [, SVC_STORE_URL] = (await first.says(/^export SVC_STORE_URL=(postgres:\/\/\S+)$/m)) as unknown as [
-        string,
-        string,
-      ]
+      const [, SVC_STORE_URL] = (await first.waitForOutput(
+        /^export SVC_STORE_URL=(postgres:\/\/\S+)$/m,
+      )) as unknown as [string, string]
       expect(new URL(SVC_STORE_URL).hostname).toBe('127.0.0.1')
       expect((await stat(join(cwd, '.svc/postgres.json'))).mode & 0o777).toBe(0o600)
       expect(await readFile(join(cwd, 'logs/postgres.log'), 'utf8')).not.toContain(new URL(SVC_STORE_URL).password)

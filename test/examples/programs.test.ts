@@ -69,7 +69,7 @@ it('structured: an object is extracted from a letter, or an error has what the m
 it('HTTP client: it spawns, nudges, lists, prints events, and shows an error', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-  const [, url] = await server.says(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
+  const [, url] = await server.waitForOutput(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
   const { code, stdout } = await run('http-client.ts', url!)
   expect(code).toBe(0)
   expect(stdout).toMatch(

@@ -16,7 +16,7 @@ async function allWait(dir: TempDir): Promise<void> {
 it('the daemon stays up when its budget is used up, and goes on when any process resets it', async () => {
   const { server, dir, options } = await spending('  budget_tokens: 20000')
   await using daemon = new RunningSvc(['start', '-p', 'worker'], options)
-  await daemon.says(UP)
+  await daemon.waitForOutput(UP)
   await until(() => server.requests.length >= 3)
   await allWait(dir)
   const before = await budgetOf(dir)
@@ -31,7 +31,7 @@ it('the daemon stays up when its budget is used up, and goes on when any process
 
   // A server beside it answers nothing about the budget over HTTP, and does not begin a new window.
   await using web = new RunningSvc(['serve', '--port', '0'], options)
-  const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
   for (const [method, path] of [
     ['GET', '/budget'],
     ['POST', '/budget/reset'],
@@ -49,8 +49,8 @@ it('the daemon stays up when its budget is used up, and goes on when any process
 it('a daemon in the server answers about the budget over HTTP', async () => {
   const { options } = await spending('  budget_usd: 3')
   await using web = new RunningSvc(['serve', '--with-daemon', '--port', '0'], options)
-  const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
-  await web.says(UP)
+  const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
+  await web.waitForOutput(UP)
   const read = await fetch(`${url}/budget`)
   expect([read.status, await read.json()]).toMatchObject([
     200,

@@ -48,10 +48,10 @@ describe('an endless loop is named, and the process starts again without its plu
     const dir = await guardedProject(1.5, { ...texts, calm: plugin('calm', `svc.on('cycle_end', () => {})`) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     for (let restarts = 1; restarts <= Object.keys(loops).length; restarts++) {
-      await daemon.says(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
+      await daemon.waitForOutput(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
     }
     // All together have held it up once each: agents go on, in one daemon.
-    await daemon.says(/(another takes its place[\s\S]*?){7}completed goal-/)
+    await daemon.waitForOutput(/(another takes its place[\s\S]*?){7}completed goal-/)
     expect(daemon.stderr.match(/another takes its place/g)).toHaveLength(7)
     expect(isAlive(daemon.pid)).toBe(true)
     expect(isAlive(await daemonOf(dir))).toBe(true)
@@ -85,11 +85,11 @@ describe('an endless loop is named, and the process starts again without its plu
       http: { method: 'POST', path: '/spin' }, run() { ${SPIN} } })`
     const dir = await guardedProject(2, { looping: plugin('looping', operation) })
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
-    const [, url] = await server.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url] = await server.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     const headers = { 'content-type': 'application/json' }
     await expect(fetch(`${url}/spin`, { method: 'POST', headers, body: '{}' })).rejects.toThrow()
-    await server.says(/plugin \\"looping\\" held up the whole process for 2 s, in \\"operation spin\\"/)
-    await server.says(/(Dashboard: [\s\S]*){2}Logs: /)
+    await server.waitForOutput(/plugin \\"looping\\" held up the whole process for 2 s, in \\"operation spin\\"/)
+    await server.waitForOutput(/(Dashboard: [\s\S]*){2}Logs: /)
     expect((await pluginsOf(dir)).looping?.state).toBe('failed')
     const all = [...server.stdout.matchAll(/(http:\/\/127\.0\.0\.1:\d+)\/$/gm)]
     expect((await fetch(`${all.at(-1)![1]}/spin`, { method: 'POST', headers, body: '{}' })).status).toBe(404)
@@ -111,7 +111,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
   const startDaemon = async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
+    await daemon.waitForOutput(/another takes its place[\s\S]*the daemon runs with PID/)
     return { daemon, successor: await daemonOf(dir) }
   }
 
@@ -145,7 +145,7 @@ describe('starting or ending a process that a plugin blocks', () => {
     const setup = `svc.on('cycle_end', () => { console.error('holds it up'); ${SPIN} })`
     const dir = await guardedProject(8, { looping: plugin('looping', setup) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-    await daemon.says(/holds it up/)
+    await daemon.waitForOutput(/holds it up/)
     const { code, stdout } = await svc(['stop', '--timeout', '60'], { cwd: dir.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('has stopped') })
     expect(daemon.stderr).not.toContain('another takes its place')
@@ -162,14 +162,14 @@ describe('a quarantine', () => {
     })
     const options = { cwd: dir.path }
     await using daemon = new RunningSvc(['start'], options)
-    await daemon.says(/(another takes its place[\s\S]*?){2}the daemon runs with PID/)
+    await daemon.waitForOutput(/(another takes its place[\s\S]*?){2}the daemon runs with PID/)
     await svc(['stop'], options)
     const shown = await svc(['budget', 'reset'], options)
     expect(shown.stderr).toMatch(/Plugin "asked" \(.*\): is quarantined since/)
     expect(shown.stderr).toMatch(/Plugin "changed" \(.*changed\.ts:4\): is quarantined since/)
 
     await using again = new RunningSvc(['start'], options)
-    await again.says(/^Logs: /m)
+    await again.waitForOutput(/^Logs: /m)
     expect((await pluginsOf(dir)).asked?.state).toBe('failed')
     const reloaded = await svc(['plugins', 'reload'], options)
     expect(reloaded).toMatchObject({ code: 1, stdout: expect.stringContaining('is quarantined since') })
@@ -192,19 +192,19 @@ describe("what is no plugin's endless loop", () => {
     const lib = `export function work() {\n  ${busy}\n  setTimeout(spin, 100)\n}\nfunction spin() {\n  ${SPIN}\n}\n`
     await dir.write({ 'lib/work.ts': lib })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:2\)/)
-    await daemon.says(/the process moves again, after [\d.]+ s/)
-    await daemon.says(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:6\)/)
+    await daemon.waitForOutput(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:2\)/)
+    await daemon.waitForOutput(/the process moves again, after [\d.]+ s/)
+    await daemon.waitForOutput(/held up for 1\.5 s by no plugin's code \(it stands at .*lib\/work\.ts:6\)/)
     expect(isAlive(daemon.pid)).toBe(true)
-    await daemon.says(/another takes its place[\s\S]*the daemon runs with PID/)
-    await daemon.says(/(Daemon: [\s\S]*){2}Logs: /)
+    await daemon.waitForOutput(/another takes its place[\s\S]*the daemon runs with PID/)
+    await daemon.waitForOutput(/(Daemon: [\s\S]*){2}Logs: /)
     expect((await pluginsOf(dir)).innocent).toMatchObject({ state: 'live', error: null })
   })
 
   it('a process that was stopped for longer than the limit goes on', async () => {
     const dir = await guardedProject(3, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     daemon.process.kill('SIGSTOP')
     const since = performance.now()
     await until(() => performance.now() - since > 5_000)
@@ -218,7 +218,7 @@ describe("what is no plugin's endless loop", () => {
   it('one that hangs while it ends is killed, and not started again', async () => {
     const dir = await guardedProject(1, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect(await daemon.end('SIGTERM')).toBeNull()
     expect(daemon.stderr).toContain('plugin \\"clinging\\" held up the whole process')
     expect(daemon.stderr).not.toContain('another takes its place')

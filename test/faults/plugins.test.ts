@@ -17,11 +17,11 @@ it('process.exit in a plugin is refused by file and line, and the agents live on
   }
   const dir = await guardedProject(15, plugins)
   await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-  await daemon.says(/completed goal-/)
+  await daemon.waitForOutput(/completed goal-/)
   for (const [name, text] of Object.entries(plugins)) {
     // The code is the line.
     const [, line] = /process\.exit\((\d)\)/.exec(text)!
-    await daemon.says(
+    await daemon.waitForOutput(
       new RegExp(`"plugin":"${name}".*plugins/${name}\\.ts:${line}:\\d+: process\\.exit\\(${line}\\) is refused`),
     )
   }
@@ -46,12 +46,12 @@ describe('uncaught error', () => {
       loading: plugin('loading', '', `Promise.reject(new Error('left behind'))`),
     })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-    await daemon.says(/"plugin":"throwing".*uncaught error: thrown late \(.*throwing\.ts:5:\d+\)/)
-    await daemon.says(/"plugin":"rejecting".*uncaught error: rejected late \(.*rejecting\.ts:4:\d+\)/)
-    await daemon.says(/"plugin":"loading".*uncaught error: left behind \(.*loading\.ts:2:\d+\)/)
+    await daemon.waitForOutput(/"plugin":"throwing".*uncaught error: thrown late \(.*throwing\.ts:5:\d+\)/)
+    await daemon.waitForOutput(/"plugin":"rejecting".*uncaught error: rejected late \(.*rejecting\.ts:4:\d+\)/)
+    await daemon.waitForOutput(/"plugin":"loading".*uncaught error: left behind \(.*loading\.ts:2:\d+\)/)
     await until(async () => (await pluginsOf(dir)).throwing?.state === 'suspended')
     await until(async () => (await pluginsOf(dir)).rejecting?.failures)
-    await daemon.says(/completed goal-/)
+    await daemon.waitForOutput(/completed goal-/)
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 
@@ -61,7 +61,7 @@ describe('uncaught error', () => {
   it('ends the process in order, with 1, when it can only be its own', async () => {
     const dir = await guardedProject(15, {})
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     expect(await daemon.end('SIGUSR2')).toBe(1)
     expect(daemon.stderr).toContain('uncaught error: of nobody')
     expect(daemon.stderr).toContain('the process ends: this error is its own')
@@ -71,9 +71,9 @@ describe('uncaught error', () => {
   it("ends nothing while there are plugins, as it may be one's", async () => {
     const dir = await guardedProject(15, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     daemon.process.kill('SIGUSR2')
-    await daemon.says(/uncaught error: of nobody/)
+    await daemon.waitForOutput(/uncaught error: of nobody/)
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 })

@@ -38,7 +38,7 @@ it('a server that is killed in the middle of tools repeats nothing: one task goe
   await svc(['spawn', 'worker'], options)
   const serve = async () => {
     const server = new RunningSvc(['serve', '--port', '0'], options)
-    const [, url] = await server.says(/^Dashboard: +(http:\S+)\/$/m)
+    const [, url] = await server.waitForOutput(/^Dashboard: +(http:\S+)\/$/m)
     return { server, url: url! }
   }
   const ask = (url: string, headers: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { TimeLimitError, within } from '#kernel'
+import { TimeLimitError, withTimeLimit } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
 import { heldClock, testHost } from '../support/index.ts'
@@ -61,9 +61,9 @@ it('a seed in the configuration is the seed of the world, and a bad one names th
 
 it('a time limit cuts off what hangs and leaves no timer behind what does not', async () => {
   const clock = heldClock()
-  await expect(within(clock, 1000, 'Quick work', Promise.resolve('done'))).resolves.toBe('done')
+  await expect(withTimeLimit(clock, 1000, 'Quick work', Promise.resolve('done'))).resolves.toBe('done')
   expect(clock.pending).toBe(0)
-  const limited = within(clock, 1500, 'Slow work', new Promise(() => {}))
+  const limited = withTimeLimit(clock, 1500, 'Slow work', new Promise(() => {}))
   const refused = expect(limited).rejects.toThrow('Slow work did not finish within 1.5 s.')
   await clock.advance(1500)
   await refused

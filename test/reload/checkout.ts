@@ -52,7 +52,7 @@ async function serving(program: string, words: readonly string[]) {
     const post = body && { method: 'POST', body: JSON.stringify(body) }
     return fetch(`${urls().at(-1)}${path}`, { headers, ...post })
   }
-  await running.says(/^Dashboard: /m)
+  await running.waitForOutput(/^Dashboard: /m)
   return {
     running,
     ask,

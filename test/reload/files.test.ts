@@ -295,7 +295,7 @@ it.each([
 ])('plugins.%s holds for what is dropped in while it runs', async (setting, expected) => {
   await using home = await testHost({ config: `plugins:\n  ${setting}\n` })
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('x'), 'other.ts': source('other') }))).toEqual(expected)
-  expect(await home.kernel.host.changed()).toEqual([])
+  expect(await home.kernel.host.listChanged()).toEqual([])
 })
 
 it('each execution of a file is logged before it runs', async () => {

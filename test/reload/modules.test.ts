@@ -40,7 +40,9 @@ it('an edited module is live, a broken one keeps the version before, and what ne
     const undoLibrary = await checkout.comment('builtins/lib/pluralize.ts')
     await eventually(async () => (await service.errorOf('swarm')).includes('contract.ts changed'))
     expect(await service.errorOf('swarm')).toContain('npm run build, then svc restart')
-    await service.running.says(/builtins\/lib\/pluralize\.ts changed, which the whole program uses: npm run build/)
+    await service.running.waitForOutput(
+      /builtins\/lib\/pluralize\.ts changed, which the whole program uses: npm run build/,
+    )
     expect((await service.cli('plugins')).stdout).toContain('changes at a start only: svc restart')
     expect((await service.cli('doctor')).stdout.replace(/\s+/g, ' ')).toContain('"store" changes at a start only')
     await undoContract()

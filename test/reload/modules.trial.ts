@@ -18,7 +18,7 @@ it.runIf(IS_WHOLE)(
     // Both run beside the modules.
     expect(built.sort()).toEqual(['cli', 'watchdog'])
     const { agent_id } = (await (await service.ask('/agents', { preset: 'coder' })).json()) as { agent_id: string }
-    await service.running.says(new RegExp(`"agent_id":"${agent_id}","msg":"completed`))
+    await service.running.waitForOutput(new RegExp(`"agent_id":"${agent_id}","msg":"completed`))
   },
   900_000,
 )

@@ -16,7 +16,7 @@ interface ListedPlugin {
 async function serving(words: readonly string[] = [], files: Readonly<Record<string, string>> = FAST) {
   const dir = await project(files)
   const running = new RunningSvc(['serve', '--with-daemon', '--port', '0', ...words], { cwd: dir.path })
-  const [, url] = await running.says(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
+  const [, url] = await running.waitForOutput(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
   const ask = async (method: string, path: string, body?: unknown) => {
     const json =
       body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
@@ -53,7 +53,7 @@ const weather = (sky: string, name = 'weather') =>
 it('a dropped file is live within ten beats, and the log says when and how to have it sooner', async () => {
   await using home = await serving()
   await home.dir.write({ 'plugins/weather.ts': weather('sun') })
-  await home.running.says(/changed; live in about \d+ s, or now with: svc plugins reload weather/)
+  await home.running.waitForOutput(/changed; live in about \d+ s, or now with: svc plugins reload weather/)
   await until(async () => (await home.plugin('weather'))?.state === 'live')
   expect((await home.ask('GET', '/weather/bonn')).json).toEqual({ sky: 'sun in bonn' })
 })
@@ -61,7 +61,7 @@ it('a dropped file is live within ten beats, and the log says when and how to ha
 it('a stateless server follows the files too', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-  const [, url] = await server.says(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
+  const [, url] = await server.waitForOutput(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
   await dir.write({ 'plugins/weather.ts': weather('sun') })
   await until(async () => (await fetch(`${url}/weather/bonn`)).status === 200)
   await rm(join(dir.path, 'plugins/weather.ts'))
@@ -141,7 +141,7 @@ it('with --dev, what is saved is live without being asked for', async () => {
 it('svc start takes --dev too', async () => {
   await using dir = await project(SLOW)
   await using daemon = new RunningSvc(['start', '--dev'], { cwd: dir.path })
-  await daemon.says(/^Logs: /m)
+  await daemon.waitForOutput(/^Logs: /m)
   await dir.write({ 'plugins/weather.ts': weather('sun') })
-  await daemon.says(/loaded \(.*weather\.ts\)/)
+  await daemon.waitForOutput(/loaded \(.*weather\.ts\)/)
 })

@@ -49,7 +49,7 @@ describe('a secret in the rows of an agent', () => {
       JSON.parse((await run(['goals', agent, '--json'])).stdout) as { goal_id: string; status: string }[]
     {
       await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-      await daemon.says(/^Logs: /m)
+      await daemon.waitForOutput(/^Logs: /m)
       await until(async () => (await goals()).some(({ status }) => status === 'completed'))
       await daemon.end('SIGTERM')
     }
@@ -70,7 +70,7 @@ describe('a secret in the rows of an agent', () => {
     const env = { SOME_PROVIDER_API_KEY: KEY }
     expect(await showing(env)).toEqual([])
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect(await showing(env, reading)).toEqual([])
   })
 })
@@ -124,7 +124,7 @@ describe('a secret in what is followed, completed or said', () => {
         [['logs', '--follow'], /my keys/],
       ] as const) {
         await using following = new RunningSvc(words, { cwd, env })
-        await following.says(begun)
+        await following.waitForOutput(begun)
         await following.end('SIGINT')
         outputs[words.join(' ')] = following.stdout + following.stderr
       }
@@ -136,7 +136,7 @@ describe('a secret in what is followed, completed or said', () => {
     for (const words of ['logs', '__complete kill ', `run ${agent_id} Say your keys.`])
       expect(alone.outputs[words], words).toContain('***')
     await using daemon = new RunningSvc(['start'], { cwd, env })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect((await outputs()).raw).toEqual([])
   }, 120_000)
 })

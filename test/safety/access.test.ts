@@ -11,7 +11,7 @@ async function startServer(words: readonly string[], key = KEY) {
   const dir = await project()
   const env = { SVC_API_KEY: key }
   const server = new RunningSvc(['serve', '--port', '0', ...words], { cwd: dir.path, env })
-  const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
+  const [, port] = await server.waitForOutput(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
   return {
     server,
     cwd: dir.path,

@@ -109,7 +109,7 @@ guardrails:
   it('is mended by svc config unset while a daemon runs that started with another', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 1\n' })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/Logs/)
+    await daemon.waitForOutput(/Logs/)
     await dir.write({
       '.svc/config.yaml': 'daemon:\n  heartbeat: soon\nmodel:\n  max_tokens: -1\nstore:\n  url: javascript:x\n',
     })

@@ -10,7 +10,7 @@ import { svc } from '../support/vitest/warm.ts'
 async function startServer(config = '', env: Record<string, string> = {}) {
   const dir = await project({ '.svc/config.yaml': config })
   const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
-  const [, port] = await server.says(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
+  const [, port] = await server.waitForOutput(/^Dashboard: http:\/\/127\.0\.0\.1:(\d+)/m)
   const ask = (path: string, asked: Ask) => send({ hostname: '127.0.0.1', port: Number(port), path, ...asked })
   return {
     patch: (body: unknown) => ask('/config', { method: 'PATCH', body }),

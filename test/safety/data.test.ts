@@ -26,7 +26,7 @@ async function projectAfterKill() {
   const dir = await project(FAST)
   const cwd = dir.path
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
-  await server.says(SERVER)
+  await server.waitForOutput(SERVER)
   for (const preset of ['coder', 'writer']) await svc(['spawn', preset], { cwd })
   await server.end('SIGKILL')
   expect((await stat(join(cwd, '.svc/svc.db-wal'))).size).toBeGreaterThan(100_000)
@@ -132,7 +132,7 @@ describe('a database file that is lost beside its log', () => {
     const cwd = dir.path
     await svc(['spawn', 'tester'], { cwd })
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
-    await server.says(SERVER)
+    await server.waitForOutput(SERVER)
     await svc(['spawn', 'philosopher'], { cwd })
     await server.end('SIGKILL')
     await truncate(join(cwd, '.svc/svc.db'))
@@ -166,9 +166,9 @@ describe('files that are removed under running processes', () => {
       const cwd = dir.path
       await svc(['spawn', 'coder'], { cwd })
       await using first = new RunningSvc(commands[0]!, { cwd })
-      await first.says(commands[0]![0] === 'serve' ? SERVER : /^Logs: /m)
+      await first.waitForOutput(commands[0]![0] === 'serve' ? SERVER : /^Logs: /m)
       await using second = commands[1] ? new RunningSvc(commands[1], { cwd }) : undefined
-      await second?.says(SERVER)
+      await second?.waitForOutput(SERVER)
       await svc(['spawn', 'writer'], { cwd })
       await remove(cwd, parts)
       const checked = await svc(['db', 'check'], { cwd })
@@ -193,7 +193,7 @@ describe('files that are removed under running processes', () => {
     const cwd = dir.path
     await svc(['spawn', 'coder'], { cwd })
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
-    const [, url = ''] = await server.says(SERVER)
+    const [, url = ''] = await server.waitForOutput(SERVER)
     for (const part of PARTS) {
       expect((await nudge(url)).status).toBe(202)
       await rename(join(cwd, '.svc', part), join(cwd, 'away'))
@@ -222,7 +222,7 @@ describe('the configuration file', () => {
     const initial = await readFile(file, 'utf8')
     await writeFile(file, `${initial}\ndaemon:\n  heartbeat: 7\n`)
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
-    const [, url = ''] = await server.says(SERVER)
+    const [, url = ''] = await server.waitForOutput(SERVER)
     await writeFile(file, initial)
     expect(await patch(url, { daemon: { heartbeat: 5 } })).toMatchObject({ status: 200 })
     expect(await readFile(file, 'utf8')).toContain('heartbeat: 5')

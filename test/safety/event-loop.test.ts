@@ -40,7 +40,7 @@ describe('an answer with 12,000 tool calls', () => {
       cwd: dir.path,
       env: model.env,
     })
-    const [, url = ''] = await server.says(URL_LINE)
+    const [, url = ''] = await server.waitForOutput(URL_LINE)
     // Without the cut the process stands still for 30 s.
     expect(await longestWait(url, model.shown)).toBeLessThan(5_000)
     const shown = await model.shown
@@ -65,7 +65,7 @@ describe('more clients than the process has file descriptors for', () => {
       cwd: dir.path,
       within: ['sh', '-c', 'ulimit -n 128; exec "$@"', 'sh'],
     })
-    const [, url = ''] = await server.says(URL_LINE)
+    const [, url = ''] = await server.waitForOutput(URL_LINE)
     const client = createClient({ baseUrl: url })
     const agent = new Agent({ keepAlive: true })
     const streams: Sse[] = []
@@ -112,7 +112,7 @@ describe('JSON Schemas of others', () => {
         SVC_TASKS_PARSE_REPAIRS: '0',
       },
     })
-    const [, url = ''] = await server.says(URL_LINE)
+    const [, url = ''] = await server.waitForOutput(URL_LINE)
     const client = createClient({ baseUrl: url })
     const run = (schema: object) =>
       client.tasks.run({ id: 'coder', instruction: 'Say a.', response_schema: schema as Record<string, unknown> })
@@ -131,7 +131,7 @@ describe('JSON Schemas of others', () => {
   it('are refused naming the pattern, where that is none', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
-    const [, url = ''] = await server.says(URL_LINE)
+    const [, url = ''] = await server.waitForOutput(URL_LINE)
     const answer = await fetch(`${url}/agents/coder/tasks`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

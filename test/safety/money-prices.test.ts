@@ -108,7 +108,7 @@ describe('a server on this machine without a price', () => {
       remedy: expect.stringContaining(ENTRY),
     })
     await using daemon = new RunningSvc(['start'], home.options)
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     expect(daemon.stdout).toContain(`openai:scripted (free: ${because}, and models.yaml has no price for it)`)
     expect(daemon.stdout).toMatch(/^Budget: +daemon\.budget_usd is \$5\.00, but no model in use has a price/m)
     await vi.waitUntil(async () => (await home.run('logs')).stdout.includes('the limit is never reached'), PATIENT)
@@ -156,7 +156,7 @@ describe('a model of unknown price', () => {
       remedy: expect.stringContaining(ENTRY),
     })
     await using daemon = new RunningSvc(['start'], home.options)
-    await daemon.says(/^Budget: .*the price of openai:scripted is unknown.*models\.yaml/m)
+    await daemon.waitForOutput(/^Budget: .*the price of openai:scripted is unknown.*models\.yaml/m)
     await vi.waitUntil(
       async () => (await home.run('why', 'worker')).stdout.includes('The price of openai:scripted is unknown'),
       PATIENT,

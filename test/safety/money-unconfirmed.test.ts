@@ -15,7 +15,7 @@ import {
   tokensCharged,
   totalsHold,
 } from '../spec/safety/budget-host.ts'
-import { behind, ON_POSTGRES } from '../support/direct-access.ts'
+import { ON_POSTGRES, writeDirectly } from '../support/direct-access.ts'
 import { fault, modelServer, RunningSvc, refuse, type Script, type TestHost, text, until } from '../support/index.ts'
 import { svc } from '../support/vitest/warm.ts'
 
@@ -143,13 +143,13 @@ describe('a reservation', () => {
       builtins: [stopper],
       config: { daemon: { budget_usd: 5 } },
     })
-    await behind(
+    await writeDirectly(
       home.root,
       `CREATE TRIGGER kept BEFORE DELETE ON budget_reservations BEGIN SELECT raise(ABORT, 'not now'); END`,
     )
     await call(home, { signal: stop.signal }).catch(() => {})
     expect(await reservations(home)).toHaveLength(1)
-    await behind(home.root, 'DROP TRIGGER kept')
+    await writeDirectly(home.root, 'DROP TRIGGER kept')
     await home.clock.advance(21_000)
     await until(async () => (await reservations(home)).length === 0)
     expect(await rows(home)).toEqual([])

@@ -59,7 +59,7 @@ it.each(['commonjs', 'module'] as const)(
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await until(() => kinds(log, 'ticks').size === 4 && kinds(log, 'below').size === 4)
     await unlink(join(dir.path, 'plugins/first.ts'))
-    await daemon.says(/removed \(.*first\.ts/)
+    await daemon.waitForOutput(/removed \(.*first\.ts/)
     expect(await isStill(log, 'ticks')).toBe(false)
     await unlink(join(dir.path, 'plugins/second.ts'))
     await unlink(join(dir.path, 'plugins/third.ts'))
@@ -76,7 +76,7 @@ it('svc doctor names timers that cannot be stopped, because the program may use 
   await using daemon = new RunningSvc(['start'], { cwd: dir.path })
   await until(() => kinds(log, 'pg').size === 4)
   await unlink(join(dir.path, 'plugins/pool.ts'))
-  await daemon.says(/removed \(.*pool\.ts/)
+  await daemon.waitForOutput(/removed \(.*pool\.ts/)
   const { stdout } = await svc(['doctor', '--json'], { cwd: dir.path })
   const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; message: string }[] }
   expect(checks.find(({ name }) => name === 'plugins')).toMatchObject({

@@ -23,7 +23,7 @@ describe('a plugin that never gives back control, or ends the process', () => {
       expect(stdout).not.toBe('')
     }
     await using watch = new RunningSvc(['watch', '--compact'], { cwd: dir.path })
-    await watch.says(/coder-/)
+    await watch.waitForOutput(/coder-/)
   })
 
   it.each(Object.entries(BAD))('%s: other commands end, and name it', async (_, source) => {
@@ -72,7 +72,7 @@ it('a named pipe, a socket or a device is refused at once', async () => {
   await symlink(join(dir.path, 'plugins/pipe.ts'), join(dir.path, 'plugins/link.ts'))
   await symlink('/dev/zero', join(dir.path, 'plugins/zero.ts'))
   await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-  await daemon.says(/Logs:/)
+  await daemon.waitForOutput(/Logs:/)
   const { stdout } = await svc(['plugins', '--json'], { cwd: dir.path })
   const errors = Object.fromEntries(
     (JSON.parse(stdout) as { name: string; error: string | null }[]).map(({ name, error }) => [name, error]),

@@ -55,7 +55,7 @@ it('all timers of a plugin end when its file is removed from a running daemon', 
   await using daemon = new RunningSvc(['start'], { cwd: dir.path })
   await until(() => KINDS.every(kind => kinds(log).has(kind)))
   await unlink(join(dir.path, 'plugins/ticking.ts'))
-  await daemon.says(/removed/)
+  await daemon.waitForOutput(/removed/)
   await until(() => isStill(log))
   expect(daemon.stdout + daemon.stderr).not.toMatch(/AbortError|unhandled/i)
 })

@@ -44,7 +44,7 @@ describe('the plugins of a project run for those who trust it', () => {
       expect(stderr.match(/svc plugins trust/g), words.join(' ')).toHaveLength(1)
     }
     await using daemon = new RunningSvc(['start'], { cwd: below, env })
-    await daemon.says(/heartbeat every/)
+    await daemon.waitForOutput(/heartbeat every/)
     expect(daemon.stderr).toContain('svc plugins trust')
     expect(await hasRun()).toBe(false)
   })
@@ -57,7 +57,7 @@ describe('the plugins of a project run for those who trust it', () => {
     else {
       const words = how === 'serve' ? ['serve', '--port', '0', '--root', root] : ['start']
       await using running = new RunningSvc(words, { cwd: how === 'serve' ? below : root, env })
-      await running.says(/Logs:/)
+      await running.waitForOutput(/Logs:/)
       expect(await hasRun()).toBe(true)
     }
     const { stdout } = await svc(['plugins', 'trust', '--list', '--json'], { cwd: '/', env })
@@ -85,7 +85,7 @@ describe('the plugins of a project run for those who trust it', () => {
     const { root, env, hasRun, dir } = project
     await writeFile(join(dir.path, 'user', 'svc'), 'in the way')
     await using daemon = new RunningSvc(['start'], { cwd: root, env })
-    await daemon.says(/SVC_TRUST_PROJECT=true/)
+    await daemon.waitForOutput(/SVC_TRUST_PROJECT=true/)
     await until(hasRun)
   })
 
@@ -98,7 +98,7 @@ describe('the plugins of a project run for those who trust it', () => {
     )
     await mkdir(join(root, 'logs'))
     await using daemon = new RunningSvc(['start'], { cwd: below, env })
-    await daemon.says(/its program is not run/)
+    await daemon.waitForOutput(/its program is not run/)
     expect(await hasRun()).toBe(false)
   })
 })

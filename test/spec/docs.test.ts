@@ -53,8 +53,8 @@ it('what the API guide shows is what a server answers, over curl and by the type
   await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
   await using keyed = new RunningSvc(['serve', '--port', '0'], { cwd: locked.path, env: { SVC_API_KEY } })
   const said = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
-  const [, SVC] = await server.says(said)
-  const [, KEYED] = await keyed.says(said)
+  const [, SVC] = await server.waitForOutput(said)
+  const [, KEYED] = await keyed.waitForOutput(said)
 
   const examples = (await examplesOf('docs/api.md')).filter(({ text }) => !text.startsWith('export SVC='))
   expect(examples.length).toBeGreaterThan(12)

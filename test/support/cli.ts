@@ -71,7 +71,7 @@ export class RunningSvc {
   }
 
   /** Waits until something was said on standard output or standard error. @throws when the process ends without it */
-  async says(pattern: RegExp): Promise<RegExpExecArray> {
+  async waitForOutput(pattern: RegExp): Promise<RegExpExecArray> {
     let listener = () => {}
     const matched = new Promise<RegExpExecArray>(resolve => {
       listener = () => {

@@ -12,7 +12,7 @@ export type SqlStatement = readonly [sql: string, ...params: unknown[]]
  * Changes what a project has stored behind its back, as a crash in the middle of something leaves it, or another process.
  * @returns how many rows it changed
  */
-export async function behind(root: string, ...statement: SqlStatement): Promise<number> {
+export async function writeDirectly(root: string, ...statement: SqlStatement): Promise<number> {
   return (await allBehind(root, [statement])).changes
 }
 
@@ -63,7 +63,8 @@ export async function textBehind(root: string, path: string): Promise<string> {
 
 /** Has such files be of 1970. */
 export async function ageIn(root: string, folder: string): Promise<void> {
-  if (ON_POSTGRES) return void (await behind(root, 'UPDATE svc_files SET at = 1 WHERE path LIKE ?', `${folder}/%`))
+  if (ON_POSTGRES)
+    return void (await writeDirectly(root, 'UPDATE svc_files SET at = 1 WHERE path LIKE ?', `${folder}/%`))
   for (const name of await namesIn(root, folder)) await utimes(join(root, '.svc', folder, name), 1, 1)
 }
 

@@ -24,7 +24,7 @@ import {
 } from './contract.ts'
 import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
-import { changedFolders, foldersFor, type Wanted, worktreeFor } from './folders.ts'
+import { type FolderSelection, foldersFor, updateFolders, worktreeFor } from './folders.ts'
 import { leasesOver } from './leases.ts'
 import { frozenSince, nextOf } from './next.ts'
 import {
@@ -97,13 +97,13 @@ export class AgentDirectory implements Agents {
   /** What lists show of agents, in the order of their creation. */
   summaries({ limit = Number.POSITIVE_INFINITY, offset = 0, status, all = true }: AgentFilter & AgentPage) {
     const key = `agents ${limit} ${offset} ${status ?? ''} ${all}`
-    return this.#store.unchanged(key, () => this.#summaries(limit, offset, { status, all }))
+    return this.#store.readCached(key, () => this.#summaries(limit, offset, { status, all }))
   }
 
   /** The same, with the freeze that holds all agents. */
   status(wanted: AgentFilter & AgentPage): Promise<StatusEntry[]> {
     const { limit, offset, status, all } = wanted
-    return this.#store.unchanged(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
+    return this.#store.readCached(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
       const since = await frozenSince(this.#svc)
       const frozen_since = since === null ? null : isoTime(since)
       const found = (await this.summaries(wanted)).map(agent => ({ ...agent, frozen_since }))
@@ -146,13 +146,13 @@ export class AgentDirectory implements Agents {
   }
 
   #number(): Promise<number> {
-    return this.#store.unchanged('agents', () => numberOfAgents(this.#store))
+    return this.#store.readCached('agents', () => numberOfAgents(this.#store))
   }
 
   /** Returns the number of ended sub-agents that a list leaves out. */
   async countHidden({ status, all = true }: AgentFilter): Promise<number> {
     if (all || (status !== undefined && status !== 'dead')) return 0
-    return this.#store.unchanged('ended sub-agents', () => countEndedSubAgents(this.#store))
+    return this.#store.readCached('ended sub-agents', () => countEndedSubAgents(this.#store))
   }
 
   hasAlive(preset: string): Promise<boolean> {
@@ -168,7 +168,7 @@ export class AgentDirectory implements Agents {
     return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
   }
 
-  async others(agent_id: string, limit: number) {
+  async listOthers(agent_id: string, limit: number) {
     const peers = await listPeers(this.#store, agent_id, limit)
     return peers.map(({ name, role }) => ({ name, role: role.length < GLANCE_CHARS ? role : `${role}…` }))
   }
@@ -205,7 +205,7 @@ export class AgentDirectory implements Agents {
   /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError, FolderError */
   async spawn(
     preset: string,
-    { model, ...wanted }: Wanted & { model?: string | undefined },
+    { model, ...wanted }: FolderSelection & { model?: string | undefined },
     also: readonly Effect[] = [],
   ): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
@@ -223,7 +223,7 @@ export class AgentDirectory implements Agents {
   /** @throws AgentNotFoundError, AmbiguousAgentError, ModelNameError, FolderError */
   async update(
     ref: string,
-    changes: Wanted & { model?: string | undefined; role?: string | undefined },
+    changes: FolderSelection & { model?: string | undefined; role?: string | undefined },
   ): Promise<AgentDetail> {
     const agent = await this.find(ref)
     const { agent_id } = agent
@@ -232,7 +232,7 @@ export class AgentDirectory implements Agents {
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
     const movesFolders = changes.workspace !== undefined || changes.folders !== undefined
     const was = { workspace: agent.workspace, folders: [...agent.folders] }
-    const folders = movesFolders ? await changedFolders(this.#svc, changes, was) : {}
+    const folders = movesFolders ? await updateFolders(this.#svc, changes, was) : {}
     await this.#change(agent_id, [
       updateAgent({ agent_id, model, role, ...folders }),
       appendEvent({ type: 'agent_changed', agent_id, data: { agent_id, changes: Object.keys(given) } }),
@@ -294,7 +294,7 @@ export class AgentDirectory implements Agents {
   }
 
   /** Pauses or resumes all that live, however many they are. */
-  async everyone(verb: 'pause' | 'resume'): Promise<void> {
+  async pauseOrResumeAll(verb: 'pause' | 'resume'): Promise<void> {
     let last: Pick<AliveRow, 'spawned_at' | 'n'> = { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
     for (;;) {
       const some = await listAlive(this.#store, verb === 'pause' ? 'awake' : 'paused', last, TOGETHER)

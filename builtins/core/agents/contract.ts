@@ -254,7 +254,9 @@ export interface Agents {
   /** What other live agents are at, a line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
   /** Other live agents, the newest first, at most `limit`. */
-  others(agent_id: string, limit: number): Promise<{ name: string; role: string }[]>
+  listOthers(agent_id: string, limit: number): Promise<{ name: string; role: string }[]>
+  /** @deprecated Use `listOthers`. */
+  others?: Agents['listOthers']
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
   /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
@@ -312,13 +314,13 @@ export const DeleteHooks = point<DeleteHook>('delete-hooks', {
 })
 
 /** Why an agent does not run, as far as one module knows; `at`, in milliseconds, when it will. */
-export interface Hold {
+export interface BlockReason {
   name: string
   /** Who is asked first: what holds all agents before what holds one, what lasts before what passes. */
   stage: number
   why(agent: AgentRow): Promise<{ reason: string; at: number | null } | undefined>
 }
-export const Holds = point<Hold>('holds', {
+export const BlockReasons = point<BlockReason>('block_reasons', {
   key: hold => hold.name,
   has: { name: 'text', stage: 'number', why: 'function' },
   stage: hold => hold.stage,

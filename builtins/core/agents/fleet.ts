@@ -10,7 +10,7 @@ const PIECE = 1_000
 /** Returns all agents with what one wants to know of each at a glance, oldest first; in a few reads however many there are. */
 export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
   const store = svc.use(Store)
-  return store.unchanged('fleet', async () => {
+  return store.readCached('fleet', async () => {
     const members: FleetMember[] = []
     const over = await leasesOver(svc)
     for (let after = { created_at: Number.MIN_SAFE_INTEGER, n: 0 }; ; ) {
@@ -29,7 +29,7 @@ function memberOf(row: FleetRow): FleetMember {
   return {
     ...{ agent_id, name, role, model, status, goal, steps, tokens, cycle_count, spawned_by },
     cost_usd: usdOf(cost_micros),
-    held: heldOf(row),
+    held: blockReasonOf(row),
     last_active: row.last_active === null ? null : isoTime(row.last_active),
     next_run_at: runs(status) && row.run_at !== null && row.run_at < 8.64e15 ? isoTime(row.run_at) : null,
   }
@@ -38,7 +38,7 @@ function memberOf(row: FleetRow): FleetMember {
 const runs = (status: AgentStatus) => status === 'idle' || status === 'waiting'
 
 /** What keeps it from its work, of what stands in its row; `svc why` knows more. */
-function heldOf(row: FleetRow): string | null {
+function blockReasonOf(row: FleetRow): string | null {
   const { status, failures, error, waiting_for, held_by } = row
   if (status === 'dead' || status === 'paused' || status === 'working') return null
   if (status === 'waiting_approval') return askOf(row)
@@ -53,14 +53,14 @@ const SHOWN = 120
 function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string {
   const others = approvals > 1 ? `, and ${approvals - 1} more` : ''
   const isLong = (asks_chars ?? 0) > GLANCE
-  const text = [...(isLong ? asks_with! : shortestFirst(asks_with ?? '{}'))]
+  const text = [...(isLong ? asks_with! : sortByLength(asks_with ?? '{}'))]
   const more = (isLong ? asks_chars! : text.length) - SHOWN
   const rest = more > 0 ? `… ${more.toLocaleString('en')} more characters` : ''
   return `${asks_for} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
 }
 
 /** Arguments by name, so that no long one pushes a short one out of view. */
-function shortestFirst(json: string): string {
+function sortByLength(json: string): string {
   const each = Object.entries(JSON.parse(json) ?? {}).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
   return each.sort((a, b) => a.length - b.length).join(', ')
 }

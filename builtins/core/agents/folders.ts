@@ -4,7 +4,7 @@ import { FolderError, type FolderInput, type GivenFolder, Jail } from '#safety/s
 import { type WorktreePer, Worktrees } from './contract.ts'
 
 /** Folders that the operator gives to an agent, as written down. */
-export interface Wanted {
+export interface FolderSelection {
   /** null is the agent's own folder. */
   workspace?: FolderInput | null | undefined
   folders?: readonly FolderInput[] | undefined
@@ -26,7 +26,7 @@ const PASSED_OVER = /^(\.\/)?workspaces\//
  * Returns the folders of a new agent: those that are asked for, else those of its profile.
  * @throws FolderError
  */
-export async function foldersFor(svc: PluginHandle, wanted: Wanted, profile: Profile): Promise<Folders> {
+export async function foldersFor(svc: PluginHandle, wanted: FolderSelection, profile: Profile): Promise<Folders> {
   const { workspace } = profile
   const own = workspace === '' || (typeof workspace === 'string' && PASSED_OVER.test(workspace))
   const place = wanted.workspace === undefined ? (own ? null : workspace) : wanted.workspace
@@ -52,7 +52,7 @@ export async function worktreeFor(
 }
 
 /** Returns the folders of an agent after a change; what is not named stays. @throws FolderError */
-export async function changedFolders(svc: PluginHandle, wanted: Wanted, was: Folders): Promise<Folders> {
+export async function updateFolders(svc: PluginHandle, wanted: FolderSelection, was: Folders): Promise<Folders> {
   const tree = was.folders.filter(({ purpose }) => purpose !== undefined)
   if (tree.length > 0) {
     if (wanted.workspace !== undefined)

@@ -8,8 +8,8 @@ import { Effects, Store } from '#platform/store/contract'
 import { Sandbox } from '#safety/sandbox/contract'
 import { AgentDirectory, OwnAgents } from './agents.ts'
 import { fenceLimit, freezeLimit } from './call-limits.ts'
-import { ActiveAgent, AgentFacets, Agents, Holds, NudgeReceived, ProfileShapes } from './contract.ts'
-import { noteGuard, ownHolds } from './next.ts'
+import { ActiveAgent, AgentFacets, Agents, BlockReasons, NudgeReceived, ProfileShapes } from './contract.ts'
+import { noteGuard, agentBlockReasons } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, modelsOfLiving } from './repository.ts'
 import { agentsForget } from './retention.ts'
@@ -23,7 +23,10 @@ export default definePlugin({
   needs: ['store', 'profiles', 'models'],
   setup(svc) {
     const agents = new AgentDirectory(svc)
-    svc.provide(Agents, withEarlierNames(agents, { fared: 'recordOutcome', born: 'create', died: 'markDead' }))
+    svc.provide(
+      Agents,
+      withEarlierNames(agents, { fared: 'recordOutcome', born: 'create', died: 'markDead', others: 'listOthers' }),
+    )
     const current = currentService(svc, Agents, agents)
     for (const effect of AGENT_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnAgents, current)
@@ -36,7 +39,7 @@ export default definePlugin({
       shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
     })
     svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
-    for (const hold of ownHolds(svc)) svc.add(Holds, hold)
+    for (const hold of agentBlockReasons(svc)) svc.add(BlockReasons, hold)
     svc.add(DaemonStatusParts, {
       name: 'agents',
       async read() {

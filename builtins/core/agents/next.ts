@@ -2,12 +2,12 @@ import type { PluginHandle } from '#kernel'
 import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
-import { type AgentRow, type Hold, Holds, type NextRun } from './contract.ts'
-import { agentHeld, crowd } from './repository.ts'
+import { type AgentRow, type BlockReason, BlockReasons, type NextRun } from './contract.ts'
+import { agentHeld, countCycles } from './repository.ts'
 
 /** When this agent does something again, and what keeps it from that until then. */
 export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRun> {
-  const held = await svc.ask<Hold, AgentRow, { reason: string; at: number | null }>(Holds, agent)
+  const held = await svc.ask<BlockReason, AgentRow, { reason: string; at: number | null }>(BlockReasons, agent)
   const { reason, at } = held ?? { reason: 'It waits for its next heartbeat.', at: timeOf(agent) }
   return { reason, at: at === null ? null : isoTime(at) }
 }
@@ -27,7 +27,7 @@ export async function frozenSince(svc: PluginHandle): Promise<number | null> {
 }
 
 /** Block reasons of this module, and those that apply to all agents. */
-export function ownHolds(svc: PluginHandle): Hold[] {
+export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
   return [
     {
       name: 'dead',
@@ -103,7 +103,7 @@ export function ownHolds(svc: PluginHandle): Hold[] {
       async why({ run_at }) {
         const now = svc.clock.ms()
         if (run_at === null || run_at > now) return undefined
-        const { running, due } = await crowd(svc.use(Store), now)
+        const { running, due } = await countCycles(svc.use(Store), now)
         const cap = Number(svc.config.get('daemon.max_concurrent_agents'))
         if (running < cap) return { reason: 'It is due and starts at once.', at: now }
         return {

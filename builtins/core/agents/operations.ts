@@ -71,13 +71,13 @@ const Listed = Page.extend(AgentFilter.shape)
 /** One agent by id, or all with `all` (over REST: the id `*`). */
 const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('All agents') })
 
-async function each(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
+async function pauseOrResume(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
   if (!all && id !== '*') {
     if (id === undefined) throw new NameAnAgentError({ verb })
     const { agent_id, status } = await svc.use(OwnAgents)[verb](id)
     return { agent_id, status }
   }
-  await svc.use(OwnAgents).everyone(verb)
+  await svc.use(OwnAgents).pauseOrResumeAll(verb)
   return { agent_id: '*', status: verb === 'pause' ? ('paused' as const) : ('idle' as const) }
 }
 
@@ -275,7 +275,7 @@ export const agentsPause = operation({
   cli: { usage: 'pause [id]', short: { all: 'a' }, example: 'pause coder-1a2b3c4d' },
   mcp: true,
   errors: [...found, AgentDeadError, NameAnAgentError],
-  run: (which, { svc }) => each(svc, 'pause', which),
+  run: (which, { svc }) => pauseOrResume(svc, 'pause', which),
   render: ({ agent_id }) => `${agent_id === '*' ? 'all agents' : agent_id}: paused`,
 })
 
@@ -289,7 +289,7 @@ export const agentsResume = operation({
   cli: { usage: 'resume [id]', short: { all: 'a' }, example: 'resume coder-1a2b3c4d' },
   mcp: true,
   errors: [...found, AgentDeadError, NameAnAgentError],
-  run: (which, { svc }) => each(svc, 'resume', which),
+  run: (which, { svc }) => pauseOrResume(svc, 'resume', which),
   render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
 })
 

@@ -40,9 +40,9 @@ export function agentPage(agent: AgentDetail): string {
   return [
     `${MARKS[status]} ${agent_id}  ${status}\n  ${oneLine(role)}`,
     section('Now', now(agent)),
-    section('Who', who(agent)),
+    section('Who', identityRows(agent)),
     section('Persona', persona(agent.persona)),
-    section('How it fares', feelings(agent)),
+    section('How it fares', moodRows(agent)),
     section('World', factsOf(agent.world ?? {})),
     section('Work and money', [
       ['model', agent.model || 'the default one'],
@@ -100,7 +100,7 @@ function limits({ agent_id, budget }: AgentDetail): Row[] {
   ]
 }
 
-function who({ identity }: AgentDetail): Row[] {
+function identityRows({ identity }: AgentDetail): Row[] {
   if (!identity) return []
   const { display_name, traits, domains, worldview, narrative, chapters, opinions, open_questions } = identity
   const count = (list: unknown, one: string) => {
@@ -135,7 +135,7 @@ function persona(facts: AgentDetail['persona']): Row[] {
   ]
 }
 
-function feelings({ mood, suffering }: AgentDetail): Row[] {
+function moodRows({ mood, suffering }: AgentDetail): Row[] {
   const { load, level, crisis, stressors } = (suffering ?? {}) as Facts
   const weighs = Array.isArray(stressors) ? (stressors as Facts[]) : []
   return [

@@ -18,7 +18,7 @@ const STATUS = `CASE
   ELSE 'idle' END`
 
 /** Of the goal that an agent pursues: one that waits for nothing, the highest priority first, then the oldest. */
-function ofActiveGoal(column: string): string {
+function activeGoalColumn(column: string): string {
   return `(SELECT ${column} FROM goals_view f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY blocked,
     priority DESC, created_at, goal_id LIMIT 1)`
 }
@@ -29,7 +29,7 @@ const ROW = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
   l.run_at, coalesce(l.cycle_num, 0) AS cycle_num,
   EXISTS (SELECT 1 FROM schedules_view s WHERE s.agent_id = a.agent_id AND enabled = 1 AND every_n_cycles IS NOT NULL) AS counts_cycles
   FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
-  LEFT JOIN goals_view g ON g.goal_id = ${ofActiveGoal('goal_id')}`
+  LEFT JOIN goals_view g ON g.goal_id = ${activeGoalColumn('goal_id')}`
 
 const BY_ID = `${ROW} WHERE a.agent_id = ?`
 const BY_AGE = 'ORDER BY a.spawned_at, a.rowid'
@@ -69,7 +69,7 @@ export function listSummaries(
   offset: number,
 ): Promise<SummaryRow[]> {
   return store.many<SummaryRow>(
-    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${ofActiveGoal('objective')} AS goal, a.spawned_at, a.rowid AS n
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${activeGoalColumn('objective')} AS goal, a.spawned_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
      ${BY_AGE} LIMIT ? OFFSET ?`,
@@ -152,7 +152,7 @@ export function listFleet(
        coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
        a.spawned_at AS created_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
-     LEFT JOIN goals_view g ON g.goal_id = ${ofActiveGoal('goal_id')}
+     LEFT JOIN goals_view g ON g.goal_id = ${activeGoalColumn('goal_id')}
      LEFT JOIN approvals_view ask ON ask.approval_id = (SELECT p.approval_id FROM approvals_view p WHERE p.agent_id = a.agent_id
        AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
@@ -358,7 +358,7 @@ export const agentHeld = defineEffect({
 })
 
 /** How many agents have a cycle now, and how many cycles wait to begin. */
-export async function crowd(store: Store, now: number): Promise<{ running: number; due: number }> {
+export async function countCycles(store: Store, now: number): Promise<{ running: number; due: number }> {
   const row = await store.get<{ running: number; due: number }>(
     `SELECT count(*) FILTER (WHERE owner IS NOT NULL AND run_at > ?) AS running, count(*) FILTER (WHERE owner IS NULL AND run_at <= ?) AS due
      FROM leases_view WHERE kind = 'agent' AND (owner IS NOT NULL OR run_at <= ?)`,

@@ -16,7 +16,7 @@ import {
   LARGEST_BUNDLE,
 } from './contract.ts'
 import { EnvelopeError, openEnvelope, seal } from './envelope.ts'
-import { dangerIn } from './stranger.ts'
+import { findDanger } from './untrusted-json.ts'
 
 const FORMAT = 'svc-agent'
 const VERSION = 1
@@ -179,7 +179,7 @@ export class Bundles {
 
 /** @throws BadBundleError */
 function contentOf(bundle: unknown): z.output<typeof Content> {
-  const problem = dangerIn(bundle)
+  const problem = findDanger(bundle)
   if (problem) throw new BadBundleError({ problem })
   try {
     return parse(Content, openEnvelope(FORMAT, VERSION, bundle), 'Its content')

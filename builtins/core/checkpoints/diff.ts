@@ -8,12 +8,12 @@ import type { CheckpointChange } from './contract.ts'
  */
 export function changesBetween(was: unknown, value: unknown, path = ''): CheckpointChange[] {
   if (isDeepStrictEqual(was, value)) return []
-  if (Array.isArray(was) && Array.isArray(value)) return ofLists(was, value, path)
-  if (isTree(was) && isTree(value)) return ofObjects(was, value, path)
+  if (Array.isArray(was) && Array.isArray(value)) return diffLists(was, value, path)
+  if (isTree(was) && isTree(value)) return diffObjects(was, value, path)
   return [{ op: 'replace', path, value, was }]
 }
 
-function ofLists(was: readonly unknown[], value: readonly unknown[], path: string): CheckpointChange[] {
+function diffLists(was: readonly unknown[], value: readonly unknown[], path: string): CheckpointChange[] {
   const both = Math.min(was.length, value.length)
   const changes = value.slice(0, both).flatMap((each, n) => changesBetween(was[n], each, `${path}/${n}`))
   // From the end, so that the places of the others stay.
@@ -22,7 +22,7 @@ function ofLists(was: readonly unknown[], value: readonly unknown[], path: strin
   return changes
 }
 
-function ofObjects(was: Tree, value: Tree, path: string): CheckpointChange[] {
+function diffObjects(was: Tree, value: Tree, path: string): CheckpointChange[] {
   const at = (key: string) => `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
   const gone = Object.keys(was).filter(key => !Object.hasOwn(value, key))
   return [

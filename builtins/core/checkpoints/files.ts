@@ -70,7 +70,7 @@ export class CheckpointFiles {
     if (this.#sharedFiles) return this.#sharedFiles.remove(this.#path(file))
     return this.#files.unlink(file).then(
       () => true,
-      error => absent(error, false),
+      error => ignoreMissing(error, false),
     )
   }
 
@@ -80,7 +80,7 @@ export class CheckpointFiles {
     if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
     const entries = await this.#files
       .readdir(join(this.#svc.project.svc, 'checkpoints'), { withFileTypes: true })
-      .catch(error => absent(error, []))
+      .catch(error => ignoreMissing(error, []))
     return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
   }
 
@@ -88,14 +88,14 @@ export class CheckpointFiles {
     const shared = await this.#sharedFiles?.list(`${this.#path(this.#folder(agent_id))}/`)
     const names =
       shared?.map(({ path }) => basename(path)) ??
-      (await this.#files.readdir(this.#folder(agent_id)).catch(error => absent(error, [])))
+      (await this.#files.readdir(this.#folder(agent_id)).catch(error => ignoreMissing(error, [])))
     return names.filter(name => name.endsWith('.json') && ID.test(name.slice(0, -5))).map(name => name.slice(0, -5))
   }
 
   async #writtenAt(agent_id: string, id: string): Promise<number> {
     const file = this.#file(agent_id, id)
     if (this.#sharedFiles) return (await this.#sharedFiles.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
-    const stat = await this.#files.stat(file).catch(error => absent(error, undefined))
+    const stat = await this.#files.stat(file).catch(error => ignoreMissing(error, undefined))
     return stat?.mtimeMs ?? Number.POSITIVE_INFINITY
   }
 
@@ -105,7 +105,7 @@ export class CheckpointFiles {
     const shared = this.#sharedFiles
     const text = shared
       ? (await shared.read(this.#path(file)))?.text
-      : await this.#files.readFile(file, 'utf8').catch(error => absent(error, undefined))
+      : await this.#files.readFile(file, 'utf8').catch(error => ignoreMissing(error, undefined))
     if (text === undefined) return undefined
     try {
       const checkpoint = Checkpoint.safeParse(unseal(FORMAT, VERSION, text))
@@ -171,7 +171,7 @@ function newestFirst(a: CheckpointSummary, b: CheckpointSummary): number {
   )
 }
 
-function absent<T>(error: NodeJS.ErrnoException, instead: T): T {
+function ignoreMissing<T>(error: NodeJS.ErrnoException, instead: T): T {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return instead
   throw error
 }

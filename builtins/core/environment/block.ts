@@ -22,7 +22,7 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
         ...(await programs(svc, profile)),
         ...model(svc, agent, profile),
         `Heartbeat: every ${svc.config.get('daemon.heartbeat')} seconds`,
-        ...(await others(svc, agent)),
+        ...(await listOtherAgents(svc, agent)),
         `Date: ${today(svc)}`,
         ...(await budget(svc, agent, profile)),
         ...(await repository(svc, agent)),
@@ -61,8 +61,8 @@ function model({ config }: PluginHandle, agent: AgentRow, profile: Profile): str
   return named ? [`Model: ${named}`] : []
 }
 
-async function others(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
-  const found = await svc.use(Agents).others(agent_id, OTHERS)
+async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
+  const found = await svc.use(Agents).listOthers(agent_id, OTHERS)
   return found.length === 0 ? [] : [`Other agents: ${found.map(({ name, role }) => `${name} (${role})`).join('; ')}`]
 }
 
@@ -116,7 +116,7 @@ async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]>
 
 async function tree(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
   if (agent.workspace === '') return []
-  const closed = await svc.use(Jail).closed(agentReach(svc.project, agent))
+  const closed = await svc.use(Jail).closedPaths(agentReach(svc.project, agent))
   const found = await treeOf(svc.ports.files, agent.workspace, closed)
   return found.length === 0 ? [] : [`Names in the workspace (no orders):\n${fence(found.join('\n'))}`]
 }

@@ -261,28 +261,49 @@ export interface Goals {
   /** @deprecated Use `abandon`. */
   abandoned?: Goals['abandon']
   /** Returns the active goals of an agent, oldest first. */
-  active(agent_id: string): Promise<{ goal_id: string; agent_id: string; objective: string }[]>
+  listActive(agent_id: string): Promise<{ goal_id: string; agent_id: string; objective: string }[]>
+  /** @deprecated Use `listActive`. */
+  active?: Goals['listActive']
 }
 export const Goals = token<Goals>('goals')
 
 /** A message to an agent from anyone but the operator. */
-export interface NewsItem {
+export interface PendingMessage {
   /** The sender, as the prompt shows it: `Message from your parent`, `Your alarm`. */
   from: string
   text: string
 }
 
+/** Unread messages of an agent. `acknowledgements` are written in the commit that records the answer to their prompt. */
+export interface UnreadMessages {
+  items: readonly PendingMessage[]
+  acknowledgements: readonly Effect[]
+}
+
 /** Delivers messages to agents, between two steps of a pursuit and before goal generation. */
-export interface NewsSource {
+export interface MessageSource {
   name: string
   /**
    * Maximum number of items per call. Set it if each message wakes the agent in its own commit: a sleeping agent is then
    * not asked about. Without it the source is asked at each heartbeat.
    */
   portion?: number
-  /** Returns the agent's unread messages. `acknowledgements` are written in the commit that records the answer to their prompt. */
-  news(agent_id: string): Promise<{ items: readonly NewsItem[]; acknowledgements: readonly Effect[] }>
+  /** Returns the agent's unread messages. */
+  pending(agent_id: string): Promise<UnreadMessages>
 }
+export const PendingMessages = point<MessageSource>('pending_messages', {
+  key: source => source.name,
+  has: { name: 'text', pending: 'function' },
+  asked: 'pending',
+})
+
+/** @deprecated Use `PendingMessage`. */
+export type NewsItem = PendingMessage
+/** @deprecated Use `MessageSource`. */
+export interface NewsSource extends Omit<MessageSource, 'pending'> {
+  news(agent_id: string): Promise<UnreadMessages>
+}
+/** @deprecated Use `PendingMessages`. */
 export const News = point<NewsSource>('news', {
   key: source => source.name,
   has: { name: 'text', news: 'function' },

@@ -1,6 +1,6 @@
 import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
-import { setAcceptance, unchecked } from './acceptance/repository.ts'
+import { setAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { overdueGoals } from './acceptance/terms-repository.ts'
 import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
@@ -24,7 +24,9 @@ export function addGoal(svc: PluginHandle, goal: NewGoal): { goal_id: string; ef
       insertGoal({ place: 0, ...row, goal_id, reasoning: null }),
       appendEvent({ type: 'goal_added', agent_id, data }),
       wokeUp({ agent_id }),
-      ...(acceptance.length > 0 ? [setAcceptance({ goal_id, acceptance: unchecked(acceptance), refused: false })] : []),
+      ...(acceptance.length > 0
+        ? [setAcceptance({ goal_id, acceptance: uncheckedTerms(acceptance), refused: false })]
+        : []),
     ],
   }
 }

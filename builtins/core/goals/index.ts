@@ -1,4 +1,4 @@
-import { Holds } from '#core/agents/contract'
+import { BlockReasons } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -26,18 +26,18 @@ import {
 } from './contract.ts'
 import { existenceLoop } from './generation/existence.ts'
 import { generate } from './generation/generation.ts'
-import { allWokeUp, IDLE_EFFECTS, restless } from './generation/idle.ts'
+import { allWokeUp, findAgentsToRun, IDLE_EFFECTS } from './generation/idle.ts'
 import { abandonGoal, addGoal, endOverdue } from './goals.ts'
 import { goalOperations } from './operations.ts'
 import { goalEnding, orFail } from './pursuit/outcome.ts'
 import { pursue } from './pursuit/pursuit.ts'
 import { TranscriptCache } from './pursuit/transcript-cache.ts'
-import { activeGoals, GOAL_EFFECTS, unheldGoals } from './repository.ts'
+import { activeGoals, GOAL_EFFECTS, listReadyGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { goalsContext } from './views/context-window.ts'
 import { storyOperations } from './views/story.ts'
-import { goalHolds } from './views/why.ts'
+import { goalBlockReasons } from './views/why.ts'
 
 export default definePlugin({
   name: 'goals',
@@ -58,7 +58,7 @@ export default definePlugin({
   // A loop in place of this one pursues the goal that is found here. Without the check for work, agents with a goal are passed
   // over as idle.
   base(svc, config) {
-    const hasWork: HasWork = due => restless(svc, config, due)
+    const hasWork: HasWork = due => findAgentsToRun(svc, config, due)
     svc.tap('context_assembly', { name: 'goals', hasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => assemble(svc, cycle)),
     )
@@ -81,9 +81,12 @@ export default definePlugin({
       add: goal => addGoal(svc, goal),
       complete: (goal, result) => goalEnding(goal, 'completed', result),
       abandon: (goal, reason) => abandonGoal(svc, goal, reason),
-      active: agent_id => activeGoals(svc.use(Store), agent_id),
+      listActive: agent_id => activeGoals(svc.use(Store), agent_id),
     }
-    svc.provide(Goals, withEarlierNames(goals, { added: 'add', completed: 'complete', abandoned: 'abandon' }))
+    svc.provide(
+      Goals,
+      withEarlierNames(goals, { added: 'add', completed: 'complete', abandoned: 'abandon', active: 'listActive' }),
+    )
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))
@@ -97,7 +100,7 @@ export default definePlugin({
     svc.event('goal_declined', GoalDeclined)
     svc.event('plan_updated', PlanUpdated)
     svc.toolkit(goalsToolkit(svc))
-    for (const hold of goalHolds(svc)) svc.add(Holds, hold)
+    for (const hold of goalBlockReasons(svc)) svc.add(BlockReasons, hold)
 
     svc.on('beat', () => endOverdue(svc))
     svc.on('config_changed', () => svc.use(Store).apply([allWokeUp({})]))
@@ -108,7 +111,7 @@ export default definePlugin({
       name: 'goals',
       async begin() {
         const store = svc.use(Store)
-        const goals = config.preserve_active_goals_on_restart ? [] : await unheldGoals(store)
+        const goals = config.preserve_active_goals_on_restart ? [] : await listReadyGoals(store)
         const given = goals.flatMap(goal => goalEnding(goal, 'abandoned', 'The daemon was restarted.'))
         await store.apply([allWokeUp({}), ...given])
       },

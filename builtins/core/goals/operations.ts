@@ -38,7 +38,7 @@ const NameAGoalError = defineError({
 
 async function goalsOf(svc: PluginHandle, ref: string, page?: ListWindow, filter?: GoalFilter) {
   const { agent_id } = await svc.use(Agents).find(ref)
-  return shownAll(svc, await listGoals(svc.use(Store), agent_id, page, filter))
+  return toGoalDetails(svc, await listGoals(svc.use(Store), agent_id, page, filter))
 }
 
 async function goalOf(svc: PluginHandle, ref: string): Promise<GoalRow> {
@@ -47,7 +47,7 @@ async function goalOf(svc: PluginHandle, ref: string): Promise<GoalRow> {
   return row
 }
 
-async function shownAll(svc: PluginHandle, rows: readonly GoalRow[]) {
+async function toGoalDetails(svc: PluginHandle, rows: readonly GoalRow[]) {
   const waits = await waitsOf(
     svc.use(Store),
     rows.map(({ goal_id }) => goal_id),
@@ -55,7 +55,8 @@ async function shownAll(svc: PluginHandle, rows: readonly GoalRow[]) {
   return rows.map(row => goalView(row, waits(row.goal_id)))
 }
 
-const shownNow = async (svc: PluginHandle, goal_id: string) => (await shownAll(svc, [await goalOf(svc, goal_id)]))[0]!
+const readGoalDetail = async (svc: PluginHandle, goal_id: string) =>
+  (await toGoalDetails(svc, [await goalOf(svc, goal_id)]))[0]!
 
 const endedError = async (svc: PluginHandle, goal_id: string) =>
   new GoalEndedError({ goal_id, status: (await goalOf(svc, goal_id)).status })
@@ -113,7 +114,7 @@ export const goalsGet = operation({
   cli: { usage: 'goals show <goal_id>' },
   mcp: true,
   errors: [GoalNotFoundError],
-  run: ({ goal_id }, { svc }) => shownNow(svc, goal_id),
+  run: ({ goal_id }, { svc }) => readGoalDetail(svc, goal_id),
   render: renderGoal,
 })
 
@@ -191,7 +192,7 @@ export const goalsAdd = operation({
     if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
     if (!(await svc.use(Store).apply([...effects, wake, ...also])))
       throw await endedError(svc, parent_goal_id ?? goal_id)
-    return shownNow(svc, goal_id)
+    return readGoalDetail(svc, goal_id)
   },
   render: line,
 })
@@ -217,7 +218,7 @@ export const goalsUpdate = operation({
         wakeAgents({ agents: [agent_id], reason: 'goal' }),
       ])
     if (!done) throw await endedError(svc, goal_id)
-    return shownNow(svc, goal_id)
+    return readGoalDetail(svc, goal_id)
   },
   render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
 })
@@ -233,7 +234,7 @@ export const goalsAbandon = operation({
   errors: [GoalNotFoundError, GoalEndedError],
   async run({ goal_id, reason }, { svc }) {
     if (!(await abandon(svc, await goalOf(svc, goal_id), reason))) throw await endedError(svc, goal_id)
-    return shownNow(svc, goal_id)
+    return readGoalDetail(svc, goal_id)
   },
 })
 
@@ -261,13 +262,13 @@ export const goalsAbandonAll = operation({
     if ([goal_id, agent, all || undefined].filter(each => each !== undefined).length !== 1) throw new NameAGoalError()
     if (goal_id !== undefined) {
       if (!(await abandon(svc, await goalOf(svc, goal_id), reason))) throw await endedError(svc, goal_id)
-      return [await shownNow(svc, goal_id)]
+      return [await readGoalDetail(svc, goal_id)]
     }
     const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
     const goals = await activeGoals(svc.use(Store), of)
     // One that has ended in the meantime, with its parent or by itself, is passed over.
     for (const each of goals) await abandon(svc, each, reason)
-    return Promise.all(goals.map(({ goal_id }) => shownNow(svc, goal_id)))
+    return Promise.all(goals.map(({ goal_id }) => readGoalDetail(svc, goal_id)))
   },
   render: goals => goals.map(({ goal_id, status }) => `${goal_id}: ${status}`).join('\n') || 'no goals were active',
 })

@@ -46,11 +46,11 @@ export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal 
 }
 
 /** The goal that the agent would pursue now, and whether it has unread messages. */
-export type AtHand = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
+export type CurrentGoal = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
 
 /** Returns undefined when there is nothing to pursue, or when the agent is paused or dead. */
-export function goalAtHand(store: Store, agent_id: string): Promise<AtHand | undefined> {
-  return store.get<AtHand>(AT_HAND, [agent_id])
+export function goalAtHand(store: Store, agent_id: string): Promise<CurrentGoal | undefined> {
+  return store.get<CurrentGoal>(AT_HAND, [agent_id])
 }
 
 export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
@@ -99,7 +99,7 @@ export function activeGoals(
 }
 
 /** Returns active goals that wait neither for an approval nor for an answer. */
-export function unheldGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
+export function listReadyGoals(store: Store): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
     `SELECT goal_id, agent_id FROM goals g WHERE status = 'active' AND NOT EXISTS (SELECT 1 FROM approvals_view p
        WHERE p.agent_id = g.agent_id AND p.status = 'pending' AND p.task_id IS NULL)

@@ -6,7 +6,7 @@ import { oldImages, removeImages } from './repository.ts'
 
 /** What of this module may go: old images to which no kept message refers any more. */
 export function imagesForget(svc: PluginHandle): void {
-  const unheld = async (before: number): Promise<string[]> => {
+  const findUnusedImages = async (before: number): Promise<string[]> => {
     const old = await oldImages(svc.use(Store), before)
     if (old.length === 0) return []
     const held = await Promise.all(svc.list(ImageHolders).map(holder => holder.heldHashes()))
@@ -17,9 +17,9 @@ export function imagesForget(svc: PluginHandle): void {
     name: 'images',
     // After the messages that hold them.
     stage: 20,
-    count: async before => (await unheld(before)).length,
+    count: async before => (await findUnusedImages(before)).length,
     async piece(before, limit) {
-      const hashes = (await unheld(before)).slice(0, limit)
+      const hashes = (await findUnusedImages(before)).slice(0, limit)
       if (hashes.length > 0) await svc.use(Store).apply([removeImages({ hashes, before })])
       return hashes.length
     },

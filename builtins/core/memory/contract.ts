@@ -19,7 +19,7 @@ export type MemoryHit = MemoryRecord & { score: number }
 
 type Metadata = Readonly<Record<string, unknown>>
 /** Only records whose metadata has these values, as in `{ kind: 'note' }`. */
-export type Only = Readonly<Record<string, string>>
+export type MetadataFilter = Readonly<Record<string, string>>
 
 /** The memory of one agent. Every method may wait for another process that writes in the same file. */
 export interface AgentMemory {
@@ -33,7 +33,7 @@ export interface AgentMemory {
   /** The same in place of what stands under the id, if anything does: it is then the newest, and as often used as before. */
   put(memory_id: string, thought: string, metadata?: Metadata): Promise<void>
   /** The records nearest to a query, best first; each counts as accessed. */
-  search(query: string, top_k?: number, only?: Only): Promise<MemoryHit[]>
+  search(query: string, top_k?: number, only?: MetadataFilter): Promise<MemoryHit[]>
   /** One record, which counts as accessed. */
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
@@ -48,7 +48,7 @@ export interface AgentMemory {
   /** Removes records older than this number of days and accessed less often than that. @returns how many */
   consolidate(max_age_days: number, min_access: number): Promise<number>
   /** The newest, newest first; `offset` of them are left out. */
-  recent(limit?: number, page?: { only?: Only; offset?: number }): Promise<MemoryRecord[]>
+  recent(limit?: number, page?: { only?: MetadataFilter; offset?: number }): Promise<MemoryRecord[]>
   count(): Promise<number>
   /** Takes records over from elsewhere as they are, oldest first; an id that is known already stores nothing anew. @throws as `store` */
   take(records: readonly MemoryRecord[]): Promise<void>

@@ -3,12 +3,12 @@ import type { Ports, z } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { isoTime } from '#platform/store/contract'
 import { Accesses } from './accesses.ts'
-import type { AgentMemory, MemoryHit, MemoryRecord, Only } from './contract.ts'
+import type { AgentMemory, MemoryHit, MemoryRecord, MetadataFilter } from './contract.ts'
 import type { Lines } from './files/journal.ts'
 import type { Legacy } from './files/legacy.ts'
 import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './files/records.ts'
-import type { Meanings } from './search/meanings.ts'
 import { TfIdf } from './search/tfidf.ts'
+import type { VectorIndex } from './search/vector-index.ts'
 
 const DAY_MS = 86_400_000
 /** Minimum number of lines, in all and for each record, from which a file is rewritten. */
@@ -23,7 +23,7 @@ export interface MemoriesOptions {
   /** What is to be taken over before anything else. */
   legacy?: () => Promise<Legacy | undefined>
   /** What records mean, where a plugin can tell. */
-  meanings?: Meanings
+  meanings?: VectorIndex
 }
 
 /** The memory of one agent: its file, and the index of what stands there. */
@@ -31,7 +31,7 @@ export class Memories implements AgentMemory {
   readonly #journal: Lines
   readonly #ports: Pick<Ports, 'clock' | 'ids'>
   readonly #accesses: Accesses
-  readonly #meanings: Meanings | undefined
+  readonly #meanings: VectorIndex | undefined
   #records = new Map<string, IndexedRecord>()
   #byDoc: (IndexedRecord | undefined)[] = []
   #index = new TfIdf()
@@ -75,7 +75,7 @@ export class Memories implements AgentMemory {
     })
   }
 
-  async search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
+  async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
     const hits = await this.#find(query, top_k, only)
     // As they were found, and not as the search has left them.
     this.#accesses.add(hits, this.#now())
@@ -121,7 +121,7 @@ export class Memories implements AgentMemory {
     })
   }
 
-  recent(limit = 5, { only, offset = 0 }: { only?: Only; offset?: number } = {}): Promise<MemoryRecord[]> {
+  recent(limit = 5, { only, offset = 0 }: { only?: MetadataFilter; offset?: number } = {}): Promise<MemoryRecord[]> {
     return this.#inTurn(async () => {
       const found: MemoryRecord[] = []
       let skip = offset
@@ -180,7 +180,7 @@ export class Memories implements AgentMemory {
   }
 
   /** Newest first: documents are numbered in the order in which they came. */
-  *#newest(only?: Only): Generator<IndexedRecord> {
+  *#newest(only?: MetadataFilter): Generator<IndexedRecord> {
     for (let doc = this.#byDoc.length - 1; doc >= 0; doc--) {
       const record = this.#byDoc[doc]
       if (record && isOf(record, only)) yield record
@@ -188,7 +188,7 @@ export class Memories implements AgentMemory {
   }
 
   /** Searches by words; and, where vectors are available, by meaning: the mean of both cosines. */
-  async #find(query: string, top_k: number, only?: Only): Promise<MemoryHit[]> {
+  async #find(query: string, top_k: number, only?: MetadataFilter): Promise<MemoryHit[]> {
     const accept = (doc: number) => {
       const record = this.#byDoc[doc]
       return record !== undefined && isOf(record, only)
@@ -284,7 +284,7 @@ export class Memories implements AgentMemory {
     for (const record of going) this.#remove(record)
     this.#lines = this.#records.size
     // Numbers of removed records take space in the index: once there are many, all are renumbered.
-    if (this.#byDoc.length > 2 * this.#records.size + MIN_WASTE) this.#journal.again()
+    if (this.#byDoc.length > 2 * this.#records.size + MIN_WASTE) this.#journal.rewind()
     await this.#catchUp()
   }
 

@@ -21,7 +21,7 @@ import { idOf } from './ids.ts'
 import { Memories } from './memories.ts'
 import { PlainNote, PlainNotes } from './notes.ts'
 import { runOf } from './repository.ts'
-import { Meanings } from './search/meanings.ts'
+import { VectorIndex } from './search/vector-index.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
 /** Default for prompts: number of records, and characters of each. */
@@ -130,7 +130,7 @@ export class MemoryCache implements Memory {
     const backend = () => this.#svc.list(MemoryEmbeddings)[0]
     return new Memories(this.#lines(join(folder, 'memories.jsonl')), ports, {
       admit: thought => admit(this.#svc, agent_id, thought),
-      meanings: new Meanings(this.#lines(join(folder, 'vectors.jsonl')), backend, {
+      meanings: new VectorIndex(this.#lines(join(folder, 'vectors.jsonl')), backend, {
         clock: ports.clock,
         log,
       }),

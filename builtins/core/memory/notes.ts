@@ -1,6 +1,6 @@
 import { type Clock, type Ports, z } from '#kernel'
 import { isoTime } from '#platform/store/contract'
-import type { MemoryHit, MemoryRecord, Notes, Only } from './contract.ts'
+import type { MemoryHit, MemoryRecord, MetadataFilter, Notes } from './contract.ts'
 import type { JsonFile } from './files/json-file.ts'
 import { isOf, wordsOf } from './files/records.ts'
 import { TfIdf } from './search/tfidf.ts'
@@ -39,7 +39,7 @@ export class PlainNotes implements Notes {
     return this.#set(memory_id, said, metadata, true)
   }
 
-  async search(query: string, top_k = 5, only?: Only): Promise<MemoryHit[]> {
+  async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
     const records = (await this.#all()).filter(record => isOf(record, only))
     const index = new TfIdf()
     for (const record of records) index.add(wordsOf(record))
@@ -57,7 +57,10 @@ export class PlainNotes implements Notes {
     return this.#file.change(notes => notes.delete(memory_id))
   }
 
-  async recent(limit = 5, { only, offset = 0 }: { only?: Only; offset?: number } = {}): Promise<MemoryRecord[]> {
+  async recent(
+    limit = 5,
+    { only, offset = 0 }: { only?: MetadataFilter; offset?: number } = {},
+  ): Promise<MemoryRecord[]> {
     const found = (await this.#all()).filter(record => isOf(record, only)).reverse()
     return found.slice(offset, offset + limit)
   }

@@ -350,7 +350,7 @@ export interface Summaries {
    * @param keeps newest messages to keep at most, where a summary is due in any case
    * @throws as `resolve` does
    */
-  due(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
+  findDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
   /** Returns the messages that ask for it. @param remembers whether lines worth remembering are asked for too */
   request(messages: readonly Message[], due: SummaryDue, remembers: boolean): Message[]
   /** Returns the summary in an answer to them; undefined when the answer is none. */
@@ -483,6 +483,6 @@ export function isUnknownRefusal(error: unknown): error is ModelError {
 }
 
 /** What an answer is an answer to, for `taken`. */
-export function askedIn({ messages }: Pick<ModelCall, 'messages'>): readonly Message[] {
+export function recordedQuestion({ messages }: Pick<ModelCall, 'messages'>): readonly Message[] {
   return messages
 }

@@ -15,7 +15,6 @@ import { modelsFileCheck, namesCheck } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import { readSummary, summaryRequest } from './context/summary.ts'
 import {
-  askedIn,
   ContextCompacted,
   ContextRefused,
   ModelCaller,
@@ -23,6 +22,7 @@ import {
   ModelProviders,
   Models,
   ModelUsers,
+  recordedQuestion,
 } from './contract.ts'
 import { LearnedModels, OwnLearned } from './learned/learned-models.ts'
 import { modelsForget } from './learned/operations.ts'
@@ -49,7 +49,11 @@ export default definePlugin({
     const providers = () => svc.list(ModelProviders)
     const governors = new Governors(svc, config)
     const resolve = async (name: string | null): Promise<Target> => {
-      return resolveName(name?.trim() || config.default_model || embeddedDefault(svc), providers(), await catalogue())
+      return resolveName(
+        name?.trim() || config.default_model || chooseDefaultModel(svc),
+        providers(),
+        await catalogue(),
+      )
     }
     const governorOf = (provider: string) => governors.of(provider)
     const learned = new LearnedModels(svc, { config, catalogue })
@@ -76,12 +80,16 @@ export default definePlugin({
       describe,
       inUse,
       measure: call => caller.measure(call),
-      summaries: { due: (call, keeps) => caller.summaryDue(call, keeps), request: summaryRequest, read: readSummary },
+      summaries: {
+        findDue: (call, keeps) => caller.summaryDue(call, keeps),
+        request: summaryRequest,
+        read: readSummary,
+      },
       call: call =>
         recordInput(
           'model',
           () => caller.call(call),
-          () => askedIn(call),
+          () => recordedQuestion(call),
         ),
     })
     const unknownPrice = () =>
@@ -116,6 +124,6 @@ export default definePlugin({
  * Returns the default model where none is configured. A configured provider that fails is never replaced by the
  * simulation.
  */
-function embeddedDefault({ ports: { env } }: PluginHandle): string {
+function chooseDefaultModel({ ports: { env } }: PluginHandle): string {
   return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : 'sim'
 }

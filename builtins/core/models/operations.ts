@@ -1,6 +1,6 @@
 import { errorMessage, operation, token, z } from '#kernel'
 import type { Governor } from './call/governor.ts'
-import { pricedOf } from './call/spend.ts'
+import { priceStateOf } from './call/spend.ts'
 import { isStale, type Price, type ProjectCatalogue, STALE_DAYS } from './catalogue/catalogue.ts'
 import type { Target } from './catalogue/names.ts'
 import type { ModelFacts, ModelProvider } from './contract.ts'
@@ -67,7 +67,7 @@ export const modelsList = operation({
       ...found,
       in_use: in_use.map(({ price, ...facts }) => ({
         ...facts,
-        priced: pricedOf(price === 'unknown' ? undefined : price),
+        priced: priceStateOf(price === 'unknown' ? undefined : price),
       })),
       unknown_price: view.unknownPrice(),
       learned: await view.learned(),

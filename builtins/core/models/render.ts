@@ -23,7 +23,7 @@ export function renderModels(overview: ModelsOverview): string {
     prices.some(({ verified }) => !verified) && '* not compared with the price list of its provider',
     prices.some(({ long_prompt }) => long_prompt) &&
       '+ costs more where the input is long; svc models --json says from where',
-    rows.some(row => row[3].includes('unknown')) && `unknown: ${fate(overview)}`,
+    rows.some(row => row[3].includes('unknown')) && `unknown: ${describeUnknownPrice(overview)}`,
   ].filter(mark => mark !== false)
   return [
     chosen ? `Default: ${chosen.model}${notice}` : `No default model: ${error}`,
@@ -50,7 +50,7 @@ function usedLines(overview: ModelsOverview): string[] {
   return overview.in_use.flatMap(({ model, priced, free_because, parameters }) => {
     const answers = parametersLine(parameters)
     return [
-      ...(priced === 'unknown' ? [`In use: ${model}, whose price is unknown: ${fate(overview)}`] : []),
+      ...(priced === 'unknown' ? [`In use: ${model}, whose price is unknown: ${describeUnknownPrice(overview)}`] : []),
       ...(priced === 'free' ? [`In use: ${model}, which is free: ${free_because}`] : []),
       ...(answers ? [`In use: ${model}, asked with ${answers}`] : []),
     ]
@@ -58,7 +58,7 @@ function usedLines(overview: ModelsOverview): string[] {
 }
 
 /** What becomes of calls to models of unknown price, and what to do about it. */
-function fate({ unknown_price }: ModelsOverview): string {
+function describeUnknownPrice({ unknown_price }: ModelsOverview): string {
   if (unknown_price === null) return 'what it costs is not counted; write its price into models.yaml'
   return unknown_price === 'refuse'
     ? 'refused while there is a dollar limit (daemon.budget_unknown_price); write its price into models.yaml'

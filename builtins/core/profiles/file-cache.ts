@@ -4,7 +4,7 @@ import { BadFileError } from '#lib/yaml'
 
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-export interface ShelfFile {
+export interface ListedFile {
   /** The file's stem: what it is asked for by. */
   name: string
   path: string
@@ -12,7 +12,7 @@ export interface ShelfFile {
   shown: string
 }
 
-export interface ShelfOptions<T> {
+export interface FileCacheOptions<T> {
   ports: Pick<Ports, 'files' | 'stampOf'>
   /** Earlier folders win. A folder that is missing is an empty one. */
   folders: readonly string[]
@@ -20,29 +20,29 @@ export interface ShelfOptions<T> {
   max_bytes: number
   show(path: string): string
   /** Makes the value of the file's text. May throw SvcError. */
-  parse(text: string, file: ShelfFile): T
+  parse(text: string, file: ListedFile): T
 }
 
 type Stats = Awaited<ReturnType<Ports['files']['lstat']>>
-type Found = ShelfFile | SvcError
+type Found = ListedFile | SvcError
 interface Listing {
   version: string
   byName: ReadonlyMap<string, Found>
 }
-type Held<T> = { version: string | undefined } & ({ value: T } | { error: unknown })
+type CachedValue<T> = { version: string | undefined } & ({ value: T } | { error: unknown })
 
 /**
  * Text files that people write, by name. Nothing is read before it is asked for, and read again only when it changed on disk;
  * a name is looked up among what the folders hold, so that no path is ever made of it.
  */
 export class FileCache<T> {
-  readonly #options: ShelfOptions<T>
+  readonly #options: FileCacheOptions<T>
   readonly #listings = new Map<string, Listing>()
-  readonly #held = new Map<string, Held<T>>()
+  readonly #held = new Map<string, CachedValue<T>>()
   readonly #reading = new Map<string, Promise<T | undefined>>()
   readonly #looking = new Map<string, Promise<ReadonlyMap<string, Found>>>()
 
-  constructor(options: ShelfOptions<T>) {
+  constructor(options: FileCacheOptions<T>) {
     this.#options = options
   }
 
@@ -102,7 +102,7 @@ export class FileCache<T> {
 
   #index(folder: string, entries: readonly string[]): Map<string, Found> {
     const { extensions, show } = this.#options
-    const alike = new Map<string, ShelfFile[]>()
+    const alike = new Map<string, ListedFile[]>()
     for (const entry of entries) {
       const extension = extname(entry)
       if (!extensions.includes(extension) || /^[._#~]/.test(entry)) continue
@@ -119,7 +119,7 @@ export class FileCache<T> {
     )
   }
 
-  async #load(folder: string, file: ShelfFile): Promise<Held<T> | undefined> {
+  async #load(folder: string, file: ListedFile): Promise<CachedValue<T> | undefined> {
     const { files, stampOf } = this.#options.ports
     const version = stampOf(file.path)
     const held = this.#held.get(file.path)
@@ -127,7 +127,7 @@ export class FileCache<T> {
     const own = await files.lstat(file.path).catch(() => undefined)
     if (!own) return undefined
     const target = own.isSymbolicLink() ? await files.stat(file.path).catch(() => undefined) : own
-    const made: Held<T> = await this.#parse(folder, file, target).then(
+    const made: CachedValue<T> = await this.#parse(folder, file, target).then(
       value => ({ version, value }),
       error => ({ version, error }),
     )
@@ -136,7 +136,7 @@ export class FileCache<T> {
     return made
   }
 
-  async #parse(folder: string, file: ShelfFile, stats: Stats | undefined): Promise<T> {
+  async #parse(folder: string, file: ListedFile, stats: Stats | undefined): Promise<T> {
     const { ports, max_bytes, parse } = this.#options
     const { files } = ports
     const bad = (problem: string, remedy: string) => new BadFileError({ file: file.shown, problem, remedy })
@@ -153,8 +153,8 @@ export class FileCache<T> {
 }
 
 /** What keeps files whose names are the same but for case or ending from being used. */
-function faultOf(group: readonly ShelfFile[]): SvcError | undefined {
-  const [file, ...others] = group as [ShelfFile, ...ShelfFile[]]
+function faultOf(group: readonly ListedFile[]): SvcError | undefined {
+  const [file, ...others] = group as [ListedFile, ...ListedFile[]]
   if (others.length > 0) {
     const rest = others.map(({ shown }) => shown).join(' and ')
     const problem = `differs from ${rest} only in case or ending`

@@ -16,7 +16,7 @@ export default definePlugin({
     svc.provide(Profiles, {
       read: name => recordInput(`profile ${name}`, () => profiles.read(name)),
       get: async (name, when) =>
-        recordInput(`profile ${name}`, () => (when === 'beat' && profiles.fresh(name)) || profiles.get(name)),
+        recordInput(`profile ${name}`, () => (when === 'beat' && profiles.cachedProfile(name)) || profiles.get(name)),
       skills: async profile =>
         profile.skills.length === 0 ? '' : recordInput(`skills of ${profile.name}`, () => profiles.skills(profile)),
       names: () => profiles.names(),

@@ -20,7 +20,7 @@ export const profilesList = operation({
   mcp: true,
   reach: 'store',
   errors: [ProfileNotFoundError],
-  render: presets => (presets.length === 1 ? inFull(presets[0]!) : asTable(presets)),
+  render: presets => (presets.length === 1 ? renderProfile(presets[0]!) : asTable(presets)),
   async run({ name }, { svc }) {
     const all = await svc.use(Profiles).list()
     if (name === undefined) return all
@@ -41,7 +41,7 @@ function asTable(presets: readonly Preset[]): string {
   return [`${'NAME'.padEnd(width)}${'STEPS'.padEnd(7)}ROLE`, ...rows].join('\n')
 }
 
-function inFull({ name, file, error, profile }: Preset): string {
+function renderProfile({ name, file, error, profile }: Preset): string {
   if (!profile) return `${name}\n  not usable: ${error}`
   const { personality, persona, system_prompt, ...plain } = profile
   const fields = Object.entries({ file, ...plain, ...personality, ...persona }).map(

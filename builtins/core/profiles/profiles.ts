@@ -30,7 +30,7 @@ export class ProfileFiles implements Profiles {
   constructor(svc: PluginHandle, dir: string) {
     this.#svc = svc
     const { root } = svc.project
-    const common = { ports: svc.ports, show: (path: string) => shownAs(path, root) }
+    const common = { ports: svc.ports, show: (path: string) => displayPath(path, root) }
     this.#profiles = new FileCache({
       ...common,
       folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
@@ -69,7 +69,7 @@ export class ProfileFiles implements Profiles {
   }
 
   /** As of this heartbeat; undefined where it was not read just before. */
-  fresh(name: string): Profile | undefined {
+  cachedProfile(name: string): Profile | undefined {
     const looked = this.#looked.get(name)
     const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor
     return isFresh ? this.#lastGood.get(name) : undefined
@@ -176,7 +176,7 @@ function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tok
 }
 
 /** A path as people see it: relative to the project, or beginning with `svc/` in the package. */
-function shownAs(path: string, root: string): string {
+function displayPath(path: string, root: string): string {
   for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
     const below = relative(folder, path)
     if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below

@@ -124,7 +124,7 @@ export interface RunRequest extends Reach {
   /** Seconds that one tool call may take; 0 sets no limit. */
   tool_timeout: number
   /** Asked before each model call: messages that arrived in the meantime. */
-  news(): Promise<readonly Message[]>
+  newMessages(): Promise<readonly Message[]>
   /** The journal's id of a call in the transcript that has no result, so that it is known what may be run again. */
   unanswered?: ReadonlyMap<string, string>
   /** Those of the journal's ids whose calls never began, because the gate has not let them: it is asked again. */
@@ -151,7 +151,7 @@ export interface RunRequest extends Reach {
    * down; undefined where there is none to be made.
    */
   summarize?(call: ModelCall): Promise<Message | undefined>
-  /** Asked before each model call, right before `news`: true ends the run there, to be taken up again later. */
+  /** Asked before each model call, right before `newMessages`: true ends the run there, to be taken up again later. */
   yields?(): Promise<boolean>
 }
 
@@ -169,7 +169,7 @@ export interface ToolSet {
    * What is on offer once this was said: tools that were found, named or called come in, within the same budget.
    * @param tokens a smaller budget, for a model with a small context window
    */
-  offered(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
+  toolsAfter(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
 }
 
 /** A summary that a conversation may need. */

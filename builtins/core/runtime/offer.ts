@@ -48,7 +48,7 @@ export class Offer {
     this.#last = { key: '', specs: this.first }
   }
 
-  after(messages: readonly Message[]): readonly ToolSpec[] {
+  offerAfter(messages: readonly Message[]): readonly ToolSpec[] {
     if (this.first.length === this.#all.length) return this.first
     const named = messages.toReversed().map(message => this.#namesIn(message))
     const kits = new Set(named.flatMap(({ called }) => called).map(name => this.#byName.get(name)?.toolkit))

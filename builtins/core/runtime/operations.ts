@@ -1,7 +1,7 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, z } from '#kernel'
 import { tokensOf } from './offer.ts'
-import { type DescribedSet, ToolSets, type Wanted } from './tools.ts'
+import { type DescribedSet, type ToolSelection, ToolSets } from './tools.ts'
 
 const GivenTool = z.object({
   name: z.string(),
@@ -24,7 +24,7 @@ const GivenTools = z.object({
 })
 type GivenTools = z.infer<typeof GivenTools>
 
-const EVERYTHING: Wanted = { toolkits: null, tools: null, core: null, skills: [] }
+const EVERYTHING: ToolSelection = { toolkits: null, tools: null, core: null, skills: [] }
 
 export const toolsList = operation({
   name: 'tools.list',

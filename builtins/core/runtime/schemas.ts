@@ -97,11 +97,11 @@ const thread = new SchemaThread()
 const TAKEN = 'json_schema: check'
 
 export const schemas: Schemas = {
-  check: (schema, value) => recordInput(TAKEN, async () => checkedBy(await thread.ask(withoutName(schema), value))),
+  check: (schema, value) => recordInput(TAKEN, async () => toSchemaCheck(await thread.ask(withoutName(schema), value))),
   async admit(schema) {
     // One that leads back to itself as a whole does so with any object.
     const answer = await thread.ask(withoutName(schema), {})
-    const { unchecked } = checkedBy(answer)
+    const { unchecked } = toSchemaCheck(answer)
     if (unchecked !== undefined) throw new Error(unchecked)
     const [left] = 'left_out' in answer ? answer.left_out : []
     if (left !== undefined) throw new Error(`a part of it would not be checked: ${left}`)
@@ -112,7 +112,7 @@ function withoutName({ $schema: _, ...schema }: Json): Json {
   return schema
 }
 
-function checkedBy(answer: Answer): SchemaCheck {
+function toSchemaCheck(answer: Answer): SchemaCheck {
   if ('errors' in answer) return { issues: answer.errors.map(issueOf) }
   if ('problem' in answer) return { issues: [], unchecked: answer.problem }
   return { issues: [], unchecked: `it takes longer than ${LIMIT_MS / 1000} s; make its patterns simpler` }

@@ -47,7 +47,7 @@ export class SummaryWriter {
   async #due(call: ModelCall, { conversation, keeps }: SummaryWanted): Promise<SummaryDue | null> {
     const { until = Number.NEGATIVE_INFINITY } = this.#pauses.get(conversation) ?? {}
     if (this.#svc.clock.monotonic() < until) return null
-    return (await this.#svc.use(Models).summaries?.due(call, keeps)) ?? null
+    return (await this.#svc.use(Models).summaries?.findDue(call, keeps)) ?? null
   }
 
   #ask(call: ModelCall, due: SummaryDue, messages: ModelCall['messages']): Promise<ModelAnswer> {

@@ -11,7 +11,7 @@ import { briefSchemaOf } from './loop/tool-call.ts'
 import { type Candidate, Offer } from './offer.ts'
 
 /** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
-export type Wanted = Pick<Profile, 'toolkits' | 'tools' | 'core' | 'skills'>
+export type ToolSelection = Pick<Profile, 'toolkits' | 'tools' | 'core' | 'skills'>
 
 type Given = Findable & Candidate & { owner: string }
 
@@ -35,7 +35,7 @@ export const ToolSets = token<ReturnType<typeof toolSets>>('runtime/tool-sets')
 export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   const made = new Map<string, DescribedSet>()
   svc.onChange(Toolkits, () => made.clear())
-  return (profile: Wanted, only?: readonly string[]): DescribedSet => {
+  return (profile: ToolSelection, only?: readonly string[]): DescribedSet => {
     const { tool_prompt_tokens } = config
     const key = JSON.stringify([
       ...[profile.toolkits, profile.tools, profile.core, profile.skills.length > 0],
@@ -50,7 +50,12 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   }
 }
 
-function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | undefined, budget: number): DescribedSet {
+function build(
+  svc: PluginHandle,
+  profile: ToolSelection,
+  only: readonly string[] | undefined,
+  budget: number,
+): DescribedSet {
   const given = givenTools(svc, profile, only)
   const own = (tool: Tool): Given => ({
     ...{ tool, toolkit: OWN, owner: OWN, family: OWN, always: true, spec: specOf(tool) },
@@ -81,10 +86,10 @@ function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | und
     instructions: instructionsOf(core.filter(({ spec }) => shown.has(spec.name))),
     names: all.map(({ tool }) => tool.name),
     find: name => byName.get(name),
-    offered(messages, tokens = budget) {
-      if (tokens >= budget) return offer.after(messages)
+    toolsAfter(messages, tokens = budget) {
+      if (tokens >= budget) return offer.offerAfter(messages)
       if (narrower?.tokens !== tokens) narrower = within(tokens)
-      return narrower.offer.after(messages)
+      return narrower.offer.offerAfter(messages)
     },
     tools: all,
     instructions_tokens,
@@ -92,7 +97,7 @@ function build(svc: PluginHandle, profile: Wanted, only: readonly string[] | und
 }
 
 /** The tools of a profile, those in view first and in the order in which it names them. */
-function givenTools(svc: PluginHandle, profile: Wanted, only: readonly string[] | undefined): Given[] {
+function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly string[] | undefined): Given[] {
   const { toolkits, tools: names, core, skills } = profile
   // The list of an agent's skills names the tool that loads them.
   const loadsSkills = ({ name }: Toolkit) => name === SKILLS && skills.length > 0

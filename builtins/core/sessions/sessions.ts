@@ -97,12 +97,12 @@ export class SessionBook implements Sessions {
       const row = await this.#row(session_id, tenant)
       if (!row || row.status === 'expired') throw new SessionNotFoundError({ session_id })
       if (row.status === 'closed') throw new SessionClosedError({ session_id })
-      return ofAgent(row, agent_id)
+      return requireAgent(row, agent_id)
     }
     if (!session_key) return undefined
     const row = await findByKey(this.#store, tenant, session_key, this.idleBefore)
     if (!row) return undefined
-    if (row.status !== 'expired') return ofAgent(row, agent_id)
+    if (row.status !== 'expired') return requireAgent(row, agent_id)
     await this.#expire(row.session_id)
     return undefined
   }
@@ -118,7 +118,7 @@ export class SessionBook implements Sessions {
   }
 }
 
-function ofAgent(row: SessionRow, agent_id: string): SessionRow {
+function requireAgent(row: SessionRow, agent_id: string): SessionRow {
   if (row.agent_id === agent_id) return row
   const session = row.session_key === null ? row.session_id : `with the key "${row.session_key}"`
   throw new OtherAgentSessionError({ session, agent_id: row.agent_id })

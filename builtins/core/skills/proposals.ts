@@ -51,7 +51,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
   const drafts = join(svc.project.svc, FOLDER)
   for (const entry of await files.readdir(drafts).catch(() => [])) {
     const draft = join(drafts, entry)
-    const asked = await readAsked(svc, join(draft, ASKED))
+    const asked = await readProposal(svc, join(draft, ASKED))
     if (!asked) continue
     const { name, ...question } = asked
     const { status, answer } = await svc.use(Questions).ask({ ...question, question: '', options: [] })
@@ -70,7 +70,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
   }
 }
 
-async function readAsked(svc: PluginHandle, file: string) {
+async function readProposal(svc: PluginHandle, file: string) {
   const text = await svc.ports.files.readFile(file, 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Asked.safeParse(JSON.parse(text)).data
 }

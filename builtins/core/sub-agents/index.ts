@@ -1,13 +1,13 @@
 import { ActiveAgent, ProfileShapes } from '#core/agents/contract'
-import { News } from '#core/goals/contract'
+import { PendingMessages } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { ConfigChecks } from '#platform/settings/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
-import { subAgentNews } from './news.ts'
 import { subAgentOperations } from './operations.ts'
+import { subAgentMessages } from './pending-messages.ts'
 import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
 import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
@@ -28,7 +28,7 @@ export default definePlugin({
     svc.event('sub_agent_spawned', SubAgentSpawned)
     svc.event('sub_agent_ended', SubAgentEnded)
     svc.toolkit(subAgentsToolkit(svc, subAgents))
-    svc.add(News, subAgentNews(svc))
+    svc.add(PendingMessages, subAgentMessages(svc))
     svc.add(ProfileShapes, childShape(svc, config))
     svc.add(ConfigChecks, toolkitsCheck(svc))
 

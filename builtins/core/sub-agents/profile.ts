@@ -5,7 +5,7 @@ import { type PluginHandle, z } from '#kernel'
 import type { ConfigCheck } from '#platform/settings/contract'
 import { Store } from '#platform/store/contract'
 import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
-import { standing } from './repository.ts'
+import { readWorkState } from './repository.ts'
 
 const KEY = 'tools.sub_agent_toolkits'
 /** Default toolkits of sub-agents: the specification's list. */
@@ -43,11 +43,11 @@ async function childProfile(
   const own = { name: agent.name, role: agent.role, model: '' }
   if (!parent) return { ...preset, ...own, toolkits: [] }
   const above = await agents.profileOf(parent)
-  const given = (await standing(svc.use(Store), agent.agent_id))?.profile ? preset : undefined
+  const given = (await readWorkState(svc.use(Store), agent.agent_id))?.profile ? preset : undefined
   const base = given ?? above
   const allowed = [config.sub_agent_toolkits ?? SAFE, above.toolkits, given?.toolkits ?? null]
-  const toolkits = svc.list(Toolkits).filter(toolkit => allowed.every(names => holds(names, toolkit)))
-  const tools = both(above.tools, given?.tools ?? null)
+  const toolkits = svc.list(Toolkits).filter(toolkit => allowed.every(names => includesToolkit(names, toolkit)))
+  const tools = intersectTools(above.tools, given?.tools ?? null)
   return {
     ...(given ?? { ...above, persona: null, personality: { traits: [], style: '' }, system_prompt: '', skills: [] }),
     ...own,
@@ -95,12 +95,12 @@ export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAge
     svc.log.warn({}, `${KEY}: gives sub-agents what is kept from them by default: ${risky.join(', ')}`)
 }
 
-function holds(names: readonly string[] | null, { name, group = name }: Toolkit): boolean {
+function includesToolkit(names: readonly string[] | null, { name, group = name }: Toolkit): boolean {
   return names === null || names.includes(name) || names.includes(group)
 }
 
 /** What both lists of tools hold; null or an empty list means all. */
-function both(a: readonly string[] | null, b: readonly string[] | null): string[] | null {
+function intersectTools(a: readonly string[] | null, b: readonly string[] | null): string[] | null {
   if (!a?.length) return b?.length ? [...b] : null
   return b?.length ? a.filter(name => b.includes(name)) : [...a]
 }

@@ -23,7 +23,7 @@ export function subAgentsOf(store: Store, parent_agent_id: string): Promise<SubA
 }
 
 /** The one that this call made. */
-export function madeBy(store: Store, call_id: string): Promise<{ sub_agent_id: string } | undefined> {
+export function findByCall(store: Store, call_id: string): Promise<{ sub_agent_id: string } | undefined> {
   return store.get('SELECT sub_agent_id FROM sub_agents WHERE call_id = ?', [call_id])
 }
 
@@ -38,7 +38,7 @@ export async function roomFor(store: Store, agent_id: string): Promise<{ depth: 
 }
 
 /** Returns what decides whether an agent may work; `status` is null for an agent without a parent. */
-export function standing(
+export function readWorkState(
   store: Store,
   agent_id: string,
 ): Promise<
@@ -74,7 +74,7 @@ export interface EndingRow {
 }
 
 /** Those that run, and whose time is over. */
-export function over(store: Store, now: number): Promise<EndingRow[]> {
+export function listExpired(store: Store, now: number): Promise<EndingRow[]> {
   return store.all<EndingRow>(
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
        l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result

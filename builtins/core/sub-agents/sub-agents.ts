@@ -19,12 +19,12 @@ import {
 import {
   type EndingRow,
   endSubAgent,
-  madeBy,
+  findByCall,
+  listExpired,
   orphans,
-  over,
+  readWorkState,
   roomFor,
   type SubAgentRow,
-  standing,
   subAgentsOf,
   takePlace,
 } from './repository.ts'
@@ -36,7 +36,7 @@ const LONGEST_RESULT = 8_000
 /** Number of agents remembered as having no parent. */
 const NOBODYS_KNOWN = 100_000
 
-export interface Wanted {
+export interface SubAgentRequest {
   name: string
   role: string
   task: string
@@ -72,9 +72,9 @@ export class SubAgents {
    * @returns its id
    * @throws SubAgentLimitError, ProfileNotFoundError, GuardrailBlockedError
    */
-  async spawn(parent_agent_id: string, wanted: Wanted): Promise<string> {
+  async spawn(parent_agent_id: string, wanted: SubAgentRequest): Promise<string> {
     const { name, max_cycles, call_id } = wanted
-    const known = await madeBy(this.#store, call_id)
+    const known = await findByCall(this.#store, call_id)
     if (known) return known.sub_agent_id
     const parent = await this.#svc.use(Agents).find(parent_agent_id)
     if (wanted.profile !== undefined) await this.#svc.use(Profiles).read(wanted.profile)
@@ -97,7 +97,7 @@ export class SubAgents {
       appendEvent({ type: 'sub_agent_spawned', agent_id: parent_agent_id, data }),
     ])
     if (made) return sub_agent_id
-    const same = await madeBy(this.#store, call_id)
+    const same = await findByCall(this.#store, call_id)
     if (same) return same.sub_agent_id
     throw await this.#refusal(parent_agent_id)
   }
@@ -122,7 +122,7 @@ export class SubAgents {
   }
 
   /** The same, while it runs. @throws SubAgentEndedError */
-  async running(parent_agent_id: string, ref: string): Promise<SubAgent> {
+  async findRunning(parent_agent_id: string, ref: string): Promise<SubAgent> {
     const found = await this.find(parent_agent_id, ref)
     if (found.status === 'running') return found
     throw new SubAgentEndedError({ sub_agent_id: found.sub_agent_id, status: found.status })
@@ -130,7 +130,7 @@ export class SubAgents {
 
   /** Ends one of an agent's own, whatever it is doing, and those below it. */
   async terminate(parent_agent_id: string, ref: string): Promise<SubAgent> {
-    const { sub_agent_id } = await this.running(parent_agent_id, ref)
+    const { sub_agent_id } = await this.findRunning(parent_agent_id, ref)
     const ending = { status: 'terminated' as const, result: null, ending: 'Its parent ended it.' }
     await this.#end(sub_agent_id, parent_agent_id, ending)
     await this.sweep()
@@ -139,13 +139,13 @@ export class SubAgents {
 
   /** Ends those whose task has ended, and what is left below them. */
   async sweepEnded(): Promise<void> {
-    if ((await over(this.#store, this.#svc.clock.ms())).length > 0) await this.sweep()
+    if ((await listExpired(this.#store, this.#svc.clock.ms())).length > 0) await this.sweep()
   }
 
   /** Ends those whose task has ended, whose cycles are used up, or whose parent is gone, and then those below them. */
   async sweep(): Promise<void> {
     for (let level = 0; level <= MAX_DEPTH; level++) {
-      const rows = await over(this.#store, this.#svc.clock.ms())
+      const rows = await listExpired(this.#store, this.#svc.clock.ms())
       for (const row of rows) {
         const ending = endingOf(row)
         if (ending) await this.#end(row.sub_agent_id, row.parent_agent_id, ending, row.gone === 1)
@@ -168,7 +168,7 @@ export class SubAgents {
   }
 
   async #mayWork({ agent_id, phase }: Gate): Promise<boolean> {
-    const row = await standing(this.#store, agent_id)
+    const row = await readWorkState(this.#store, agent_id)
     if (!row) return true
     if (row.spawned_by === null) {
       if (this.#nobodys.size >= NOBODYS_KNOWN) this.#nobodys.clear()
@@ -215,7 +215,7 @@ export class SubAgents {
     }
     if (!isGone) {
       effects.push(...agents.markDead(sub_agent_id))
-      for (const goal of await goals.active(sub_agent_id))
+      for (const goal of await goals.listActive(sub_agent_id))
         effects.push(...(await goals.abandon(goal, ending?.ending ?? 'Its agent has ended.')))
     }
     effects.push(wakeAgents({ agents: [parent], reason: 'sub-agent' }))

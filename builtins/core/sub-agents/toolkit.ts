@@ -84,7 +84,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
         description: 'Tell one of your running sub-agents something; it reads it before its next step.',
         parameters: one.extend({ message: z.string().trim().min(1).max(4000) }),
         async execute({ sub_agent_id, message }, call) {
-          const { sub_agent_id: id } = await subAgents.running(call.agent_id, sub_agent_id)
+          const { sub_agent_id: id } = await subAgents.findRunning(call.agent_id, sub_agent_id)
           call.effect(instruct({ instruction_id: `ins-${call.call_id}`, sub_agent_id: id, message }))
           call.effect(wakeAgents({ agents: [id], reason: 'instruction' }))
           return `${id} will read it before its next step.`

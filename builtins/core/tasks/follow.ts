@@ -30,17 +30,17 @@ export async function* followTask(
   let place = after !== undefined && /^\d{1,15}$/.test(after) ? Number(after) : 0
   if (row.text === 'suppressed' && after === undefined) yield { id: '0', event: 'info', data: SUPPRESSED }
   while (!signal?.aborted) {
-    const live = service.running(task_id)?.text
+    const live = service.findRun(task_id)?.text
     let isLost = false
     if (live) {
       // A signal that is listened to once for the whole of it costs a reader nothing for each word.
       signal?.addEventListener('abort', live.wake)
       try {
-        for (let piece = live.after(place); piece && !signal?.aborted; piece = live.after(place)) {
+        for (let piece = live.readAfter(place); piece && !signal?.aborted; piece = live.readAfter(place)) {
           if (piece.until > place) {
             yield* eventsOf(piece, place)
             place = piece.until
-          } else if (live.over) {
+          } else if (live.isComplete) {
             isLost = live.isUnsaved
             break
           } else await live.waitForChange()
@@ -86,6 +86,6 @@ async function look(
   const piece = await textAfter(svc.use(Store), task_id, place)
   if (piece) return piece
   if (row.status !== 'running') return { end: row }
-  await service.elsewhere(row, signal)
+  await service.waitForOtherProcess(row, signal)
   return 'nothing yet'
 }

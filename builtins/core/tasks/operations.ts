@@ -91,7 +91,7 @@ const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
 /** Tasks are their users' own; of others they are as if they were not. */
-async function mine(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
+async function requireOwnTask(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
   await svc.use(OwnTasks).settleLost()
   const row = await svc.use(OwnTasks).find(task_id)
   if (row.user_id !== tenant) throw new TaskNotFoundError({ task_id })
@@ -150,7 +150,7 @@ export const tasksGet = operation({
   cli: { usage: 'task <task_id>' },
   mcp: true,
   errors: [TaskNotFoundError],
-  run: async ({ task_id }, call) => taskOf(await mine(call.svc, task_id, call)),
+  run: async ({ task_id }, call) => taskOf(await requireOwnTask(call.svc, task_id, call)),
 })
 
 export const tasksFollow = stream({
@@ -165,7 +165,7 @@ export const tasksFollow = stream({
   errors: [TaskNotFoundError],
   async *run({ task_id }, call) {
     const { svc } = call
-    await mine(svc, task_id, call)
+    await requireOwnTask(svc, task_id, call)
     yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal)
   },
 })
@@ -183,7 +183,7 @@ export const tasksResume = operation({
   errors: [TaskNotFoundError],
   async run({ task_id }, call) {
     const { svc } = call
-    await mine(svc, task_id, call)
+    await requireOwnTask(svc, task_id, call)
     await svc.use(OwnTasks).resume(task_id)
     return responseOf(await svc.use(OwnTasks).waitUntilSettled(task_id, call.signal))
   },
@@ -203,7 +203,7 @@ export const tasksCancel = operation({
   errors: [TaskNotFoundError, TaskOverError],
   async run({ task_id }, call) {
     const { svc } = call
-    await mine(svc, task_id, call)
+    await requireOwnTask(svc, task_id, call)
     await svc.use(OwnTasks).cancel(task_id)
     return taskOf(await svc.use(OwnTasks).find(task_id))
   },

@@ -65,7 +65,7 @@ export class TaskReaper {
   }
 
   async #write(runs: readonly TaskRun[]): Promise<void> {
-    const pieces = runs.map(({ journal, text }) => journal.unwritten(text.piece))
+    const pieces = runs.map(({ journal, text }) => journal.textEffects(text.piece))
     const effects = pieces.flatMap(({ effects }) => effects)
     if (effects.length === 0) return
     await this.#svc.use(Store).apply(effects)

@@ -196,7 +196,7 @@ export async function openTasks(store: Store, session_id: string): Promise<strin
 }
 
 /** Tasks that wait for people although everything is decided and answered; of all, or this one. */
-export async function decidedTasks(store: Store, task_id?: string): Promise<string[]> {
+export async function findDecidedTasks(store: Store, task_id?: string): Promise<string[]> {
   const waiting = await store.all<Pick<TaskRow, 'task_id' | 'approval_ids' | 'question_ids'>>(
     `SELECT task_id, approval_ids, question_ids FROM task_runs WHERE ${OPEN} AND status <> 'running'
      AND (? IS NULL OR task_id = ?)`,

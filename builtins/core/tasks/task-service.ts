@@ -21,8 +21,8 @@ import {
 import { failedTask, insertTask, seizeTask, takeTask } from './effects.ts'
 import { TaskReaper } from './reaper.ts'
 import {
-  decidedTasks,
   findByKey,
+  findDecidedTasks,
   findTask,
   lostTasks,
   newRow,
@@ -32,7 +32,7 @@ import {
   type TextMode,
 } from './repository.ts'
 import { admitSchema, originalOf } from './run/answer-form.ts'
-import { beginsAs } from './run/beginning.ts'
+import { startEffects } from './run/beginning.ts'
 import { type FirstTime, TaskRun } from './run/run.ts'
 import type { LiveText, Piece } from './run/text.ts'
 
@@ -73,7 +73,7 @@ export class TaskService {
   }
 
   /** The run of a task in this process. */
-  running(task_id: string): TaskRun | undefined {
+  findRun(task_id: string): TaskRun | undefined {
     return this.#runs.get(task_id)
   }
 
@@ -128,12 +128,12 @@ export class TaskService {
       if (row.status !== 'running') return row
       if (signal?.aborted)
         throw signal.reason instanceof ServerStoppingError ? signal.reason : new TaskGoesOnError({ task_id })
-      await this.elsewhere(row, signal)
+      await this.waitForOtherProcess(row, signal)
     }
   }
 
   /** Waits a moment for a task that runs in another process; sees to it when that process is gone. */
-  async elsewhere(row: TaskRow, signal: AbortSignal | undefined): Promise<void> {
+  async waitForOtherProcess(row: TaskRow, signal: AbortSignal | undefined): Promise<void> {
     if (this.#stopped) throw new StoppingError()
     if (this.#runs.has(row.task_id)) return
     const { clock } = this.#svc
@@ -178,7 +178,7 @@ export class TaskService {
       if (status !== 'running' && !isWaiting(status)) throw new TaskOverError({ task_id, status })
       if (tries === TRIES) throw new TaskOverError({ task_id, status: 'being worked on' })
       const run = this.#runs.get(task_id)
-      if (run && !run.text.over) {
+      if (run && !run.text.isComplete) {
         run.abort(new TaskStoppedError())
         await run.ended
         return
@@ -207,7 +207,7 @@ export class TaskService {
   /** Takes up what other processes left, and what the operator decided elsewhere. */
   async sweep(): Promise<void> {
     await this.settleLost()
-    for (const task_id of await decidedTasks(this.#store)) await this.resume(task_id)
+    for (const task_id of await findDecidedTasks(this.#store)) await this.resume(task_id)
   }
 
   /** Ends the runs of an agent that was deleted. */
@@ -268,7 +268,7 @@ export class TaskService {
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0
     // One that may not begin has no run.
-    const begins = blocked ? undefined : await beginsAs(this.#svc, agent, { task_id, session_id, traceparent })
+    const begins = blocked ? undefined : await startEffects(this.#svc, agent, { task_id, session_id, traceparent })
     const inserted = await this.#store.apply([
       ...effects,
       insertTask(task),
@@ -298,7 +298,7 @@ export class TaskService {
 
   async #goOn(task_id: string): Promise<void> {
     try {
-      for (const decided of await decidedTasks(this.#store, task_id)) await this.resume(decided)
+      for (const decided of await findDecidedTasks(this.#store, task_id)) await this.resume(decided)
     } catch (error) {
       this.#svc.log.warn({ task_id }, `it may wait although all is decided: ${errorMessage(error)}`)
     }
@@ -341,7 +341,7 @@ export class TaskService {
 async function overOrAborted(text: LiveText, signal: AbortSignal | undefined): Promise<void> {
   signal?.addEventListener('abort', text.wake)
   try {
-    while (!text.over && !signal?.aborted) await text.waitForChange()
+    while (!text.isComplete && !signal?.aborted) await text.waitForChange()
   } finally {
     signal?.removeEventListener('abort', text.wake)
   }

@@ -77,7 +77,7 @@ export const DirtyRepositoryError = defineError({
   status: 409,
   title: 'Uncommitted changes',
   message: (p: { repository: string; files: string[]; branch: string }) =>
-    `Nothing was merged: ${p.repository} has uncommitted changes (${listed(p.files)}). Commit or stash them and try again, or merge ${p.branch} yourself.`,
+    `Nothing was merged: ${p.repository} has uncommitted changes (${joinNames(p.files)}). Commit or stash them and try again, or merge ${p.branch} yourself.`,
 })
 export const BranchExistsError = defineError({
   code: 'branch_exists',
@@ -91,7 +91,7 @@ export const MergeConflictError = defineError({
   status: 409,
   title: 'Merge conflict',
   message: (p: { repository: string; branch: string; files: string[]; head: string }) =>
-    `Nothing was merged: ${p.branch} conflicts with ${p.repository} in ${listed(p.files)}. Merge the branch yourself, or nudge the agent to merge commit ${p.head} into its work.`,
+    `Nothing was merged: ${p.branch} conflicts with ${p.repository} in ${joinNames(p.files)}. Merge the branch yourself, or nudge the agent to merge commit ${p.head} into its work.`,
 })
 export const UnsafeRepositoryError = defineError({
   code: 'unsafe_repository',
@@ -110,7 +110,7 @@ export const GitFailedError = defineError({
 
 const LISTED = 5
 
-function listed(files: readonly string[]): string {
+function joinNames(files: readonly string[]): string {
   const more = files.length - LISTED
   return files.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

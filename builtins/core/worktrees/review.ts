@@ -13,7 +13,7 @@ import {
 } from './contract.ts'
 import { type GitPlace, git, tryGit } from './git.ts'
 import { type Branch, branchesOf, moveBase } from './repository.ts'
-import { commitAll, dropBranch, hasWorktree, headOf, keepCommit, keptRef, placeOf, sourceOf } from './tree.ts'
+import { backupRef, commitAll, dropBranch, hasWorktree, headOf, keepCommit, placeOf, sourceOf } from './tree.ts'
 
 const MAX_COMMITS = 50
 /** Longest patch that is shown, in bytes. */
@@ -148,7 +148,7 @@ async function handOver(svc: PluginHandle, { agent, branch, current, place }: Re
     // A bundle is a file of objects: nothing of the agent's repository is run or read by git in the operator's.
     const checked = ['-c', 'protocol.file.allow=always', '-c', 'transfer.fsckObjects=true']
     const plain = ['--quiet', '--no-tags', '--no-write-fetch-head']
-    await git(svc, source, [...checked, 'fetch', ...plain, bundle, `+${ref}:${keptRef(branch.branch)}`])
+    await git(svc, source, [...checked, 'fetch', ...plain, bundle, `+${ref}:${backupRef(branch.branch)}`])
     return commit
   } finally {
     await svc.ports.files.rm(bundle, { force: true })
@@ -242,7 +242,7 @@ export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<
         await svc.use(Store).apply([appendEvent({ type: 'changes_kept', agent_id, data: kept })])
         svc.log.info(kept, `the changes of ${agent_id} are kept: branch ${branch.branch} of ${repository}`)
       }
-      await git(svc, source, ['update-ref', '-d', keptRef(branch.branch)])
+      await git(svc, source, ['update-ref', '-d', backupRef(branch.branch)])
     } catch (error) {
       isKept = false
       svc.log.warn({ agent_id }, `${branch.branch} is kept in .svc/trash only: ${errorMessage(error)}`)

@@ -87,11 +87,11 @@ export async function headOf(svc: PluginHandle, place: GitPlace): Promise<string
 
 /** Keeps a commit of the operator's repository from being removed as unused: worktrees borrow it. Not shown among branches. */
 export async function keepCommit(svc: PluginHandle, { agent_id, repository, branch }: Branch, commit: string) {
-  await git(svc, await sourceOf(svc, agent_id, repository), ['update-ref', keptRef(branch), commit])
+  await git(svc, await sourceOf(svc, agent_id, repository), ['update-ref', backupRef(branch), commit])
 }
 
 /** Named so that it cannot be taken for the branch. */
-export function keptRef(branch: string): string {
+export function backupRef(branch: string): string {
   return `refs/svc-worktrees/${branch.slice('svc/'.length)}`
 }
 
@@ -124,7 +124,7 @@ export async function enterGoal(svc: PluginHandle, agent: AgentRow, goal_id: str
 
 /** Removes a branch that is not checked out. */
 export async function dropBranch(svc: PluginHandle, place: GitPlace, source: GitPlace, branch: Branch): Promise<void> {
-  await git(svc, source, ['update-ref', '-d', keptRef(branch.branch)])
+  await git(svc, source, ['update-ref', '-d', backupRef(branch.branch)])
   await git(svc, place, ['branch', '--quiet', '-D', branch.branch])
   await svc.use(Store).apply([forgetBranch(branch)])
 }

@@ -19,7 +19,7 @@ export const pluginsCheck = operation({
   async run({ file: named }, { svc, via }) {
     const { root } = svc.project
     const file = await findFile(svc, resolve(via === 'cli' ? process.cwd() : root, named))
-    return describeDryRun(await svc.use(HostToken).check(file), shownAs(file, root))
+    return describeDryRun(await svc.use(HostToken).check(file), displayPath(file, root))
   },
   render: renderCheck,
 })
@@ -35,7 +35,7 @@ async function findFile({ ports: { files }, project }: PluginHandle, path: strin
   throw new PluginFileMissingError({ file: path })
 }
 
-function shownAs(file: string, root: string): string {
+function displayPath(file: string, root: string): string {
   const below = relative(root, file)
   return below.startsWith('..') ? file : below
 }

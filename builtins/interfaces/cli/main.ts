@@ -4,7 +4,7 @@ import { systemPorts } from '#lib/system-ports'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { CliProgram, Context } from './context.ts'
 import type { CommandSpec, CommandTree } from './contract.ts'
-import { below, find, unknown } from './parsing/find.ts'
+import { find, subcommandsOf, unknown } from './parsing/find.ts'
 import { groupOf, helpOf, overviewOf } from './parsing/help.ts'
 import { parse } from './parsing/parse.ts'
 import { sendToParent } from './process/detached.ts'
@@ -27,7 +27,7 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
   const unwatch = watchStrays(terminal)
   try {
     const exit = await run(argv, program, ports, terminal).catch(thrown =>
-      reportFailure(thrown, ports, terminal, asksFor(argv, '--json')),
+      reportFailure(thrown, ports, terminal, includesAny(argv, '--json')),
     )
     // Who was interrupted waits for no reader.
     if (exit !== INTERRUPTED) await terminal.flush()
@@ -61,13 +61,13 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
     terminal.out(String(await writeConfigSchema(await findProject(ports, named), context)))
     return 0
   }
-  const wantsHelp = asksFor(words, '--help', '-h')
+  const wantsHelp = includesAny(words, '--help', '-h')
   if (words.length === 0 || (wantsHelp && words[0]!.startsWith('-'))) {
     terminal.out(overviewOf(commands, tree, terminal))
     return 0
   }
   const spec = find(commands, words) ?? (await lateCommand(context, words))
-  const group = wantsHelp && !spec ? below(commands, words) : []
+  const group = wantsHelp && !spec ? subcommandsOf(commands, words) : []
   if (!spec && group.length === 0) throw unknown(commands, words)
   if (!spec || wantsHelp) {
     terminal.out(spec ? helpOf(spec, commands, terminal) : groupOf(group, terminal))
@@ -118,7 +118,7 @@ function takeGlobal(argv: readonly string[]): { named?: string | undefined; json
   return { json: false, words: argv }
 }
 
-function asksFor(words: readonly string[], ...options: string[]): boolean {
+function includesAny(words: readonly string[], ...options: string[]): boolean {
   const end = words.indexOf('--')
   return (end < 0 ? words : words.slice(0, end)).some(word => options.includes(word))
 }

@@ -1,4 +1,4 @@
-import { errorMessage, operation, parse, within, z } from '#kernel'
+import { errorMessage, operation, parse, withTimeLimit, z } from '#kernel'
 import { DoctorChecks, DoctorFinding, DoctorReport, finding } from './contract.ts'
 
 const { fail } = finding
@@ -19,7 +19,7 @@ export const doctorChecks = operation({
       svc.list(DoctorChecks).map(async ({ name, run }) => {
         const what = `The check "${name}"`
         const runCheck = async () => parse(DoctorFinding, await run(), what)
-        const result = await within(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
+        const result = await withTimeLimit(svc.clock, LIMIT_MS, what, runCheck()).catch((error: unknown) =>
           fail(errorMessage(error), 'see svc logs'),
         )
         return { name, ...result }

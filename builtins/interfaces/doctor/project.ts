@@ -24,7 +24,7 @@ export async function database(root: string, { ports, database }: Patient): Prom
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
     return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
-    return ofDatabase(error) ?? fail(errorMessage(error), 'look at it with: svc db check')
+    return databaseFinding(error) ?? fail(errorMessage(error), 'look at it with: svc db check')
   }
 }
 
@@ -41,7 +41,7 @@ async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFi
 }
 
 /** What its sentence says, which ends with what to do. */
-function ofDatabase(error: unknown): DoctorFinding | undefined {
+function databaseFinding(error: unknown): DoctorFinding | undefined {
   if (!(error instanceof DatabaseUnusableError || error instanceof DiskFullError)) return undefined
   const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
   return fail(problem!, remedy.join('; '))
@@ -119,7 +119,7 @@ async function look(
 ): Promise<DoctorReport[]> {
   const opened = await patient.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
   if ('error' in opened) {
-    const found = ofDatabase(opened.error)
+    const found = databaseFinding(opened.error)
     if (found) return [{ name: 'start', ...found }]
     if (!(opened.error instanceof SvcError)) {
       return [{ name: 'config', ...fail(errorMessage(opened.error), 'install svc again: its files are not whole') }]

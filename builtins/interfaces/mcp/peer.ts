@@ -11,7 +11,7 @@ import { promptNamed, promptOf, promptsOf } from './prompts.ts'
 import { completeValue, listResources, readResource, templatesOf } from './resources.ts'
 import { toolOf, toolsOf } from './tools.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './transport/rpc.ts'
-import { type Requests, Wire } from './transport/wire.ts'
+import { CheckingTransport, type Requests } from './transport/wire.ts'
 import { Updates } from './updates.ts'
 
 /** Page size of tools, resources and prompts. */
@@ -37,7 +37,7 @@ export interface PeerParts {
 /** One client: what it asks is answered from what it is offered. */
 export class Peer implements McpPeer {
   readonly #server: Server
-  readonly #wire: Wire
+  readonly #wire: CheckingTransport
   readonly #types: typeof Protocol
   readonly #parts: PeerParts
   readonly #updates: Updates
@@ -63,12 +63,17 @@ export class Peer implements McpPeer {
       },
     )
     const requests: Requests = new Map(types.ClientRequestSchema.options.map(each => [each.shape.method.value, each]))
-    const peer: Peer = new Peer(server, new Wire(transport, requests, json => peer.#offer.hide(json)), types, parts)
+    const peer: Peer = new Peer(
+      server,
+      new CheckingTransport(transport, requests, json => peer.#offer.hide(json)),
+      types,
+      parts,
+    )
     await server.connect(peer.#wire)
     return peer
   }
 
-  private constructor(server: Server, wire: Wire, types: typeof Protocol, parts: PeerParts) {
+  private constructor(server: Server, wire: CheckingTransport, types: typeof Protocol, parts: PeerParts) {
     this.#server = server
     this.#wire = wire
     this.#types = types

@@ -41,7 +41,7 @@ export const pluginsReload = operation({
   errors: [PluginNotFoundError],
   async run({ name }, { svc }) {
     const applied = await svc.use(HostToken).apply(name)
-    if (name === undefined) return [...applied, ...failedBefore(svc, applied)]
+    if (name === undefined) return [...applied, ...earlierFailures(svc, applied)]
     if (applied.length > 0) return applied
     const files = svc
       .use(HostToken)
@@ -60,7 +60,7 @@ export const pluginsReload = operation({
 const INTENDED = ['disabled', 'replaced']
 
 /** The plugin files whose newest version could not be loaded, without those that were just applied. */
-function failedBefore(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
+function earlierFailures(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
   const named = new Set(applied.map(({ plugin }) => plugin))
   return svc
     .use(HostToken)

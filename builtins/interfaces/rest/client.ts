@@ -200,7 +200,7 @@ async function* follow(
         // What never was there is not waited for, nor is a task that failed; what was there and went away is.
         if (failed || pause === 0 || !isCut(error)) throw error
         if (route.method !== 'GET') {
-          yield { event: 'done', data: await again(options, route, input, call) }
+          yield { event: 'done', data: await requestWithoutStream(options, route, input, call) }
           return
         }
         await sleep(pause, call.signal)
@@ -216,7 +216,12 @@ async function* follow(
  * Asks for the answer to what a stream began, without a stream.
  * @throws ConnectionCutError without an idempotencyKey; the error of a task that failed
  */
-async function again(options: ClientOptions, { path }: Route, input: Input, call: CallOptions): Promise<unknown> {
+async function requestWithoutStream(
+  options: ClientOptions,
+  { path }: Route,
+  input: Input,
+  call: CallOptions,
+): Promise<unknown> {
   const whole = Object.values<Route>(OPERATIONS).find(
     route => !route.stream && route.method === 'POST' && `${route.path}/stream` === path,
   )

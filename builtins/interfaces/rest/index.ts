@@ -23,7 +23,7 @@ import { listen } from './listener/listener.ts'
 import { capacityFor, openFilesLimit } from './listener/open-files.ts'
 import { describeServer } from './listener/servers.ts'
 import { AboutServer, aboutServer, healthCheck, openapiGet } from './operations.ts'
-import { KEY_EFFECTS } from './request/once.ts'
+import { KEY_EFFECTS } from './request/idempotency.ts'
 import { reportError } from './request/problem.ts'
 import { Streams } from './stream/stream.ts'
 
@@ -85,9 +85,9 @@ export default definePlugin({
     }
     svc.provide(Rest, rest)
     svc.provide(DaemonListener, rest)
-    svc.onChange(Operations, () => apps.outdate())
-    svc.onChange(StaticRoutes, () => apps.outdate())
-    svc.onChange(ProtocolRoutes, () => apps.outdate())
+    svc.onChange(Operations, () => apps.invalidate())
+    svc.onChange(StaticRoutes, () => apps.invalidate())
+    svc.onChange(ProtocolRoutes, () => apps.invalidate())
     for (const effect of KEY_EFFECTS) svc.add(Effects, effect.kind)
     svc.add(DoctorChecks, keyCheck(svc, config, addresses))
     svc.provide(AboutServer, aboutServer(svc, config.api_key !== ''))

@@ -5,9 +5,9 @@ import { usdOf } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import { examine } from './checks.ts'
 import type { ModelResult, Scenario, ScenarioResult, ScenarioRun } from './contract.ts'
-import { Examinee, type Performance } from './examinee.ts'
 import { Meter, type Reading } from './meter.ts'
 import { PROPS } from './props.ts'
+import { ScenarioAgent, type ScenarioOutcome } from './scenario-agent.ts'
 import { bootstrap, mean, quantile, round, spread, wilson } from './statistics.ts'
 import { variantOf } from './variants.ts'
 
@@ -42,7 +42,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     notice = target.provider.notice ?? null
     const { available, reason: missing } = await target.provider.availability()
     if (!available) reason = missing ?? 'it cannot be called now'
-    else reason = await putToAll(svc, asked, !target.provider.simulated, plan, meter, results)
+    else reason = await runScenarios(svc, asked, !target.provider.simulated, plan, meter, results)
   } catch (error) {
     reason = plan.signal.aborted ? 'stopped before its end' : errorMessage(error)
   }
@@ -57,7 +57,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
  * @param counts whether its calls count against the project's budget
  * @returns why not all of them were run
  */
-async function putToAll(
+async function runScenarios(
   svc: PluginHandle,
   asked: string,
   counts: boolean,
@@ -74,7 +74,7 @@ async function putToAll(
       if (counts && svc.has(Budget) && (await svc.use(Budget).isExceeded()))
         return (await svc.use(Budget).status()).message
       const mark = meter.mark
-      const performed = await once(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
+      const performed = await runOnce(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
       const reading = meter.since(mark)
       const { calls, tokens, cost_micros } = reading
       const done: ScenarioRun = { ...performed, calls, tokens, cost_usd: usdOf(cost_micros) }
@@ -109,16 +109,16 @@ function setting({ scenarios, profile }: Plan) {
   return { config, files: Object.fromEntries([...files, ...given]) as Record<string, string> }
 }
 
-async function once(
+async function runOnce(
   kernel: Kernel,
   scenario: Scenario,
   model: string,
   run: number,
   { cycles, signal, profile }: Plan,
-): Promise<Performed> {
+): Promise<UnpricedRun> {
   const { clock } = kernel.ports
   const began = clock.monotonic()
-  const examinee = new Examinee(kernel, scenario, profile?.name)
+  const examinee = new ScenarioAgent(kernel, scenario, profile?.name)
   try {
     const performance = await examinee.perform(model, cycles, signal)
     return await judge(scenario, performance, run, clock.monotonic() - began)
@@ -134,15 +134,15 @@ async function once(
 }
 
 /** A run, but for what it cost. */
-type Performed = Omit<ScenarioRun, 'calls' | 'tokens' | 'cost_usd'>
+type UnpricedRun = Omit<ScenarioRun, 'calls' | 'tokens' | 'cost_usd'>
 const NOT_RUN = { code: null, text: '' }
 
 async function judge(
   { checks }: Scenario,
-  performance: Performance,
+  performance: ScenarioOutcome,
   run: number,
   duration_ms: number,
-): Promise<Performed> {
+): Promise<UnpricedRun> {
   const { failure, detail, answer, share } = performance
   const held = await examine(checks, performance)
   const whole = checks.reduce((sum, { weight }) => sum + weight, 0)
@@ -228,6 +228,6 @@ function keyedRandom(seed: number): (draw: number) => number {
   }
 }
 
-function describeRun({ passed, score, failure }: Performed): string {
+function describeRun({ passed, score, failure }: UnpricedRun): string {
   return passed ? 'passed' : `${Math.round(score * 100)} % (${failure})`
 }

@@ -23,31 +23,33 @@ async function passesCheck(check: ScenarioCheck, outcome: Outcome): Promise<bool
   const { answer, parsed, called, file } = outcome
   switch (check.of) {
     case 'answer':
-      return answer.trim() !== '' && matches(answer, check.is)
+      return answer.trim() !== '' && matchesText(answer, check.is)
     case 'file': {
       const text = await file(check.path)
-      return check.is === null ? text === undefined : text !== undefined && matches(text, check.is)
+      return check.is === null ? text === undefined : text !== undefined && matchesText(text, check.is)
     }
     case 'folder':
       return check.holds(outcome)
     case 'field':
       return same(fieldOf(parsed, check.path), check.equals)
     case 'tool': {
-      const count = called.filter(call => call.tool === check.name && fits(call.arguments, check.arguments)).length
+      const count = called.filter(
+        call => call.tool === check.name && includesArguments(call.arguments, check.arguments),
+      ).length
       return count >= check.min && count <= (check.max ?? Number.POSITIVE_INFINITY)
     }
   }
 }
 
 /** Whether the arguments of a call hold these texts, without case. */
-export function fits(given: unknown, wanted: Readonly<Record<string, string>>): boolean {
+export function includesArguments(given: unknown, wanted: Readonly<Record<string, string>>): boolean {
   const args = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>
   return Object.entries(wanted).every(
     ([name, text]) => Object.hasOwn(args, name) && plain(String(args[name])).includes(plain(text)),
   )
 }
 
-function matches(
+function matchesText(
   text: string,
   { equals, contains = [], any, lacks = [], lines, max_words, exact }: TextMatch,
 ): boolean {

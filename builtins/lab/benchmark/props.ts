@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
-import { fits } from './checks.ts'
+import { includesArguments } from './checks.ts'
 import type { ScenarioTool } from './contract.ts'
 
 /** The toolkit of what a scenario puts before the model. */
@@ -19,7 +19,8 @@ export function propsOf(tools: readonly ScenarioTool[]): Toolkit {
         parameters: z.object(Object.fromEntries(shape) as Record<string, z.ZodString>),
         execute(args) {
           const reply = replies.find(
-            each => fits(args, each.when) && (given.get(each) ?? 0) < (each.times ?? Number.POSITIVE_INFINITY),
+            each =>
+              includesArguments(args, each.when) && (given.get(each) ?? 0) < (each.times ?? Number.POSITIVE_INFINITY),
           )
           if (!reply) throw new Error('there is nothing to say about that')
           given.set(reply, (given.get(reply) ?? 0) + 1)

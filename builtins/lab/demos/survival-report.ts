@@ -11,7 +11,7 @@ const RULE =
   'Thriving is out of 100: up to 40 for money (credits / (credits + 300), nothing in debt), 25 for happiness, 20 for health, and up to 15 for the share of its goals that it completed.'
 
 /** An agent's state at the end of a day. */
-interface Evening {
+interface DayEnd {
   day: number
   /** Credits. */
   balance: number
@@ -29,7 +29,7 @@ interface Moment {
 export interface Life {
   name: string
   agent_id: string
-  evenings: Evening[]
+  evenings: DayEnd[]
   moments: Moment[]
   detail: AgentDetail
   goals: readonly Goal[]
@@ -55,7 +55,7 @@ export function survivalReport(
   days: number,
 ): DemoReport {
   const ranked = lives
-    .map(life => ({ ...life, standing: standingOf(life) }))
+    .map(life => ({ ...life, standing: finalStateOf(life) }))
     .sort((a, b) => b.standing.thriving - a.standing.thriving || a.name.localeCompare(b.name))
   const blocks: ReportBlock[] = [
     { kind: 'heading', text: 'Who thrived' },
@@ -104,7 +104,7 @@ export function survivalReport(
   return { title: 'Survival', lead, blocks }
 }
 
-function standingOf({ evenings, detail, goals }: Life): Standing {
+function finalStateOf({ evenings, detail, goals }: Life): Standing {
   const world = (detail.world ?? {}) as { job?: string | null; happiness?: number; health?: number }
   const { job = null, happiness = 0, health = 0 } = world
   const balance = evenings.at(-1)?.balance ?? 0

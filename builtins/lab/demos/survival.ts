@@ -88,7 +88,7 @@ async function live(trial: DemoTrial, stage: DemoContext, days: number): Promise
       today++
       await trial.day(calm)
       for (const life of lives) await evening(trial, life, today)
-      stage.show(standing(lives, today, days))
+      stage.show(renderDay(lives, today, days))
     }
   } finally {
     for (const fn of undo) await fn()
@@ -124,7 +124,7 @@ function weightOf(effects: Readonly<Record<string, number>>): number {
   )
 }
 
-function standing(lives: readonly Life[], day: number, days: number): string[] {
+function renderDay(lives: readonly Life[], day: number, days: number): string[] {
   const lines = lives.map(({ name, evenings, detail }) => {
     const { balance, mood } = evenings.at(-1)!
     const money = sparkline(evenings.map(each => each.balance))

@@ -32,7 +32,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   const { name, part, model = EMBEDDED, seed = svc.ports.random.seed, cycles, keep, signal, say, show } = options
   const demo = svc.find(Demos, name)
   if (!demo)
-    throw wrong(
+    throw invalidDemo(
       'name',
       `must be one of ${svc
         .list(Demos)
@@ -41,13 +41,13 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
     )
   const parts = demo.parts?.() ?? []
   if (part !== undefined && !parts.some(each => each.name === part)) {
-    throw wrong(
+    throw invalidDemo(
       'case',
       parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : `${name} has none`,
     )
   }
   if (cycles !== undefined && !(Number.isInteger(cycles) && cycles >= 1 && cycles <= MOST_CYCLES)) {
-    throw wrong('cycles', `must be a whole number from 1 to ${MOST_CYCLES}`)
+    throw invalidDemo('cycles', `must be a whole number from 1 to ${MOST_CYCLES}`)
   }
   const { id, provider } = await svc.use(Models).resolve(model)
   const { available, reason } = await provider.availability()
@@ -94,7 +94,7 @@ async function day(
   return passed
 }
 
-function wrong(path: string, message: string): Error {
+function invalidDemo(path: string, message: string): Error {
   const issues = [{ path, message }]
   return new InvalidInputError({ what: 'The demo', issues }, { errors: issues })
 }

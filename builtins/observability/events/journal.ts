@@ -48,7 +48,7 @@ export class Journal {
     if (this.#size >= rotateBytes) await this.#rotate()
     const bytes = Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
     const open = () => files.open(this.#file, 'a', 0o600)
-    let handle = await open().catch(missing)
+    let handle = await open().catch(ignoreMissing)
     if (!handle) {
       await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       handle = await open()
@@ -71,7 +71,7 @@ export class Journal {
   async #rotate(): Promise<void> {
     const { files } = this.#options
     for (let n = KEPT; n > 0; n--) {
-      await files.rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n)).catch(missing)
+      await files.rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n)).catch(ignoreMissing)
     }
     this.#size = 0
   }
@@ -79,7 +79,7 @@ export class Journal {
   /** Cuts off what is no whole line at the end of a file. @returns the seq of its last line; undefined when it has none */
   async #mend(file: string): Promise<number | undefined> {
     const { files, warn } = this.#options
-    const handle = await files.open(file, 'r+').catch(missing)
+    const handle = await files.open(file, 'r+').catch(ignoreMissing)
     if (!handle) return undefined
     try {
       const { size } = await handle.stat()
@@ -128,7 +128,7 @@ function seqOf(line: Buffer): number | undefined {
   }
 }
 
-function missing(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
   return undefined
 }

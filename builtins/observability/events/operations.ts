@@ -57,7 +57,7 @@ export const eventsFollow = stream({
   errors: [InvalidInputError, AgentNotFoundError, AmbiguousAgentError, EventsGoneError],
   async *run({ agent_id, type, after, last, follow: follows, notices: wanted }, call) {
     const { svc } = call
-    const start = seenBy(call) ?? after
+    const start = lastSeenSeq(call) ?? after
     const agent = agent_id === undefined ? undefined : await agentOf(svc, agent_id)
     yield* follow(svc, svc.use(OwnTail), {
       agent_id: agent,
@@ -94,7 +94,7 @@ export const eventsList = operation({
 export const eventOperations = [eventsFollow, eventsList]
 
 /** The seq that the client has seen last. @throws InvalidInputError */
-function seenBy({ last_event_id }: OperationCall): number | undefined {
+function lastSeenSeq({ last_event_id }: OperationCall): number | undefined {
   if (last_event_id === undefined) return undefined
   if (/^\d{1,15}$/.test(last_event_id)) return Number(last_event_id)
   const issues = [{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }]

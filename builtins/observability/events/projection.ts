@@ -32,7 +32,7 @@ export class EventLog {
     const { log } = this.#svc
     let seen = ''
     for (let ending = false; !ending; ) {
-      seen = await this.#svc.use(Store).changed(seen, signal)
+      seen = await this.#svc.use(Store).waitForChange(seen, signal)
       ending = signal.aborted
       try {
         await this.write()

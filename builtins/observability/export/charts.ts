@@ -1,7 +1,7 @@
 import type { Span } from '#observability/runs/contract'
 import { type Report, spansOf } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { clock, plural, usd, whole } from './words.ts'
+import { clock, formatInteger, plural, usd } from './words.ts'
 
 /** What money, or where nothing cost any, tokens went into, over time, by model and by agent. */
 export function cost(report: Report): Markup {
@@ -70,5 +70,5 @@ function share(title: string, calls: readonly Span[], nameOf: (span: Span) => st
   if (sums.size === 0) return false
   const rows = [...sums].sort(([, a], [, b]) => b.cost - a.cost || b.tokens - a.tokens)
   return html`<div class="card wide"><table><thead><tr><th scope="col">${title}</th>${['Calls', 'Tokens', 'Cost'].map(name => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
-<tbody>${rows.map(([name, sum]) => html`<tr><td>${name}</td><td class="number">${whole(sum.calls)}</td><td class="number">${whole(sum.tokens)}</td><td class="number">${usd(sum.cost)}</td></tr>`)}</tbody></table></div>`
+<tbody>${rows.map(([name, sum]) => html`<tr><td>${name}</td><td class="number">${formatInteger(sum.calls)}</td><td class="number">${formatInteger(sum.tokens)}</td><td class="number">${usd(sum.cost)}</td></tr>`)}</tbody></table></div>`
 }

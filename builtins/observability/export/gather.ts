@@ -66,7 +66,7 @@ export async function gather(svc: PluginHandle, run_id: string, limit: number, s
   const said = task_id ? await taskTalk(store, task_id, MOST_SAID) : await goalTalk(store, ids, from, to, MOST_SAID)
   const mail = task_id ? [] : await mailOf(store, run.agent_ids, from, to, MOST_MAIL)
   await lengthen(store, all, redacted)
-  const spoken = redacted(said.map(saidOf))
+  const spoken = redacted(said.map(toTranscriptMessage))
   const hashes = spoken.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256)).slice(-MOST_IMAGES)
   return {
     ...{ run, trace, events },
@@ -112,7 +112,7 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-function saidOf({ about, message, at }: SaidRow): TranscriptMessage & { about: string } {
+function toTranscriptMessage({ about, message, at }: SaidRow): TranscriptMessage & { about: string } {
   const { role, content, tool_calls, name, is_error, images = [] } = JSON.parse(message) as Message
   const rest = {
     ...(tool_calls && { tool_calls }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { cost } from './charts.ts'
+import { renderHappenings } from './event-text.ts'
 import type { Report } from './gather.ts'
-import { renderHappenings } from './happened.ts'
 import { html, type Markup } from './html.ts'
 import { STYLE } from './style.ts'
 import { agents, heading, manifest, totals } from './summary.ts'

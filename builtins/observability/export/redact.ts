@@ -29,17 +29,17 @@ const SPOKEN: readonly [RegExp, string][] = [
 /** A function that gives a copy without secrets: values that we know, fields that are called like one, and what looks like one. */
 export function redactor(svc: PluginHandle): <T>(value: T) => T {
   const mask = secretMasker(svc)
-  return <T>(value: T): T => without(JSON.parse(mask(JSON.stringify(value ?? null)))) as T
+  return <T>(value: T): T => withoutSecrets(JSON.parse(mask(JSON.stringify(value ?? null)))) as T
 }
 
-function without(value: unknown, field = ''): unknown {
+function withoutSecrets(value: unknown, field = ''): unknown {
   if (typeof value === 'string') {
     const bare = /^(?:key|token)$/i.test(field) && RANDOM.test(value)
     return value !== '' && (bare || isSecretField(field)) ? HIDDEN : redactSpoken(value)
   }
-  if (Array.isArray(value)) return value.map(each => without(each, field))
+  if (Array.isArray(value)) return value.map(each => withoutSecrets(each, field))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, without(each, name)]))
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutSecrets(each, name)]))
 }
 
 function isSecretField(name: string): boolean {

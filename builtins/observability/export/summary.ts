@@ -1,7 +1,7 @@
 import type { RunDetail, Trace } from '#observability/runs/contract'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { lasting, moment, plural, usd, whole } from './words.ts'
+import { formatDuration, formatInteger, moment, plural, usd } from './words.ts'
 
 /** What run it is. */
 export function heading({ run, trace }: Report): Markup {
@@ -14,13 +14,13 @@ export function heading({ run, trace }: Report): Markup {
 <span>${kind === 'task' ? 'a one-shot task' : kind}</span>
 <span>began <b>${moment(started_at)}</b></span>
 ${ended_at && html`<span>ended <b>${moment(ended_at)}</b></span>`}
-<span>lasted <b>${lasting(duration_s * 1000)}</b></span>
+<span>lasted <b>${formatDuration(duration_s * 1000)}</b></span>
 <span>model <b>${model || 'none'}</b></span></p>
 ${typeof notice === 'string' && html`<p class="notice">The model is ${notice}.</p>`}
-${leftOut(trace)}</header>`
+${renderOmissions(trace)}</header>`
 }
 
-function leftOut({ complete, left_out, broken_lines }: Trace): Markup | false {
+function renderOmissions({ complete, left_out, broken_lines }: Trace): Markup | false {
   if (complete && left_out === 0 && broken_lines === 0) return false
   const broken = broken_lines > 0 ? ` ${plural(broken_lines, 'line')} of the log could not be read.` : ''
   const calls = `${plural(left_out, 'call')} of models and tools`
@@ -34,12 +34,20 @@ function leftOut({ complete, left_out, broken_lines }: Trace): Markup | false {
 export function totals({ run }: Report): Markup {
   const { goals_generated, goals_completed, goals_abandoned, tool_calls, tool_failures } = run
   const tiles: [string, string, string][] = [
-    ['Agents', whole(run.agents), ''],
-    ['Cycles', whole(run.cycles), 'in which something happened'],
-    ['Goals', whole(goals_completed), `completed of ${whole(goals_generated)}; ${whole(goals_abandoned)} abandoned`],
-    ['Model calls', whole(run.model_calls), ''],
-    ['Tool calls', whole(tool_calls), tool_failures > 0 ? `${whole(tool_failures)} failed` : 'none failed'],
-    ['Tokens', whole(run.tokens), ''],
+    ['Agents', formatInteger(run.agents), ''],
+    ['Cycles', formatInteger(run.cycles), 'in which something happened'],
+    [
+      'Goals',
+      formatInteger(goals_completed),
+      `completed of ${formatInteger(goals_generated)}; ${formatInteger(goals_abandoned)} abandoned`,
+    ],
+    ['Model calls', formatInteger(run.model_calls), ''],
+    [
+      'Tool calls',
+      formatInteger(tool_calls),
+      tool_failures > 0 ? `${formatInteger(tool_failures)} failed` : 'none failed',
+    ],
+    ['Tokens', formatInteger(run.tokens), ''],
     ['Cost', usd(run.cost_usd), ''],
   ]
   return html`<section id="summary"><h2>Summary</h2>
@@ -53,9 +61,13 @@ export function agents({ run }: Report): Markup | false {
   const rows = run.agents_seen.map(agent => {
     const { agent_id, name, model, cycles, goals_completed, goals_generated, model_calls, tool_calls } = agent
     const { tokens, cost_usd } = agent
-    const numbers = [whole(cycles), `${whole(goals_completed)}/${whole(goals_generated)}`, whole(model_calls)]
+    const numbers = [
+      formatInteger(cycles),
+      `${formatInteger(goals_completed)}/${formatInteger(goals_generated)}`,
+      formatInteger(model_calls),
+    ]
     return html`<tr><td>${agent_id.startsWith(`${name}-`) ? agent_id : `${name || agent_id} ${name && `(${agent_id})`}`}</td><td>${model || 'default'}</td>
-${[...numbers, whole(tool_calls), whole(tokens), usd(cost_usd)].map(number => html`<td class="number">${number}</td>`)}</tr>`
+${[...numbers, formatInteger(tool_calls), formatInteger(tokens), usd(cost_usd)].map(number => html`<td class="number">${number}</td>`)}</tr>`
   })
   return html`<section id="agents"><h2>Agents</h2><div class="card wide"><table>
 <thead><tr>${head.map((name, n) => html`<th scope="col" class="${n > 1 ? 'number' : ''}">${name}</th>`)}</tr></thead>

@@ -1,7 +1,7 @@
 import type { Span } from '#observability/runs/contract'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, lasting, plural, toText, usd } from './words.ts'
+import { brief, clock, formatDuration, plural, toText, usd } from './words.ts'
 
 interface Window {
   from: number
@@ -58,7 +58,7 @@ function goalOf(report: Report, goal: Span, open: boolean): Markup {
   ]
   const known = facts.filter(([, fact]) => fact)
   return html`<details${open && html` open`}><summary><span class="mark ${goal.status}">${goal.status}</span>${brief(goal.name)}
-<span class="soft">${lasting(lengthOf(goal))} · ${spendLabel(goal)}</span></summary><div class="inside">
+<span class="soft">${formatDuration(lengthOf(goal))} · ${spendLabel(goal)}</span></summary><div class="inside">
 ${known.length > 0 && html`<dl class="about">${known.map(([name, fact]) => html`<dt>${name}</dt><dd>${fact}</dd>`)}</dl>`}
 ${stepsOf(report, goal.children)}</div></details>`
 }
@@ -66,7 +66,7 @@ ${stepsOf(report, goal.children)}</div></details>`
 function steps(report: Report, title: string, spans: readonly Span[], open: boolean): Markup {
   const [first, last] = [spans[0]!, spans.at(-1)!]
   const took = Date.parse(last.end_time ?? last.start_time) - Date.parse(first.start_time)
-  return html`<details${open && html` open`}><summary>${title} <span class="soft">${plural(spans.length, 'call')} in ${lasting(took)}</span></summary>
+  return html`<details${open && html` open`}><summary>${title} <span class="soft">${plural(spans.length, 'call')} in ${formatDuration(took)}</span></summary>
 <div class="inside">${stepsOf(report, spans)}</div></details>`
 }
 
@@ -77,7 +77,7 @@ function stepsOf({ run }: Report, spans: readonly Span[]): Markup {
     const { kind, name, status, start_time, attributes } = span
     const what =
       kind === 'decision' ? `${name} · ${String(attributes.decision_type ?? 'call').replaceAll('_', ' ')}` : name
-    const row = html`<time>${clock(start_time, run.started_at)}</time><span class="name ${status}" title="${what}">${what}</span>${bars([span], all)}<span class="took">${lasting(lengthOf(span))}</span>`
+    const row = html`<time>${clock(start_time, run.started_at)}</time><span class="name ${status}" title="${what}">${what}</span>${bars([span], all)}<span class="took">${formatDuration(lengthOf(span))}</span>`
     const more = kind === 'tool' ? toolCall(span) : decision(span)
     return html`<li>${more ? html`<details><summary>${row}</summary><div class="inside">${more}</div></details>` : html`<div class="step">${row}</div>`}</li>`
   })}</ol>`

@@ -3,7 +3,7 @@
 let grouped: Intl.NumberFormat | undefined
 
 /** What knows the world's languages is eight megabytes, which only a report needs. */
-export function whole(value: number): string {
+export function formatInteger(value: number): string {
   grouped ??= new Intl.NumberFormat('en-US')
   return grouped.format(value)
 }
@@ -23,17 +23,17 @@ export function clock(iso: string, from: string): string {
   return iso.slice(0, 10) === from.slice(0, 10) ? iso.slice(11, 19) : `${iso.slice(5, 10)} ${iso.slice(11, 19)}`
 }
 
-export function lasting(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = ms / 1_000
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`
-  return `${whole(Math.floor(minutes / 60))} h ${minutes % 60} min`
+  return `${formatInteger(Math.floor(minutes / 60))} h ${minutes % 60} min`
 }
 
 export function plural(count: number, one: string): string {
-  return `${whole(count)} ${count === 1 ? one : `${one}s`}`
+  return `${formatInteger(count)} ${count === 1 ? one : `${one}s`}`
 }
 
 /** A value of any kind, as text for people. */

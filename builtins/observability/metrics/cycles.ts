@@ -19,7 +19,7 @@ export class Cycles {
     this.#counts = counts
   }
 
-  began(agent_id: string): void {
+  recordStart(agent_id: string): void {
     this.#began.set(agent_id, this.#clock.monotonic())
   }
 

@@ -38,7 +38,7 @@ export default definePlugin({
 
     svc.add(Effects, addCounts.kind)
     svc.add(EventReaders, { name: 'metrics', seq: () => totals.save() })
-    svc.on('cycle_start', ({ agent_id }) => cycles.began(agent_id))
+    svc.on('cycle_start', ({ agent_id }) => cycles.recordStart(agent_id))
     svc.on('cycle_end', ({ agent_id, result }) => cycles.endCycle(agent_id, result))
     svc.on('beat', ({ beat }) => (beat % SAVE_EVERY === 0 ? totals.save() : undefined))
     svc.start(() => () => counts.flush())

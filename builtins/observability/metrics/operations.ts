@@ -1,4 +1,4 @@
-import { errorMessage, operation, type PluginHandle, token, within, z } from '#kernel'
+import { errorMessage, operation, type PluginHandle, token, withTimeLimit, z } from '#kernel'
 import { type Metric, Metrics } from './contract.ts'
 import { exposition } from './exposition.ts'
 
@@ -27,7 +27,7 @@ async function read(svc: PluginHandle, metric: Metric): Promise<string> {
   try {
     const text = exposition(
       metric,
-      await within(svc.clock, LIMIT_MS, `The metric ${metric.name}`, Promise.resolve(metric.collect())),
+      await withTimeLimit(svc.clock, LIMIT_MS, `The metric ${metric.name}`, Promise.resolve(metric.collect())),
     )
     failing.delete(metric.name)
     return text

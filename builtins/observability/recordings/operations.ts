@@ -31,16 +31,16 @@ const ForkInput = {
 }
 
 /** As it is shown: what was configured stands in the file. */
-const Shown = Recording.omit({ config: true, secrets: true })
+const PublicRecording = Recording.omit({ config: true, secrets: true })
 
 const Replayed = z.object({
   verdict: ReplayVerdict.nullable().describe('Of a replay'),
-  fork: Shown.nullable().describe('The run of its own that left this one'),
+  fork: PublicRecording.nullable().describe('The run of its own that left this one'),
   diff: RunDiff.nullable().describe('Of a fork, compared with the run that it left'),
 })
 
 /** Returns what is known of a recording without reading its log. */
-function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof Shown>): string {
+function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof PublicRecording>): string {
   if (within !== null) return `in ${within}`
   return ended_at === null ? 'still running' : `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}`
 }
@@ -50,7 +50,7 @@ export const recordingsList = operation({
   summary: 'List recorded runs and forks, newest first',
   description: 'A recording holds all that a replay needs. Runs on PostgreSQL have none.',
   input: z.object({}),
-  output: z.array(Shown),
+  output: z.array(PublicRecording),
   http: { method: 'GET', path: '/recordings' },
   cli: { usage: 'recordings' },
   mcp: true,
@@ -66,7 +66,7 @@ export const recordingsGet = operation({
   summary: 'Show a recording and its model answers',
   description: 'The answers are numbered; a fork begins at such a number.',
   input: z.object({ id: RunRef }),
-  output: Shown.extend({ steps_taken: z.array(RecordedStep) }),
+  output: PublicRecording.extend({ steps_taken: z.array(RecordedStep) }),
   http: { method: 'GET', path: '/runs/{id}/recording' },
   cli: { usage: 'recordings show <id>' },
   mcp: true,

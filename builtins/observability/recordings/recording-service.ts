@@ -17,7 +17,7 @@ import {
 import { diffOf } from './diff.ts'
 import { eventsOf, rowOf } from './log.ts'
 import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recording/recording.ts'
-import { madeAt, RecordingFiles } from './recording/recording-files.ts'
+import { creationTime, RecordingFiles } from './recording/recording-files.ts'
 import { isFile, readFixture, writeFixture } from './replay/fixture.ts'
 import { fork } from './replay/fork.ts'
 import { type Original, replay } from './replay/replay.ts'
@@ -59,10 +59,10 @@ export class RecordingService implements Recordings {
     if (!this.#config.enabled) return undefined
     const begun = this.#recordDaemon(overhears)
     // A task that begins meanwhile belongs to this recording: one of its own would take the cycles with it.
-    const over = () => {
+    const clearCapture = () => {
       this.#beginning = undefined
     }
-    this.#beginning = begun.then(over, over)
+    this.#beginning = begun.then(clearCapture, clearCapture)
     return begun
   }
 
@@ -106,19 +106,19 @@ export class RecordingService implements Recordings {
   }
 
   async #begin(run: { run_id: string; kind: string }, overhears = false): Promise<(() => Promise<void>) | undefined> {
-    let unhang: Undo = () => {}
-    const starts = (backend: RecordingBackend) => {
-      unhang = this.#hang(backend)
+    let removeListeners: Undo = () => {}
+    const startCapture = (backend: RecordingBackend) => {
+      removeListeners = this.#hang(backend)
     }
-    const begun = beginRecording(this.#svc, this.files, this.#config, run, starts, overhears)
+    const begun = beginRecording(this.#svc, this.files, this.#config, run, startCapture, overhears)
     const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${errorMessage(error)}`))
     // The content of an abandoned recorder would never be written.
-    if (!live) await unhang()
+    if (!live) await removeListeners()
     if (!live) return undefined
     this.#live = live
     return async () => {
       await live.end()
-      await unhang()
+      await removeListeners()
       this.#live = undefined
       await this.prune()
     }
@@ -134,7 +134,7 @@ export class RecordingService implements Recordings {
   async pluginChanged(plugin: string, outcome: string): Promise<void> {
     this.#live?.plugins(pluginsIn(this.#svc))
     const isReplaced = outcome === 'reloaded' || outcome === 'rolled_back'
-    if (isReplaced) await this.#live?.lacks(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
+    if (isReplaced) await this.#live?.noteMissing(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
   }
 
   /** Removes all but the newest, as many as there are runs kept. @returns how many went */
@@ -153,7 +153,7 @@ export class RecordingService implements Recordings {
     // What holds a task is kept with it.
     const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
     // Another process may have begun a moment ago and not have reported its first task yet.
-    const since = runs.length > keep ? madeAt(kept.at(-1)!) : ''
+    const since = runs.length > keep ? creationTime(kept.at(-1)!) : ''
     const isNew = ({ kind, started_at }: Recording) => kind === PROCESS && started_at >= since
     return all.filter(about => !needed.has(about.run_id) && !isNew(about)).map(({ run_id }) => run_id)
   }
@@ -168,7 +168,7 @@ export class RecordingService implements Recordings {
     }
     await this.#writeOut(run_id)
     // For a process that was killed, or another one: as far as its log is written.
-    const fresh = await this.files.about(run_id)
+    const fresh = await this.files.readRecording(run_id)
     return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.files.entries(run_id)) } : fresh
   }
 
@@ -184,11 +184,11 @@ export class RecordingService implements Recordings {
   }
 
   async replay(run: string, options: ReplayOptions): Promise<ReplayVerdict> {
-    return replay(this.#svc, await this.whole(run), options)
+    return replay(this.#svc, await this.readOriginal(run), options)
   }
 
   /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
-  async whole(run_id: string): Promise<Original> {
+  async readOriginal(run_id: string): Promise<Original> {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
     const { within } = await this.#about(run_id)
     const about = await this.get(within ?? run_id)
@@ -230,14 +230,14 @@ export class RecordingService implements Recordings {
 
   /** Leaves a recording at a step. @returns the recording of the fork */
   async fork(run_id: string, options: ForkOptions): Promise<Recording> {
-    const original = await this.whole(run_id)
+    const original = await this.readOriginal(run_id)
     return fork({ svc: this.#svc, files: this.files, run_id: this.#newId() }, original, options)
   }
 
   async diff(a: string, b: string): Promise<RunDiff> {
     const side = async (run: string) => {
       const { about, events } = isFile(run)
-        ? await this.whole(run)
+        ? await this.readOriginal(run)
         : { about: { run_id: run }, events: await this.events(run) }
       return { run_id: about.run_id, events }
     }
@@ -255,14 +255,14 @@ export class RecordingService implements Recordings {
   }
 
   async save(run_id: string, file: string): Promise<void> {
-    const whole = await this.whole(run_id)
+    const whole = await this.readOriginal(run_id)
     await writeFixture(this.#svc, whole, file)
   }
 
   /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
   async #about(run_id: string): Promise<Recording> {
     await this.#live?.waitUntilWritten()
-    return this.files.about(run_id).catch(error => {
+    return this.files.readRecording(run_id).catch(error => {
       const isKept = this.#svc.use(Store).image !== undefined || !(error instanceof RecordingNotFoundError)
       throw isKept ? error : new NotReplayableError({ run_id, why: ON_SERVER })
     })

@@ -149,13 +149,17 @@ export interface Runs {
    */
   begin(kind: string, about?: RunBeginning): Promise<string>
   /** The same as writes for a commit in which more begins: refused when its id is taken, and then to be made anew, … */
-  begins(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
+  startEffects(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
+  /** @deprecated Use `startEffects`. */
+  begins?: Runs['startEffects']
   /** … and what is left to be done after it. */
   recordStart(run_id: string, kind: string): void
   /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
   end(run_id: string, exit: string): Promise<void>
   /** The same as a write for the commit in which all ends, … */
-  ends(run_id: string, exit: string): Effect
+  endEffect(run_id: string, exit: string): Effect
+  /** @deprecated Use `endEffect`. */
+  ends?: Runs['endEffect']
   /** … and what is left to be done after it. */
   recordEnd(run_id: string): void
   /** @deprecated Use `recordStart`. */

@@ -41,7 +41,7 @@ interface CountedEvent {
 
 /** Adds up a batch of events, as a whole and by agent. */
 export function countsOf(rows: readonly CountedEvent[]): { totals: Counts; agents: AgentCounts[] } {
-  const totals = zero()
+  const totals = emptyCounts()
   const agents = new Map<string, AgentCounts>()
   for (const row of rows) {
     if (!ACTION_EVENTS.has(row.type)) continue
@@ -52,7 +52,7 @@ export function countsOf(rows: readonly CountedEvent[]): { totals: Counts; agent
 }
 
 function agentOf(agents: Map<string, AgentCounts>, agent_id: string, at: number): AgentCounts {
-  const known = agents.get(agent_id) ?? { agent_id, first_at: at, last_at: at, counts: zero() }
+  const known = agents.get(agent_id) ?? { agent_id, first_at: at, last_at: at, counts: emptyCounts() }
   known.last_at = at
   agents.set(agent_id, known)
   return known
@@ -74,6 +74,6 @@ function add(counts: Counts, { type, data }: CountedEvent): void {
   }
 }
 
-function zero(): Counts {
+function emptyCounts(): Counts {
   return Object.fromEntries(COUNTED.map(name => [name, 0])) as Counts
 }

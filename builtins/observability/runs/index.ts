@@ -24,7 +24,10 @@ export default definePlugin({
     const recorder = new Recorder(svc, runsConfig(svc, section))
     const runs = new RunDirectory(svc, recorder)
     const mask = secretMasker(svc)
-    svc.provide(Runs, withEarlierNames(runs, { begun: 'recordStart', ended: 'recordEnd' }))
+    svc.provide(
+      Runs,
+      withEarlierNames(runs, { begun: 'recordStart', ended: 'recordEnd', begins: 'startEffects', ends: 'endEffect' }),
+    )
     svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnRuns, runs)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Models } from '#core/models/contract'
-import { type PluginHandle, within } from '#kernel'
+import { type PluginHandle, withTimeLimit } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { isoTime, Store } from '#platform/store/contract'
 import type { RunBeginning, RunFacts } from './contract.ts'
@@ -127,7 +127,7 @@ const NAME_LIMIT_MS = 1_000
 async function defaultModel(svc: PluginHandle): Promise<string> {
   if (!svc.has(Models)) return ''
   const resolved = svc.use(Models).resolve(null)
-  return within(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
+  return withTimeLimit(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
     ({ id }) => id,
     () => '',
   )

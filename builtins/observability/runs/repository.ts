@@ -126,7 +126,7 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
  * Returns the `seq` before the first uncounted event of any open run. An idle run
  * delays no other.
  */
-export async function countedUpTo(store: Store): Promise<number> {
+export async function lastCountedSeq(store: Store): Promise<number> {
   const row = await store.get<{ seq: number | null }>(
     `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events_view e WHERE e.run_id = runs.run_id AND seq > runs.counted_seq) AS first
        FROM runs WHERE ended_at IS NULL) uncounted`,

@@ -3,7 +3,7 @@ import { EventReaders, RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 import { segmentsOf } from './logs/log.ts'
 import type { Recorder } from './recorder.ts'
-import { countedUpTo, oldRuns, openRuns } from './repository.ts'
+import { lastCountedSeq, oldRuns, openRuns } from './repository.ts'
 import type { RunDirectory } from './runs.ts'
 
 /** How many runs are kept; 0 keeps all. */
@@ -42,7 +42,7 @@ export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Reco
     // All at once: each is one short transaction of its own.
     piece: async (_, limit) => Math.min(await runs.prune(runsKept(svc)), limit - 1),
   })
-  svc.add(EventReaders, { name: 'runs', seq: () => countedUpTo(svc.use(Store)) })
+  svc.add(EventReaders, { name: 'runs', seq: () => lastCountedSeq(svc.use(Store)) })
 }
 
 /** Limits the number of ended daemon runs that are kept, whether or not retention is enabled. */

@@ -54,14 +54,14 @@ export class RunDirectory implements Runs {
 
   async begin(kind: string, about: RunBeginning = {}): Promise<string> {
     for (;;) {
-      const { run_id, effects } = await this.begins(kind, about)
+      const { run_id, effects } = await this.startEffects(kind, about)
       if (!(await this.#store.apply(effects))) continue
       this.recordStart(run_id, kind)
       return run_id
     }
   }
 
-  async begins(kind: string, about: RunBeginning = {}): Promise<{ run_id: string; effects: Effect[] }> {
+  async startEffects(kind: string, about: RunBeginning = {}): Promise<{ run_id: string; effects: Effect[] }> {
     const own = JSON.stringify(await factsOf(this.#svc, about))
     const { settings_id, facts, due } = await this.#settings.of(kind)
     const run_id = this.#newId()
@@ -92,11 +92,11 @@ export class RunDirectory implements Runs {
   }
 
   async end(run_id: string, exit: string): Promise<void> {
-    await this.#store.apply([this.ends(run_id, exit)])
+    await this.#store.apply([this.endEffect(run_id, exit)])
     this.recordEnd(run_id)
   }
 
-  ends(run_id: string, exit: string): Effect {
+  endEffect(run_id: string, exit: string): Effect {
     return endRun({ run_id, exit })
   }
 
@@ -130,7 +130,7 @@ export class RunDirectory implements Runs {
   async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
     await this.#recorder.flush()
     const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
-    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.fresh(run_id)))
+    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.refresh(run_id)))
     const rows = await listRuns(this.#store, await this.#filter(wanted), page)
     return Promise.all(rows.map(async row => this.#toRun(await this.#withCounts(row))))
   }
@@ -149,7 +149,7 @@ export class RunDirectory implements Runs {
 
   /** @throws RunNotFoundError, also for what is no id at all */
   async detail(run_id: string): Promise<RunDetail> {
-    await this.fresh(run_id)
+    await this.refresh(run_id)
     const row = await this.row(run_id)
     const agents = await listRunAgents(this.#store, run_id)
     const facts = factsIn(row)
@@ -176,7 +176,7 @@ export class RunDirectory implements Runs {
    * or
    * files are gone. @throws RunNotFoundError
    */
-  async fresh(run_id: string): Promise<void> {
+  async refresh(run_id: string): Promise<void> {
     await this.#recorder.flush()
     const row = await this.row(run_id)
     if (this.#recorder.followedRuns.includes(run_id)) return this.#recorder.catchUp(run_id)
@@ -192,7 +192,7 @@ export class RunDirectory implements Runs {
   /** A run of another process may be over in this very second, and nothing of it added up. */
   async #withCounts(row: RunRow): Promise<RunRow> {
     if (row.ended_at === null || row.counted_seq > 0) return row
-    await this.fresh(row.run_id)
+    await this.refresh(row.run_id)
     return (await findRun(this.#store, row.run_id)) ?? row
   }
 
@@ -216,7 +216,7 @@ export class RunDirectory implements Runs {
 
   async #isAlive(row: RunRow): Promise<boolean> {
     const { kind, pid } = row
-    if (!this.#isOurs(row)) return kind !== 'daemon' || this.#store.elsewhere(factsIn(row).place)
+    if (!this.#isOurs(row)) return kind !== 'daemon' || this.#store.hasOtherDaemons(factsIn(row).place)
     if (pid === process.pid) return true
     if (kind === 'daemon' && this.#svc.has(Daemon)) {
       const daemons = await this.#svc

@@ -57,7 +57,7 @@ const DEFAULT_ENDPOINT = 'http://localhost:4318'
  */
 export function settingsOf({ endpoint }: Pick<TelemetryConfig, 'endpoint'>, env: Env): Settings {
   const { 'service.name': named, ...attributes } = pairs(env.OTEL_RESOURCE_ATTRIBUTES)
-  const queue = whole(env.OTEL_BSP_MAX_QUEUE_SIZE, 2_048)
+  const queue = parseInteger(env.OTEL_BSP_MAX_QUEUE_SIZE, 2_048)
   return {
     targets: Object.fromEntries(
       SIGNALS.filter(signal => env[`OTEL_${signal.toUpperCase()}_EXPORTER`] !== 'none').map(signal => [
@@ -67,10 +67,10 @@ export function settingsOf({ endpoint }: Pick<TelemetryConfig, 'endpoint'>, env:
     ),
     service: env.OTEL_SERVICE_NAME || named || 'svc',
     attributes,
-    metricsEvery: whole(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000),
-    spansEvery: whole(env.OTEL_BSP_SCHEDULE_DELAY, 5_000),
+    metricsEvery: parseInteger(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000),
+    spansEvery: parseInteger(env.OTEL_BSP_SCHEDULE_DELAY, 5_000),
     queue,
-    batch: Math.min(queue, whole(env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, 512)),
+    batch: Math.min(queue, parseInteger(env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, 512)),
   }
 }
 
@@ -83,7 +83,7 @@ function targetOf(signal: Signal, endpoint: string, env: Env): Target {
   return {
     url: own || `${base.replace(/\/+$/, '')}/v1/${signal}`,
     headers: { ...pairs(env[name('HEADERS')]), ...pairs(env[name(`${signal.toUpperCase()}_HEADERS`)]) },
-    timeoutMillis: whole(of('TIMEOUT'), 10_000),
+    timeoutMillis: parseInteger(of('TIMEOUT'), 10_000),
     gzip: of('COMPRESSION') === 'gzip',
   }
 }
@@ -106,7 +106,7 @@ function decodeOrSame(text: string): string {
   }
 }
 
-function whole(text: string | undefined, otherwise: number): number {
+function parseInteger(text: string | undefined, otherwise: number): number {
   const number = Number(text)
   return text && Number.isSafeInteger(number) && number > 0 ? number : otherwise
 }

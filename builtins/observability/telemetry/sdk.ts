@@ -48,7 +48,7 @@ export interface Maker {
 /** @throws MissingDependencyError */
 export async function openSdk(settings: Settings, maker: Maker, deliveries: Deliveries): Promise<Sdk> {
   const packages = await load().catch(error => {
-    throw missing(error)
+    throw toDependencyError(error)
   })
   const { name, version } = maker
   const resource = packages.resources.resourceFromAttributes({
@@ -125,7 +125,7 @@ const PACKAGES = ['api', 'sdk-trace-base', 'sdk-metrics', 'resources', 'exporter
   .concat('exporter-metrics-otlp-proto')
   .map(name => `@opentelemetry/${name}`)
 
-function missing(error: unknown): unknown {
+function toDependencyError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return error
   return new MissingDependencyError({ package: PACKAGES.join(' '), purpose: 'telemetry' }, { cause: error })

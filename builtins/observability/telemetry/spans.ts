@@ -6,7 +6,7 @@ import { agentAttributes, callAttributes, modelOf, nameOf } from './attributes.t
 import type { Sdk } from './sdk.ts'
 
 /** A turn of an agent, or a task: what calls and tools are part of. Its span is begun by the first of them. */
-interface Work {
+interface WorkSpan {
   agent_id: string
   name: string
   began: number
@@ -25,8 +25,8 @@ const MOST_TASKS = 1_000
 export class Spans {
   readonly #sdk: Sdk
   readonly #clock: Clock
-  readonly #cycles = new Map<string, Work>()
-  readonly #tasks = new Map<string, Work>()
+  readonly #cycles = new Map<string, WorkSpan>()
+  readonly #tasks = new Map<string, WorkSpan>()
 
   constructor(sdk: Sdk, clock: Clock) {
     this.#sdk = sdk
@@ -122,7 +122,7 @@ export class Spans {
   }
 
   /** A span that began elsewhere, or before telemetry started, begins here. */
-  #task(task_id: string, agent_id: string): Work {
+  #task(task_id: string, agent_id: string): WorkSpan {
     const known = this.#tasks.get(task_id)
     if (known) return known
     const work = this.#work(agent_id, { 'svc.task.id': task_id })
@@ -130,26 +130,26 @@ export class Spans {
     return work
   }
 
-  #remember(task_id: string, work: Work): void {
+  #remember(task_id: string, work: WorkSpan): void {
     this.#tasks.set(task_id, work)
     const [oldest] = this.#tasks.keys()
     if (this.#tasks.size > MOST_TASKS && oldest !== undefined) this.#tasks.delete(oldest)
   }
 
-  #work(agent_id: string, attributes: Attributes, traceparent?: string): Work {
+  #work(agent_id: string, attributes: Attributes, traceparent?: string): WorkSpan {
     const { trace, ROOT_CONTEXT } = this.#sdk.api
     const remote = traceparent === undefined ? undefined : contextOf(traceparent)
     const parent = remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT
     return { agent_id, name: nameOf(agent_id), began: this.#clock.ms(), attributes, parent, events: [] }
   }
 
-  #within(work: Work | undefined): Context {
+  #within(work: WorkSpan | undefined): Context {
     const { trace, ROOT_CONTEXT } = this.#sdk.api
     const span = work && this.#spanOf(work)
     return span ? trace.setSpan(work.parent, span) : ROOT_CONTEXT
   }
 
-  #spanOf(work: Work): Span | undefined {
+  #spanOf(work: WorkSpan): Span | undefined {
     const startTime = Number.isNaN(work.began) ? this.#clock.ms() : work.began
     const attributes = {
       'gen_ai.operation.name': 'invoke_agent',
@@ -162,7 +162,7 @@ export class Spans {
     return span
   }
 
-  #end(work: Work, attributes: Attributes, error: string | undefined): void {
+  #end(work: WorkSpan, attributes: Attributes, error: string | undefined): void {
     const span = this.#spanOf(work)
     if (!span) return
     span.setAttributes(attributes)
@@ -173,7 +173,7 @@ export class Spans {
 }
 
 /** What belongs together over many turns: a goal, or a session. */
-function conversation(work: Work | undefined, goal_id: string | null): Attributes {
+function conversation(work: WorkSpan | undefined, goal_id: string | null): Attributes {
   const id = goal_id ?? work?.attributes['gen_ai.conversation.id']
   return id === undefined ? {} : { 'gen_ai.conversation.id': id }
 }

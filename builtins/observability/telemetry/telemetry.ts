@@ -1,5 +1,5 @@
 import { CallObservers, ModelError, type ObservedCall, type ObservedEnd } from '#core/models/contract'
-import { errorMessage, type PluginHandle, SvcError, type Undo, within } from '#kernel'
+import { errorMessage, type PluginHandle, SvcError, type Undo, withTimeLimit } from '#kernel'
 import { packageVersion } from '#lib/package-version'
 import { secretMasker } from '#lib/secrets'
 import { answerAttributes, inputContent, outputContent, spendAttributes } from './attributes.ts'
@@ -89,7 +89,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   return async () => {
     spans.close()
     const late = (error: unknown) => svc.log.warn({}, `the last telemetry was not sent: ${errorMessage(error)}`)
-    await within(clock, GRACE_MS, 'Sending the last telemetry', sdk.shutdown()).catch(late)
+    await withTimeLimit(clock, GRACE_MS, 'Sending the last telemetry', sdk.shutdown()).catch(late)
     sdk.drop()
   }
 }

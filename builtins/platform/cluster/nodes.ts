@@ -59,7 +59,7 @@ export class Nodes {
     const text = `INSERT INTO svc_nodes (${Object.keys(row).join(', ')}, lag_ms) VALUES (${Object.values(row).map(literal).join(', ')}, ${late})
        ON CONFLICT (owner) DO UPDATE SET version = excluded.version, config = excluded.config, in_flight = excluded.in_flight,
          lag_ms = excluded.lag_ms, seen_at = excluded.seen_at RETURNING draining`
-    const [written] = await connections.trying(() => connections.query(text))
+    const [written] = await connections.retry(() => connections.query(text))
     return written!.rows[0]?.draining === 1
   }
 
@@ -73,10 +73,10 @@ export class Nodes {
   }
 
   /** Returns whether nodes of other machines or projects are active, or those of one place. */
-  async elsewhere(place?: string): Promise<boolean> {
+  async hasActiveNodes(place?: string): Promise<boolean> {
     const { connections, about, time, silent_ms } = this.#parts
     const text = `SELECT 1 FROM svc_nodes WHERE place ${place === undefined ? `<> ${literal(about.place)}` : `= ${literal(place)}`} AND seen_at > ${time.sql} - ${silent_ms} LIMIT 1`
-    return (await connections.trying(() => connections.query(text)))[0]!.rowCount === 1
+    return (await connections.retry(() => connections.query(text)))[0]!.rowCount === 1
   }
 
   /** Returns the live nodes, in the order in which they joined. */
@@ -84,7 +84,7 @@ export class Nodes {
     const { connections, time, silent_ms } = this.#parts
     const text = `SELECT *, seen_at <= ${time.sql} - ${silent_ms} AS silent FROM svc_nodes
       WHERE seen_at > ${time.sql} - ${100 * silent_ms} ORDER BY started_at, owner`
-    const [found] = await connections.trying(() => connections.query(text))
+    const [found] = await connections.retry(() => connections.query(text))
     return (found!.rows as unknown as (NodeRow & { silent: number })[]).map(row => ({
       ...row,
       silent: row.silent === 1,
@@ -95,6 +95,6 @@ export class Nodes {
   async drain(owner: string, draining: boolean): Promise<boolean> {
     const { connections } = this.#parts
     const text = `UPDATE svc_nodes SET draining = ${literal(draining)} WHERE owner = ${literal(owner)}`
-    return (await connections.trying(() => connections.query(text)))[0]!.rowCount === 1
+    return (await connections.retry(() => connections.query(text)))[0]!.rowCount === 1
   }
 }

@@ -5,8 +5,8 @@ import { wakeAgents } from '#platform/store/contract'
 import type { Nodes } from './nodes.ts'
 import { type Connections, Listener } from './postgres/connection.ts'
 import { literal } from './postgres/dialect.ts'
-import { PreparedQuery } from './postgres/kept.ts'
 import type { Answer } from './postgres/message.ts'
+import { PreparedQuery } from './postgres/prepared-statements.ts'
 import { TURN } from './postgres/schema.ts'
 import type { ClusterStore } from './store.ts'
 import type { DatabaseClock } from './time.ts'
@@ -133,7 +133,7 @@ export class ClusterScheduler implements Scheduler {
     const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
     let asked = 0
     const { rows } = await time.learn(async () => {
-      const [claimed, clockAnswer] = await connections.trying(() => {
+      const [claimed, clockAnswer] = await connections.retry(() => {
         asked = clock.monotonic()
         return connections.ask(message)
       })
@@ -178,7 +178,7 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /** As if their cycles had not been begun. */
-  unclaim(): Promise<void> {
+  releaseClaimed(): Promise<void> {
     return this.#unclaim(this.#ahead.splice(0))
   }
 
@@ -194,7 +194,7 @@ export class ClusterScheduler implements Scheduler {
    * Without agents that are due sooner than by their heartbeat: they would have to wait while all modules are asked
    * about them.
    */
-  due(until: number, limit: number): Promise<Due[]> {
+  listDue(until: number, limit: number): Promise<Due[]> {
     const { store, time, heartbeat } = this.#parts
     if (this.#draining) return Promise.resolve([])
     const rows = store.all<Due>(
@@ -209,7 +209,7 @@ export class ClusterScheduler implements Scheduler {
     const { connections, rest, time } = this.#parts
     const seen = due.map(({ id, epoch, run_at, wakes }) => ({ id, epoch, run_at: time.toDatabase(run_at), wakes }))
     const passing = new PreparedQuery(passOf(time.sql), [rest(), time.toDatabase(run_at), JSON.stringify(seen)])
-    const [, passed] = await connections.trying(() => connections.ask([TURN, passing]))
+    const [, passed] = await connections.retry(() => connections.ask([TURN, passing]))
     return passed!.rows.map(({ id }) => String(id))
   }
 
@@ -222,7 +222,7 @@ export class ClusterScheduler implements Scheduler {
       WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(held)}) RETURNING id`
     try {
       const left = since + lease_ms * LOST_AFTER - began
-      const [, renewed] = await connections.trying(() => connections.ask([TURN, text]), Math.max(left, 0))
+      const [, renewed] = await connections.retry(() => connections.ask([TURN, text]), Math.max(left, 0))
       const kept = new Set(renewed!.rows.map(({ id }) => id))
       for (const { id } of held) if (kept.has(id)) this.#held.set(id, began)
       return held.filter(({ id }) => !kept.has(id))
@@ -386,7 +386,7 @@ export class ClusterScheduler implements Scheduler {
   /** @returns how many rows it changed */
   async #write(text: string): Promise<number> {
     const { connections } = this.#parts
-    const [, changed] = await connections.trying(() => connections.ask([TURN, text]))
+    const [, changed] = await connections.retry(() => connections.ask([TURN, text]))
     return changed!.rowCount ?? 0
   }
 

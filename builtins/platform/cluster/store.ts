@@ -12,7 +12,7 @@ import {
   wakeAgents,
 } from '#platform/store/contract'
 import type { Connections } from './postgres/connection.ts'
-import { PreparedQuery } from './postgres/kept.ts'
+import { PreparedQuery } from './postgres/prepared-statements.ts'
 import { type Fence, type WriteRequest, Writes } from './postgres/writes.ts'
 import type { ClusterScheduler } from './scheduler.ts'
 
@@ -79,7 +79,7 @@ export class ClusterStore implements Store {
     try {
       planned = planner.plan(effects, this.#parts.now())
     } catch (error) {
-      const booked = planner.always(effects, this.#parts.now())
+      const booked = planner.planAlways(effects, this.#parts.now())
       if (booked.length > 0) await this.#writes.transact({ planned: booked })
       throw error
     }
@@ -92,14 +92,14 @@ export class ClusterStore implements Store {
     }
     if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
     for (const { effect } of effects) crashPoint('after', effect)
-    if (result === 'ok') await planner.tell(effects, () => this.scheduler.notifyWake(notice !== undefined))
+    if (result === 'ok') await planner.announce(effects, () => this.scheduler.notifyWake(notice !== undefined))
     return result
   }
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     const { connections } = this.#parts
     const asked = [new PreparedQuery(sql, params)]
-    const [result] = await connections.trying(() => connections.ask(asked))
+    const [result] = await connections.retry(() => connections.ask(asked))
     return result!.rows as R[]
   }
 
@@ -107,7 +107,7 @@ export class ClusterStore implements Store {
     return this.all<R>(sql, params)
   }
 
-  async changed(seen: string, signal?: AbortSignal): Promise<string> {
+  async waitForChange(seen: string, signal?: AbortSignal): Promise<string> {
     await this.#svc.clock.sleep(LOOK_MS, signal)
     return `${seen === '1' ? 2 : 1}`
   }
@@ -120,7 +120,7 @@ export class ClusterStore implements Store {
     return (await this.all<R>(sql, params))[0]
   }
 
-  async unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+  async readCached<T>(key: string, read: () => Promise<T>): Promise<T> {
     const state = await this.#state()
     const now = this.#svc.clock.monotonic()
     const known = this.#known.get(key)
@@ -149,8 +149,8 @@ export class ClusterStore implements Store {
 
   async shortLog(): Promise<void> {}
 
-  elsewhere(place?: string): Promise<boolean> {
-    return this.scheduler.nodes.elsewhere(place)
+  hasOtherDaemons(place?: string): Promise<boolean> {
+    return this.scheduler.nodes.hasActiveNodes(place)
   }
 
   recover(living: readonly string[]): Promise<number> {

@@ -72,7 +72,9 @@ export interface Daemon {
    */
   start(options?: { join?: boolean }): Promise<void>
   /** Whether agents are driven in this process. One that is about to is waited for: its server may listen before that. */
-  drives(): Promise<boolean>
+  isDriving(): Promise<boolean>
+  /** @deprecated Use `isDriving`. */
+  drives?: Daemon['isDriving']
   /** Whether any process that lives drives agents of the project. */
   isDriven(): Promise<boolean>
   /** The reverse. Does nothing when this process is not the daemon. */

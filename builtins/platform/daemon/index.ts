@@ -18,15 +18,16 @@ export default definePlugin({
   needs: ['store', 'agents'],
   setup(svc) {
     const life = new DaemonLife(svc)
-    svc.provide(Daemon, {
+    const daemon: Daemon = {
       start: options => life.start(options),
-      drives: () => life.drives(),
+      isDriving: () => life.isDriving(),
       isDriven: () => isDriven(svc),
       stop: () => life.stop(),
       status: () => daemonStatus(svc),
       find: () => findDaemon(svc.ports, svc.project.svc),
       list: () => findDaemons(svc.ports, svc.project.svc),
-    })
+    }
+    svc.provide(Daemon, withEarlierNames(daemon, { drives: 'isDriving' }))
     for (const effect of [takeDaemon, leaveDaemon, ...FREEZE_EFFECTS]) svc.add(Effects, effect.kind)
     for (const operation of daemonOperations) svc.operation(operation)
 

@@ -9,7 +9,7 @@ import { RestartToken } from '#platform/plugin-files/contract'
 import { Store } from '#platform/store/contract'
 import { DaemonListener, DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
 import { holdLock, socketPlace, takePlace } from './lock.ts'
-import { bury, enter, isAccompanied, others } from './nodes.ts'
+import { bury, enter, isAccompanied, listOtherNodes } from './nodes.ts'
 
 /** Interval at which the time of the loop's last round is recorded, in milliseconds. */
 const NOTE_MS = 1_000
@@ -34,7 +34,7 @@ export class DaemonLife {
     return this.#starting
   }
 
-  async drives(): Promise<boolean> {
+  async isDriving(): Promise<boolean> {
     await this.#starting?.catch(() => {})
     return this.#svc.heartbeat.live
   }
@@ -60,7 +60,7 @@ export class DaemonLife {
     crashPoint('place taken')
     const freed = await this.#recover()
     if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
-    const alone = !joined && !(await this.#svc.use(Store).elsewhere())
+    const alone = !joined && !(await this.#svc.use(Store).hasOtherDaemons())
     for (const start of this.#svc.list(DaemonStarts)) {
       const undo = alone ? await start.begin() : await start.join?.()
       if (undo) this.#undo.push(undo)
@@ -96,7 +96,7 @@ export class DaemonLife {
   /** Releases leases of dead processes and makes their agents due again. Returns how many were released. */
   async #recover(): Promise<number> {
     await bury(this.#svc)
-    const living = await others(this.#svc)
+    const living = await listOtherNodes(this.#svc)
     return this.#svc.use(Store).recover(living.map(({ owner }) => owner))
   }
 
@@ -158,7 +158,7 @@ export class DaemonLife {
       if (await isAccompanied(this.#svc)) {
         await this.#bury()
         await sleepToRound(clock, LOOK_MS, stop.signal)
-      } else seen = await this.#svc.use(Store).changed(seen, stop.signal)
+      } else seen = await this.#svc.use(Store).waitForChange(seen, stop.signal)
     }
     const watch = async () => {
       while (!stop.signal.aborted) {

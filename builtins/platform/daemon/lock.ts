@@ -4,7 +4,7 @@ import { defineEffect, Store } from '#platform/store/contract'
 import { swapValue } from '#platform/store/statements'
 import { DaemonRunningError, type Holder } from './contract.ts'
 import { findDaemon, isAlive, parseHolder } from './holder.ts'
-import { others } from './nodes.ts'
+import { listOtherNodes } from './nodes.ts'
 
 const NAMESPACE = 'daemon'
 /** Each machine has a daemon of its own. */
@@ -54,7 +54,7 @@ async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   // A live daemon counts also without the row, as after the database was replaced.
   const described = await findDaemon(ports, project.svc)
   if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
-  const [joined] = await others(svc)
+  const [joined] = await listOtherNodes(svc)
   if (joined) throw new DaemonRunningError({ pid: joined.holder.pid })
   const store = svc.use(Store)
   const key = keyOf(store)

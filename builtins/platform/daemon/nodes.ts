@@ -27,7 +27,7 @@ export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
 }
 
 /** Returns the other processes that drive agents of the project. */
-export async function others(svc: PluginHandle): Promise<Node[]> {
+export async function listOtherNodes(svc: PluginHandle): Promise<Node[]> {
   return (await nodesByState(svc)).living
 }
 
@@ -37,8 +37,8 @@ export async function others(svc: PluginHandle): Promise<Node[]> {
  */
 export async function isDriven(svc: PluginHandle): Promise<boolean> {
   const { live, inFlight } = svc.heartbeat
-  if (live || inFlight.length > 0 || (await others(svc)).length > 0) return true
-  return svc.use(Store).elsewhere()
+  if (live || inFlight.length > 0 || (await listOtherNodes(svc)).length > 0) return true
+  return svc.use(Store).hasOtherDaemons()
 }
 
 /** Returns whether other processes have registered; they may be dead. */

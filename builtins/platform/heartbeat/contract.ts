@@ -218,11 +218,11 @@ export const Guards = point<RegisteredGuard>('guards', {
   ask(registered, gate: Gate) {
     if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
     const { name, guard } = registered
-    const judged = (verdict: boolean) => (verdict ? undefined : name)
+    const nameOfVetoer = (verdict: boolean) => (verdict ? undefined : name)
     try {
       const verdict = verdictOf(name, guard.shouldProceed(gate))
-      if (typeof verdict === 'boolean') return judged(verdict)
-      return verdict.then(judged).catch(error => guardError(registered, gate, error))
+      if (typeof verdict === 'boolean') return nameOfVetoer(verdict)
+      return verdict.then(nameOfVetoer).catch(error => guardError(registered, gate, error))
     } catch (error) {
       return guardError(registered, gate, error)
     }
@@ -265,12 +265,12 @@ export interface Scheduler {
   /** Takes what is due, oldest first: at most `limit` agents, and the singletons beside them. */
   claim(limit: number): Promise<Lease[]>
   /** Gives back what commits took for a loop that claims no more. */
-  unclaim?(): Promise<void>
+  releaseClaimed?(): Promise<void>
   /** Intervals of renewing leases and of polling for what is due, in milliseconds; by default the heartbeat's own. */
   readonly renew_ms?: number
   readonly poll_ms?: number
   /** Returns agents that are due by then and that no process drives, longest due first, without taking them. */
-  due?(until: number, limit: number): Promise<Due[]>
+  listDue?(until: number, limit: number): Promise<Due[]>
   /** Begins and ends a cycle of each that is still as `due` read it, in one transaction. @returns their ids */
   pass?(due: readonly Due[], run_at: number): Promise<string[]>
   /** Renews all leases of this process. @returns those that are lost */

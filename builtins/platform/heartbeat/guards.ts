@@ -5,7 +5,7 @@ import {
   type Interceptor,
   intercept,
   UnknownHookError,
-  within,
+  withTimeLimit,
 } from '#kernel'
 import { type Gate, type Guard, Guards, PHASES, type Phase, type RegisteredGuard, verdictOf } from './contract.ts'
 
@@ -32,7 +32,7 @@ export function registeredGuard(phase: Phase | '*', guard: Guard, parts: GuardPa
   const shouldProceed = (gate: Gate) => {
     const verdict = ask(gate)
     if (interceptor || !(verdict instanceof Promise)) return verdict
-    return within(clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
+    return withTimeLimit(clock, HANDLER_LIMIT_MS, `The guard "${name}"`, verdict)
   }
   return { name, phase, guard: { shouldProceed }, failClosed, failed }
 }

@@ -102,8 +102,8 @@ export class Heartbeat implements HeartbeatControl {
     const ended = all().then(() => calm.abort())
     await Promise.race([ended, grace()])
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
-    await Promise.race([Promise.all([ended, this.#sweep.over()]), grace()])
-    const unclaimed = this.#parts.scheduler().unclaim?.()
+    await Promise.race([Promise.all([ended, this.#sweep.whenDone()]), grace()])
+    const unclaimed = this.#parts.scheduler().releaseClaimed?.()
     await Promise.all([this.#giveBack().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
     for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
     this.#loop = undefined

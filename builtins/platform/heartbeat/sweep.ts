@@ -1,4 +1,4 @@
-import { type EventName, errorMessage, HANDLER_LIMIT_MS, within } from '#kernel'
+import { type EventName, errorMessage, HANDLER_LIMIT_MS, withTimeLimit } from '#kernel'
 import { type Due, Guards, type HasWork, neverHasWork, PHASES, type Scheduler } from './contract.ts'
 import type { CycleParts } from './phases.ts'
 
@@ -58,7 +58,7 @@ export class Sweep {
   }
 
   /** Resolves when all events have been emitted. */
-  async over(): Promise<void> {
+  async whenDone(): Promise<void> {
     await this.#reporting
   }
 
@@ -66,15 +66,17 @@ export class Sweep {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
     const asked = this.#workChecks()
-    if (!scheduler.due || !scheduler.pass || !asked) return []
+    if (!scheduler.listDue || !scheduler.pass || !asked) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
     // Most rounds have nothing due; then nothing more is read.
-    if ((await scheduler.due(now, 1)).length === 0) return []
-    let due = (await scheduler.due(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
+    if ((await scheduler.listDue(now, 1)).length === 0) return []
+    let due = (await scheduler.listDue(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
     for (const { name, hasWork } of asked) {
       const answer = hasWork(due)
-      const ids = new Set(answer instanceof Promise ? await within(clock, HANDLER_LIMIT_MS, name, answer) : answer)
+      const ids = new Set(
+        answer instanceof Promise ? await withTimeLimit(clock, HANDLER_LIMIT_MS, name, answer) : answer,
+      )
       if (ids.size > 0) due = due.filter(({ id }) => !ids.has(id))
       if (due.length === 0) return []
     }

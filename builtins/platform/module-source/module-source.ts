@@ -19,7 +19,7 @@ export class ModuleSource implements PluginSource {
 
   retryAfter(): undefined {}
 
-  changed(): () => void {
+  onChange(): () => void {
     return () => {}
   }
 

@@ -10,7 +10,7 @@ export interface CircuitBreakerParts {
   /** Number of failures in a row that suspend the plugin. */
   max_failures: number
   /** Returns the place in the plugin's file that an error points at. */
-  where: (error: unknown) => string
+  locate: (error: unknown) => string
   /** Called with each failure. */
   onFailure: (what: string, error: unknown, suspends: boolean) => void
 }
@@ -49,7 +49,7 @@ export class CircuitBreaker {
 
   recordFailure(what: string, error: unknown): void {
     this.failures++
-    this.lastFailure = `${this.#parts.where(error)}: ${what}: ${errorMessage(error)}`
+    this.lastFailure = `${this.#parts.locate(error)}: ${what}: ${errorMessage(error)}`
     const suspends = ++this.#failuresInRow >= this.#parts.max_failures
     if (suspends) {
       this.#failuresInRow = 0

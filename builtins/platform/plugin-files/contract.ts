@@ -94,7 +94,7 @@ declare module '#kernel' {
     /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
     blame(plugin: string, what: string, error: unknown): void
     /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
-    ofFiles(): PluginDefinition[]
+    definitions(): PluginDefinition[]
     /** Returns the timers that packages of removed plugins still run in this process. */
     leftTimers(): LeftTimers[]
     /** Returns why no plugin file may run now; undefined where they may. @param found number of files that do not run for it */

@@ -27,7 +27,7 @@ export interface PluginInterceptorParts {
   calls: Calls
   breaker: CircuitBreaker
   /** Returns the place in the plugin's file that an error points at. */
-  where: (error: unknown) => string
+  locate: (error: unknown) => string
   log: Log
   /** Called when the version takes calls, and when it does not any more. */
   onOpen: () => void
@@ -100,7 +100,7 @@ export class PluginInterceptor implements Interceptor {
   }
 
   #failureOf(label: string, error: unknown): string {
-    return `${this.#parts.where(error)}: ${label}: ${errorMessage(error)}`
+    return `${this.#parts.locate(error)}: ${label}: ${errorMessage(error)}`
   }
 
   run<R>(what: string, fn: () => R): R {

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import {
-  absent,
   errorMessage,
+  inactiveState,
   type LoadedPlugin,
   type Log,
   type PluginDefinition,
   type PluginState,
   type Ports,
   type Project,
-  within,
+  withTimeLimit,
   z,
 } from '#kernel'
 import { INDEX_FILES, stemOf } from '#lib/plugin-file'
@@ -86,7 +86,8 @@ export class Loader {
       }
     }
     const reason = found.length > 0 ? await this.#parts.hindrance(found.length) : undefined
-    this.unloaded = reason === undefined ? [] : found.map(({ stem, file }) => absent(stem, file, 'unloaded', reason))
+    this.unloaded =
+      reason === undefined ? [] : found.map(({ stem, file }) => inactiveState(stem, file, 'unloaded', reason))
     return reason === undefined ? found : []
   }
 
@@ -163,7 +164,7 @@ export class Loader {
     // To its end, since a module's code does not run in the first turn.
     this.#parts.watch(stem, file, 'loading')
     try {
-      return await within(ports.clock, limit_ms, `Loading ${file}`, run())
+      return await withTimeLimit(ports.clock, limit_ms, `Loading ${file}`, run())
     } finally {
       this.#parts.watch(stem, file, undefined)
     }

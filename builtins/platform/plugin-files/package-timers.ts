@@ -53,8 +53,8 @@ class PackageTimers {
   /** Returns the timers that go on of packages that no plugin uses any more. */
   leftTimers(): LeftTimers[] {
     return [...this.#packages].flatMap(([folder, { users, timers, last }]) => {
-      const isLeft = users.size === 0 && timers.running > 0
-      return isLeft ? [{ ...last, package: folder.replace(/^.*\/node_modules\//, ''), timers: timers.running }] : []
+      const isLeft = users.size === 0 && timers.activeCount > 0
+      return isLeft ? [{ ...last, package: folder.replace(/^.*\/node_modules\//, ''), timers: timers.activeCount }] : []
     })
   }
 

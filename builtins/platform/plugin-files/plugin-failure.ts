@@ -3,7 +3,7 @@ import { describeIssues, errorMessage, issuesOf, SvcError, z } from '#kernel'
 import { PluginError } from './contract.ts'
 
 /** Returns the place in the plugin's files that an error points at: the file, and the line if it is known. */
-export function whereOf(error: unknown, origin: string): string {
+export function locateError(error: unknown, origin: string): string {
   if (origin === 'builtin') return origin
   const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : ''
   const own = placesIn(text).filter(place => place.startsWith(`${origin}:`))
@@ -15,7 +15,7 @@ export function whereOf(error: unknown, origin: string): string {
 
 /** Returns the message of what a plugin threw, with its place. */
 export function failureOf(plugin: string, origin: string, cause: unknown): SvcError {
-  return new PluginError({ plugin, where: whereOf(cause, origin), problem: problemOf(cause) }, { cause })
+  return new PluginError({ plugin, where: locateError(cause, origin), problem: problemOf(cause) }, { cause })
 }
 
 /** Returns a parser's message without its place and its internal details. */

@@ -22,7 +22,7 @@ import { dryRun } from './dry-run.ts'
 import { PluginInterceptor } from './interceptor.ts'
 import { Loader, type LoaderParts, waitUntilSettled } from './loader.ts'
 import { packageTimers } from './package-timers.ts'
-import { failureOf, whereOf } from './plugin-failure.ts'
+import { failureOf, locateError } from './plugin-failure.ts'
 import { retryAfter } from './retry.ts'
 import { PluginWatch } from './watch.ts'
 
@@ -67,7 +67,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     this.#loader = new Loader({ ports, project, log, modules, hindrance, watch, allowlist })
     this.#watch = new PluginWatch({
       ...{ files: ports.files, clock: ports.clock, folders: project.plugins, log, dev },
-      findChanged: () => kernel.host.changed(),
+      findChanged: () => kernel.host.listChanged(),
       heartbeat: () => Number(config.get('daemon.heartbeat')),
     })
   }
@@ -83,11 +83,11 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return {
       list: () => kernel.host.list(),
       apply: only => kernel.host.apply(only),
-      changed: () => kernel.host.changed(),
+      listChanged: () => kernel.host.listChanged(),
       check: file => this.check(file),
       load: file => this.definitionIn(file),
       blame: (...failure) => this.blame(...failure),
-      ofFiles: () => this.definitions(),
+      definitions: () => this.definitions(),
       leftTimers: () => packageTimers.leftTimers(),
       hindrance: found => this.hindrance(found),
     }
@@ -112,7 +112,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return retryAfter(cause, origin, this.#kernel)
   }
 
-  changed(apply: () => Promise<unknown>): Undo {
+  onChange(apply: () => Promise<unknown>): Undo {
     const lasts = (['daemon', 'server', 'mcp'] as const).some(role => this.#kernel.roles.has(role))
     this.#watch.start(apply, lasts && this.#settings.enabled)
     return () => this.#watch.close()
@@ -129,11 +129,11 @@ export class PluginFiles implements PluginSource, PluginSupport {
   intercept({ definition: { name }, origin }: LoadedPlugin): PluginInterceptor | undefined {
     if (origin === 'builtin') return undefined
     const clock = this.#meter
-    const where = (error: unknown) => whereOf(error, origin)
+    const where = (error: unknown) => locateError(error, origin)
     let since = 0
     const breaker = new CircuitBreaker({
       max_failures: this.#settings.max_failures,
-      ...{ clock, where },
+      ...{ clock, locate: where },
       onFailure: (what, error, suspends) =>
         this.#recordFailure(name, interceptor, { problem: `${what}: ${errorMessage(error)}`, suspends, since }),
     })
@@ -143,7 +143,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       watch: what => this.#supervisor?.watch(name, origin, what),
     })
     const interceptor = new PluginInterceptor({
-      ...{ calls, breaker, where, log: this.#kernel.log.child({ plugin: name }) },
+      ...{ calls, breaker, locate: where, log: this.#kernel.log.child({ plugin: name }) },
       onOpen: () => {
         since = clock.monotonic()
         this.#taking.set(name, interceptor)
@@ -194,7 +194,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
   }
 
   #tryOut<T>(path: string, work: (loaded: LoadedPlugin) => T): Promise<T> {
-    return this.#kernel.host.inTurn(async () => {
+    return this.#kernel.host.runExclusive(async () => {
       let plugin = stemOf(path)
       try {
         const file = await this.#loader.look(path)

@@ -61,7 +61,7 @@ export class PluginTimers {
   }
 
   /** Number of timers that run. */
-  get running(): number {
+  get activeCount(): number {
     return this.#stops.size
   }
 

@@ -19,7 +19,7 @@ export function retryAfter(
   origin: string,
   { config, hooks, services, ports }: { config: Configuration; hooks: Hooks; services: Services; ports: Ports },
 ): Retry | undefined {
-  if (cause instanceof ConflictError) return went
+  if (cause instanceof ConflictError) return onRemovalOrReload
   if (cause instanceof UnknownHookError) return isAnother(() => String(hooks.names()))
   if (cause instanceof ServiceMissingError) return isAnother(() => JSON.stringify(services.list()))
   if (cause instanceof InvalidConfigError) return isAnother(() => config.text())
@@ -27,7 +27,8 @@ export function retryAfter(
   return lacking === undefined ? undefined : hasCome(ports.files, origin, lacking)
 }
 
-const went: Retry = outcomes => outcomes.some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
+const onRemovalOrReload: Retry = outcomes =>
+  outcomes.some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
 
 function isAnother(look: () => string): Retry {
   const before = look()

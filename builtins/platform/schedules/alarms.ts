@@ -1,4 +1,4 @@
-import type { NewsSource } from '#core/goals/contract'
+import type { MessageSource } from '#core/goals/contract'
 import { type Effect, type PluginHandle, token } from '#kernel'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import {
@@ -116,11 +116,11 @@ export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
 }
 
 /** Puts an agent's fired alarms into its prompts, until a model has read them. */
-export function alarmMessages(svc: PluginHandle): NewsSource {
+export function alarmMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'alarms',
     portion: REPORTED_AT_ONCE,
-    async news(agent_id) {
+    async pending(agent_id) {
       const alarms = await unreportedAlarms(svc.use(Store), agent_id)
       const items = alarms.map(({ fire_at, created_by, description }) => ({
         from: `Alarm of ${isoTime(fire_at)}, set by ${created_by === 'agent' ? 'yourself' : 'the operator'}`,

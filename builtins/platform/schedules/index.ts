@@ -1,5 +1,5 @@
 import { BundleParts } from '#core/checkpoints/contract'
-import { News } from '#core/goals/contract'
+import { PendingMessages } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -51,12 +51,12 @@ export default definePlugin({
     svc.event('alarm_fired', AlarmFired)
     svc.event('alarm_changed', AlarmChanged)
 
-    svc.add(News, alarmMessages(svc))
+    svc.add(PendingMessages, alarmMessages(svc))
     const hasWork = () => agentsDueByCycle(svc.use(Store))
     svc.tap('context_assembly', { name: 'schedules', stage: -10, hasWork }, (cycle: Cycle) => settleCycles(svc, cycle))
     const wakeSource = scheduleWakeSource(svc, config)
     svc.wakeSource(wakeSource)
-    svc.on('schedule_changed', () => wakeSource.hurry())
-    svc.on('alarm_changed', () => wakeSource.hurry())
+    svc.on('schedule_changed', () => wakeSource.checkNow())
+    svc.on('alarm_changed', () => wakeSource.checkNow())
   },
 })

@@ -14,7 +14,7 @@ const LOOK_MS = 1_000
  * Where the heartbeat runs, time makes schedules and alarms due. It is a wake source that never answers: each slot wakes its
  * agent in its own transaction.
  */
-export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): WakeSource & { hurry(): void } {
+export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): WakeSource & { checkNow(): void } {
   let pause = new AbortController()
   let seen = ''
   const round = async (signal: AbortSignal) => {
@@ -26,7 +26,7 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
     const at = more ? clock.ms() : waits ? await nextTime(store) : null
     if (signal.aborted) return
     if (at === null) {
-      seen = await store.changed(seen, pause.signal)
+      seen = await store.waitForChange(seen, pause.signal)
       return
     }
     const left = more ? 0 : at - clock.ms()
@@ -36,7 +36,7 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
   }
   return {
     name: 'schedules',
-    hurry: () => pause.abort(),
+    checkNow: () => pause.abort(),
     async wait(signal) {
       signal.addEventListener('abort', () => pause.abort(), { once: true })
       while (!signal.aborted) {

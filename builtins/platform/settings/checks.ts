@@ -14,7 +14,10 @@ export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
       // The names of plugins whose files are not run are not known.
       if (get('plugins.enabled') !== true || mayPluginsAdd(svc)) return []
       const host = svc.use(HostToken)
-      const known = [...host.list().flatMap(({ name, origin }) => [name, stemOf(origin)]), ...(await host.changed())]
+      const known = [
+        ...host.list().flatMap(({ name, origin }) => [name, stemOf(origin)]),
+        ...(await host.listChanged()),
+      ]
       const unknown = (get('plugins.disabled') as readonly string[]).filter(name => !known.includes(name))
       return unknown.map(name => ({
         path: 'plugins.disabled',

@@ -54,7 +54,7 @@ export class ConfigKeys {
   }
 
   /** Returns the key at a path, or the closest one above it. */
-  at(path: readonly string[]): KnownKey | undefined {
+  findKey(path: readonly string[]): KnownKey | undefined {
     for (let depth = path.length; depth > 0; depth--) {
       const steps = path.slice(0, depth)
       const key = this.#keys.get(steps.join('.'))
@@ -80,7 +80,7 @@ export class ConfigKeys {
       return path === key || (key.startsWith(`${path}.`) && isMapping(schema))
     })
     if (!found) throw new UnknownConfigKeyError({ key, known: [...this.#keys.keys()] })
-    const { path, schema } = below(found.schema, key.slice(found.path.length + 1))
+    const { path, schema } = resolveEntry(found.schema, key.slice(found.path.length + 1))
     return { path: [...found.path.split('.'), ...path], schema }
   }
 
@@ -118,13 +118,13 @@ export function isMapping(schema: z.ZodType): boolean {
 }
 
 /** What is meant below a mapping. Names of entries may have dots (`gpt-4.1`), unless mappings are what they name. */
-function below(schema: z.ZodType, rest: string): { path: string[]; schema: z.ZodType } {
+function resolveEntry(schema: z.ZodType, rest: string): { path: string[]; schema: z.ZodType } {
   if (rest === '') return { path: [], schema }
   const [name = '', ...further] = rest.split('.')
   const mapping = typeOf(schema) as z.ZodRecord | z.ZodObject
   const value = mapping instanceof z.ZodRecord ? mapping.valueType : (mapping.shape[name] ?? z.unknown())
   if (!isMapping(value as z.ZodType)) return { path: [rest], schema: value as z.ZodType }
-  const found = below(value as z.ZodType, further.join('.'))
+  const found = resolveEntry(value as z.ZodType, further.join('.'))
   return { path: [name, ...found.path], schema: found.schema }
 }
 

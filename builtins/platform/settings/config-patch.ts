@@ -22,7 +22,7 @@ export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Po
     for (const [step, value] of Object.entries(tree)) {
       if (issues.length >= MAX_ISSUES) return
       const path = [...above, step]
-      const key = keys.at(path)
+      const key = keys.findKey(path)
       if (isForbiddenKey(step)) addIssue(path, 'is not a known key')
       else if (path.length > MAX_DEPTH) addIssue(path, `is nested more than ${MAX_DEPTH} levels deep`)
       else if (isTree(value) && isMerged(path, value, keys)) walk(value, path)
@@ -41,7 +41,7 @@ export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Po
 
 /** Whether a mapping of a patch is merged into what is there, rather than a value of the wrong kind. */
 function isMerged(path: readonly string[], value: Tree, keys: ConfigKeys): boolean {
-  const key = keys.at(path)
+  const key = keys.findKey(path)
   if (!key) return keys.isSection(path) || Object.keys(value).length > 0
   return isMapping(key.schema) || key.path !== path.join('.')
 }
@@ -67,6 +67,6 @@ function isAsShown(path: readonly string[], value: unknown, keys: ConfigKeys, ya
 export function unknownIn({ values }: YamlFile, keys: ConfigKeys): { path: string[]; shown: unknown }[] {
   const isEmpty = (path: string[], value: unknown) => keys.isSection(path) && (value === null || isTree(value))
   return leaves(values)
-    .filter(([path, value]) => !keys.at(path) && !isEmpty(path, value))
+    .filter(([path, value]) => !keys.findKey(path) && !isEmpty(path, value))
     .map(([path, value]) => ({ path, shown: SECRET_NAME.test(path.at(-1)!) && value ? MASK : value }))
 }

@@ -231,7 +231,7 @@ export class Config implements Configuration {
     const path = this.pathOf(key)
     if (path.some(isForbiddenKey) || forbiddenPath(value)) refuse([{ path: key, message: 'is not a known key' }])
     return this.#edit(yaml =>
-      isStated(this.#keys.at(path)!, path, value, yaml, this.#ports.env) ? [] : [{ path, value }],
+      isStated(this.#keys.findKey(path)!, path, value, yaml, this.#ports.env) ? [] : [{ path, value }],
     )
   }
 
@@ -243,7 +243,7 @@ export class Config implements Configuration {
   unset(key: string): Promise<Record<string, ReloadClass>> {
     const takeValue = (yaml: YamlFile) => {
       const path = key.split('.')
-      const isStray = !this.#keys.at(path) && !this.#keys.isSection(path) && getIn(yaml.values, path) !== undefined
+      const isStray = !this.#keys.findKey(path) && !this.#keys.isSection(path) && getIn(yaml.values, path) !== undefined
       return [{ path: isStray ? path : this.pathOf(key), value: undefined }]
     }
     return this.#edit(takeValue, true)
@@ -289,7 +289,7 @@ export class Config implements Configuration {
     const [before, after] = [yaml, edited].map(each => this.#read(this.#keys.all(), each)) as [ReadValues, ReadValues]
     // What is wrong in the environment no change of the file causes or mends.
     const bad = after.bad.filter(({ inFile }) => inFile)
-    const touched = new Set(wanted.map(({ path }) => this.#keys.at(path)?.path))
+    const touched = new Set(wanted.map(({ path }) => this.#keys.findKey(path)?.path))
     const own = bad.filter(each => touched.has(each.key) && !(isRepair && isAmong(each, before.bad)))
     if (own.length > 0) refuse(own)
     const [other] = bad
@@ -308,7 +308,7 @@ export class Config implements Configuration {
       // What is in force changes on the next heartbeat; the other two views change now.
       this.#take(edited, after.read)
     }
-    const classOf = (path: readonly string[]) => this.#keys.at(path)?.meta.reload ?? 'restart_required'
+    const classOf = (path: readonly string[]) => this.#keys.findKey(path)?.meta.reload ?? 'restart_required'
     return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
   }
 

@@ -16,7 +16,7 @@ const key = z
 
 const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFullError]
 
-const drives = (svc: PluginHandle) => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
+const isDriving = (svc: PluginHandle) => (svc.has(Daemon) ? svc.use(Daemon).isDriving() : svc.heartbeat.live)
 
 const noteOf = (svc: PluginHandle, key: string) => (key === DISABLED && offNow(svc)) || null
 
@@ -35,7 +35,7 @@ export const configGet = operation({
   reach: 'config',
   cli: { usage: 'config' },
   mcp: true,
-  run: async (_, { svc }) => viewsOf(svc.config, await drives(svc)),
+  run: async (_, { svc }) => viewsOf(svc.config, await isDriving(svc)),
   render: renderViews,
 })
 

@@ -55,13 +55,17 @@ export interface Store {
   /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
   /** Returns what `read` gives, or gave under this key within the last half second if nothing was written since. */
-  unchanged<T>(key: string, read: () => Promise<T>): Promise<T>
+  readCached<T>(key: string, read: () => Promise<T>): Promise<T>
+  /** @deprecated Use `readCached`. */
+  unchanged?: Store['readCached']
   /**
    * Waits until something was written, polling about once a second.
    * @param seen the last result; '' for the first call
    * @returns the state now; also when the signal is aborted
    */
-  changed(seen: string, signal?: AbortSignal): Promise<string>
+  waitForChange(seen: string, signal?: AbortSignal): Promise<string>
+  /** @deprecated Use `waitForChange`. */
+  changed?: Store['waitForChange']
   /** The first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
   /** The same, synchronously where the engine can, for frequent queries. */
@@ -71,7 +75,9 @@ export interface Store {
   /** Where the database serves several machines: the machine and the project whose files show which processes live. */
   readonly place: string
   /** Whether processes of other places, or of this one, drive agents of this database now. */
-  elsewhere(place?: string): Promise<boolean>
+  hasOtherDaemons(place?: string): Promise<boolean>
+  /** @deprecated Use `hasOtherDaemons`. */
+  elsewhere?: Store['hasOtherDaemons']
   /** Frees the leases of all but these and this one, on this machine: for the process that has just become the project's only daemon. */
   recover(living: readonly string[]): Promise<number>
   /** Releases leases of dead processes. @returns the number of leases */
@@ -113,12 +119,12 @@ export interface EffectPlanner {
   /** @throws when an effect is unknown or its payload breaks its schema */
   plan(effects: readonly Effect[], now: number): PlannedEffect[]
   /** Plans only the effects that are written in any case, also when others cannot be planned. */
-  always(effects: readonly Effect[], now: number): PlannedEffect[]
+  planAlways(effects: readonly Effect[], now: number): PlannedEffect[]
   /**
    * Called after the transaction, so that only what happened is announced. @param woken makes the loop of this process
    * look
    */
-  tell(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
+  announce(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import { definePlugin, type PluginHandle } from '#kernel'
 import { type ConfigCheck, ConfigChecks } from '#lib/config-check'
+import { withEarlierNames } from '#lib/earlier-names'
 import { MIGRATIONS } from '#migrations'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import { StoreConfig } from './config.ts'
@@ -19,6 +20,8 @@ import { openEmbedded } from './embedded.ts'
 import { databaseImages } from './images.ts'
 import { storeBackup } from './operations.ts'
 import { effectPlanner } from './planner.ts'
+
+const EARLIER_NAMES = { changed: 'waitForChange', unchanged: 'readCached', elsewhere: 'hasOtherDaemons' } as const
 
 export default definePlugin({
   name: 'store',
@@ -52,7 +55,7 @@ export default definePlugin({
     svc.start(
       async ending => {
         opened = await open(ending)
-        svc.provide(Store, opened.store)
+        svc.provide(Store, withEarlierNames(opened.store, EARLIER_NAMES))
         svc.provide(SchedulerToken, opened.scheduler)
         return () => opened?.close()
       },

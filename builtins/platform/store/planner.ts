@@ -38,12 +38,12 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
   }
   return {
     plan,
-    always: (effects, now) =>
+    planAlways: (effects, now) =>
       plan(
         effects.filter(({ effect }) => svc.find(Effects, effect)?.always),
         now,
       ),
-    tell(effects, woken) {
+    announce(effects, woken) {
       // Who is to look need not wait for those who listen.
       if (effects.some(({ effect }) => effect === wakeAgents.kind.name)) woken()
       const events = effects.filter(isEvent)

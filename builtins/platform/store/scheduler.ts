@@ -111,7 +111,7 @@ export class LocalScheduler implements Scheduler {
     return this.#options.database.get(IS_PARKED, [id]) !== undefined
   }
 
-  unclaim(): Promise<void> {
+  releaseClaimed(): Promise<void> {
     return this.#unclaim(this.#ahead.splice(0).map(({ lease }) => lease))
   }
 
@@ -124,7 +124,7 @@ export class LocalScheduler implements Scheduler {
     })
   }
 
-  due(until: number, limit: number): Promise<Due[]> {
+  listDue(until: number, limit: number): Promise<Due[]> {
     const { database } = this.#options
     return database.waiting(() => database.all<Due>(DUE, [until, limit]))
   }

@@ -73,7 +73,7 @@ export class SqliteStore implements Store {
     try {
       planned = this.#planner.plan(effects, now)
     } catch (error) {
-      const booked = this.#planner.always(effects, now)
+      const booked = this.#planner.planAlways(effects, now)
       if (booked.length > 0) await this.#database.write(() => this.#transact(booked, undefined))
       throw error
     }
@@ -99,7 +99,7 @@ export class SqliteStore implements Store {
       result = 'refused'
     }
     reach('after', effects)
-    const notified = result === 'ok' ? this.#planner.tell(effects, () => this.scheduler.notify()) : undefined
+    const notified = result === 'ok' ? this.#planner.announce(effects, () => this.scheduler.notify()) : undefined
     if (notified) await notified
     return result
   }
@@ -112,7 +112,7 @@ export class SqliteStore implements Store {
     return this.#database.read(sql, () => this.#database.many<R>(sql, params))
   }
 
-  unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+  readCached<T>(key: string, read: () => Promise<T>): Promise<T> {
     return recordInput(key, () => this.#unchanged(key, read))
   }
 
@@ -127,7 +127,7 @@ export class SqliteStore implements Store {
     return value
   }
 
-  changed(seen: string, signal?: AbortSignal): Promise<string> {
+  waitForChange(seen: string, signal?: AbortSignal): Promise<string> {
     return new Promise(resolve => {
       const tell = (state: string) => {
         if (state === seen && !signal?.aborted) return
@@ -219,7 +219,7 @@ export class SqliteStore implements Store {
   }
 
   /** The file is on this machine. */
-  async elsewhere(): Promise<boolean> {
+  async hasOtherDaemons(): Promise<boolean> {
     return false
   }
 

@@ -16,7 +16,7 @@ export default definePlugin({
     const watcher = new FolderWatcher(svc, config)
     svc.provide(Watcher, watcher)
     const current = currentService(svc, Watcher)
-    svc.on('config_changed', () => watcher.hurry())
+    svc.on('config_changed', () => watcher.checkNow())
     svc.on('nudge_received', ({ nudge_id }) => leaveMarker(svc, nudge_id))
     svc.wakeSource(nudgeSource(svc, current))
     for (const path of watchedPaths(svc, config)) svc.wakeSource(fileSource(svc, current, path))

@@ -65,7 +65,7 @@ export class FolderWatcher implements Watcher {
   }
 
   /** Makes every wait check once, now; later pauses follow the new configuration. */
-  hurry(): void {
+  checkNow(): void {
     for (const rest of this.#rests) rest.abort()
   }
 

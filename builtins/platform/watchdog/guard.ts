@@ -5,9 +5,9 @@ import type { WatchdogConfig } from './config.ts'
 import type { Watchdog } from './contract.ts'
 import { refuseExit } from './exit.ts'
 import { parentEnded } from './foreground.ts'
-import { Pulse } from './pulse.ts'
 import { quarantineError, readQuarantine, release } from './quarantine.ts'
 import { watchStrays } from './strays.ts'
+import { ThreadCounter } from './thread-counter.ts'
 
 type PluginFile = Parameters<Supervisor['admit']>[0]
 
@@ -19,7 +19,7 @@ export class Guard implements Supervisor, Watchdog {
   readonly #config: WatchdogConfig
   readonly #quarantine: string
   readonly #undo: Undo[] = []
-  #pulse: Pulse | undefined
+  #pulse: ThreadCounter | undefined
   #break: (error: unknown) => void = () => {}
 
   constructor(svc: PluginHandle, config: WatchdogConfig) {
@@ -57,11 +57,11 @@ export class Guard implements Supervisor, Watchdog {
     const svc = this.#svc
     if (this.#pulse || !svc.has(RestartToken)) return
     const lasts = svc.roles.has('daemon') || svc.roles.has('server')
-    const pulse = new Pulse(svc, { limit_s: this.#config.limit, quarantine: this.#quarantine })
+    const pulse = new ThreadCounter(svc, { limit_s: this.#config.limit, quarantine: this.#quarantine })
     this.#pulse = pulse
     this.#undo.push(
       () => pulse.stop(),
-      refuseExit(svc, () => pulse.running),
+      refuseExit(svc, () => pulse.runningPlugin),
     )
     // A command reports them itself.
     if (lasts) this.#undo.push(watchStrays(svc, error => this.#break(error)))

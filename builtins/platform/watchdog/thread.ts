@@ -52,7 +52,7 @@ async function keepWatch(): Promise<never> {
       const { frames, resume } = halted
       const culprit = find(frames)
       if (culprit) await quarantineOffender(culprit, still)
-      if (!culprit && !reported) await say(50, `${heldUp(still)} by no plugin's code${stands(frames)}`)
+      if (!culprit && !reported) await say(50, `${describeBlock(still)} by no plugin's code${describePosition(frames)}`)
       reported = true
       if (culprit || still >= STEPS * PATIENCE) await restart(halted)
       resume()
@@ -96,17 +96,17 @@ async function restart(halted: HaltedThread): Promise<void> {
     await ports.clock.sleep(step_ms)
   } else if (watch.parent === 'terminal' && halted.frames.length > 0) {
     await say(50, 'the process stands still, and another takes its place')
-    await superviseSuccessors(ports, watch.command, halted).catch(failedToStart)
+    await superviseSuccessors(ports, watch.command, halted).catch(reportStartFailure)
   } else {
     await startSuccessor(ports, watch).then(
       () => say(50, 'the process is killed, and another takes its place'),
-      failedToStart,
+      reportStartFailure,
     )
   }
   process.kill(process.pid, 'SIGKILL')
 }
 
-function failedToStart(error: unknown): Promise<void> {
+function reportStartFailure(error: unknown): Promise<void> {
   return say(50, `the process is killed, and could not be started again: ${errorMessage(error)}`)
 }
 
@@ -116,11 +116,11 @@ async function isToStop(): Promise<boolean> {
   return pid.trim() === String(process.pid)
 }
 
-function heldUp(still: number): string {
+function describeBlock(still: number): string {
   return `the process has been held up for ${seconds(still)} s`
 }
 
-function stands([innermost]: readonly Frame[]): string {
+function describePosition([innermost]: readonly Frame[]): string {
   return innermost ? ` (it stands at ${innermost.file}:${innermost.line})` : ''
 }
 

@@ -67,7 +67,7 @@ async function decide(
   return svc.use(Store).apply([
     ...also,
     ...(decision === 'approve' && row.tool_name === MODEL_CALL && also.length === 0
-      ? [standing(svc, row, reason, resolved_by)]
+      ? [lastingRule(svc, row, reason, resolved_by)]
       : []),
     resolveApproval({ approval_id, status, reason, resolved_by, edited }),
     resolvedEvent(row, decision, resolved_by),
@@ -77,7 +77,7 @@ async function decide(
 }
 
 /** The rule that leave to call a model becomes: for all agents, until it is revoked. */
-function standing(
+function lastingRule(
   svc: PluginHandle,
   { tool_name, arguments: args }: ApprovalRow,
   reason: string | null,

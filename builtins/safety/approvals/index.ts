@@ -1,4 +1,4 @@
-import { ActiveAgent, Holds } from '#core/agents/contract'
+import { ActiveAgent, BlockReasons } from '#core/agents/contract'
 import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { eachRound } from '#lib/poller'
@@ -12,7 +12,7 @@ import { Gate } from './gate.ts'
 import { warnOfTools } from './names.ts'
 import { approvalOperations } from './operations.ts'
 import { permit } from './permits.ts'
-import { APPROVAL_EFFECTS, heldAmong, holding, isHeld } from './repository.ts'
+import { APPROVAL_EFFECTS, findHeldAgents, holding, isHeld } from './repository.ts'
 import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rules/operations.ts'
 import { RULE_EFFECTS } from './rules/repository.ts'
@@ -37,7 +37,7 @@ export default definePlugin({
     for (const operation of [...approvalOperations, ...ruleOperations]) svc.operation(operation)
     approvalsForget(svc)
 
-    svc.add(Holds, {
+    svc.add(BlockReasons, {
       name: 'approvals',
       stage: 20,
       async why({ agent_id }) {
@@ -64,9 +64,9 @@ export default definePlugin({
     svc.on('goal_abandoned', () => settle(svc, config))
     svc.on('goal_completed', () => settle(svc, config))
     svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
-    const hasWork: HasWork = due => heldAmong(svc.use(Store), idsOf(due))
+    const hasWork: HasWork = due => findHeldAgents(svc.use(Store), idsOf(due))
     svc.tap('approval_gate', { name: 'approvals', hasWork }, async (cycle: Cycle) => {
-      if (!(await waits(svc, cycle))) return
+      if (!(await isWaiting(svc, cycle))) return
       cycle.result = 'parked'
       cycle.done = true
     })
@@ -74,7 +74,7 @@ export default definePlugin({
 })
 
 /** Whether the agent of a cycle waits for a decision. Of one that is paused its status says nothing else. */
-function waits(svc: PluginHandle, cycle: Cycle): boolean | Promise<boolean> {
+function isWaiting(svc: PluginHandle, cycle: Cycle): boolean | Promise<boolean> {
   const status = cycle.get(ActiveAgent)?.status
   if (status === undefined || status === 'paused' || status === 'dead') return isHeld(svc.use(Store), cycle.agent_id)
   return status === 'waiting_approval'

@@ -8,7 +8,7 @@ import {
   type PluginHandle,
   z,
 } from '#kernel'
-import { whoAsks } from '#lib/asker'
+import { callerName } from '#lib/caller-name'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { ApprovalSettings } from './config.ts'
@@ -78,20 +78,20 @@ const limit = (svc: PluginHandle) => deadline(svc, svc.use(ApprovalSettings))
 
 const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).find(ref)).agent_id
 
-async function found(svc: PluginHandle, approval_id: string, agent_id?: string): Promise<ApprovalRow> {
+async function requireApproval(svc: PluginHandle, approval_id: string, agent_id?: string): Promise<ApprovalRow> {
   const row = await findApproval(store(svc), approval_id)
   if (row && (agent_id === undefined || row.agent_id === agent_id)) return row
   throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
 }
 
-async function decided(svc: PluginHandle, row: ApprovalRow, input: Decision, call: OperationCall) {
+async function decide(svc: PluginHandle, row: ApprovalRow, input: Decision, call: OperationCall) {
   const { decision, reason = null, arguments: args } = input
   if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
   if (args !== undefined && decision === 'deny') throw new NothingToEditError()
   const more = args === undefined ? {} : { arguments: args }
   // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
   await settle(svc, svc.use(ApprovalSettings))
-  return detail(await resolve(svc, row, { decision, reason, resolved_by: whoAsks(call), ...more }), limit(svc))
+  return detail(await resolve(svc, row, { decision, reason, resolved_by: callerName(call), ...more }), limit(svc))
 }
 
 export const approvalsQueue = operation({
@@ -136,7 +136,7 @@ export const approvalsGet = operation({
   http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
   errors: [...ofAgents, ApprovalNotFoundError],
   run: async ({ id, approval_id }, { svc }) =>
-    detail(await found(svc, approval_id, await agentOf(svc, id)), limit(svc)),
+    detail(await requireApproval(svc, approval_id, await agentOf(svc, id)), limit(svc)),
 })
 
 export const approvalsShow = operation({
@@ -149,7 +149,7 @@ export const approvalsShow = operation({
   cli: { usage: 'approvals show <approval_id>' },
   mcp: true,
   errors: [ApprovalNotFoundError],
-  run: async ({ approval_id }, { svc }) => detail(await found(svc, approval_id), limit(svc)),
+  run: async ({ approval_id }, { svc }) => detail(await requireApproval(svc, approval_id), limit(svc)),
   render: renderApproval,
 })
 
@@ -162,7 +162,12 @@ export const approvalsResolve = operation({
   http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
   errors: [...ofAgents, ...decides],
   run: async (input, call) =>
-    decided(call.svc, await found(call.svc, input.approval_id, await agentOf(call.svc, input.id)), input, call),
+    decide(
+      call.svc,
+      await requireApproval(call.svc, input.approval_id, await agentOf(call.svc, input.id)),
+      input,
+      call,
+    ),
 })
 
 export const approvalsDecide = operation({
@@ -188,7 +193,7 @@ export const approvalsDecide = operation({
     },
   ],
   errors: decides,
-  run: async (input, call) => decided(call.svc, await found(call.svc, input.approval_id), input, call),
+  run: async (input, call) => decide(call.svc, await requireApproval(call.svc, input.approval_id), input, call),
   render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
 })
 

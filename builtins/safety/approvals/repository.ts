@@ -47,7 +47,7 @@ export async function callBefore(
   return { state: call?.state, approval }
 }
 
-export interface Same {
+export interface SameCall {
   agent_id: string
   task_id: string | null
   tool_name: string
@@ -55,7 +55,7 @@ export interface Same {
 }
 
 /** The pending request for the same call, which another one may share. */
-export function pendingFor(store: Store, same: Same): Promise<{ approval_id: string } | undefined> {
+export function pendingFor(store: Store, same: SameCall): Promise<{ approval_id: string } | undefined> {
   return store.get(
     `SELECT approval_id FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
      AND coalesce(task_id, '') = ? AND status = 'pending'`,
@@ -66,7 +66,7 @@ export function pendingFor(store: Store, same: Same): Promise<{ approval_id: str
 /** Returns the newest request of this name and these arguments, by any agent; a pending one comes first. */
 export function lastFor(
   store: Store,
-  { tool_name, args_hash }: Pick<Same, 'tool_name' | 'args_hash'>,
+  { tool_name, args_hash }: Pick<SameCall, 'tool_name' | 'args_hash'>,
 ): Promise<ApprovalRow | undefined> {
   return store.get<ApprovalRow>(
     `SELECT ${COLUMNS} FROM approvals WHERE tool_name = ? AND args_hash = ?
@@ -93,7 +93,7 @@ const ORDERS: Partial<Record<Filter['status'], string>> = {
 
 /** Pending ones oldest first: they are a queue. Others are a history, newest first. */
 export function listApprovals(store: Store, filter: Filter, limit = -1, offset = 0): Promise<ApprovalRow[]> {
-  const { where, params } = whereOf(filter)
+  const { where, params } = whereClause(filter)
   const order = ORDERS[filter.status] ?? 'created_at DESC, approval_id DESC'
   return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals ${where} ORDER BY ${order} LIMIT ? OFFSET ?`, [
     ...params,
@@ -103,11 +103,11 @@ export function listApprovals(store: Store, filter: Filter, limit = -1, offset =
 }
 
 export async function countApprovals(store: Store, filter: Filter): Promise<number> {
-  const { where, params } = whereOf(filter)
+  const { where, params } = whereClause(filter)
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals ${where}`, params))?.n ?? 0
 }
 
-function whereOf({ agent_id, tool_name, status }: Filter): { where: string; params: unknown[] } {
+function whereClause({ agent_id, tool_name, status }: Filter): { where: string; params: unknown[] } {
   const parts: [string, unknown][] = []
   if (agent_id !== undefined) parts.push(['agent_id = ?', agent_id])
   if (tool_name !== undefined) parts.push(['tool_name = ?', tool_name])
@@ -137,7 +137,7 @@ export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
 }
 
 /** Returns those of these agents that an approval holds. */
-export async function heldAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+export async function findHeldAgents(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
     [jsonList(agents)],
@@ -185,7 +185,13 @@ const Request = z.object({
 })
 export type Request = z.infer<typeof Request>
 
-function insert(request: Request, now: number, settled: Settled, unless = '', params: unknown[] = []): Statement {
+function insert(
+  request: Request,
+  now: number,
+  settled: SettledApproval,
+  unless = '',
+  params: unknown[] = [],
+): Statement {
   const { status, reason, resolved_by } = settled
   const resolved_at = status === 'pending' ? null : now
   return {
@@ -200,13 +206,13 @@ function insert(request: Request, now: number, settled: Settled, unless = '', pa
   }
 }
 
-interface Settled {
+interface SettledApproval {
   status: ApprovalRow['status']
   reason: string | null
   resolved_by: string | null
 }
 
-const UNDECIDED: Settled = { status: 'pending', reason: null, resolved_by: null }
+const UNDECIDED: SettledApproval = { status: 'pending', reason: null, resolved_by: null }
 
 /** A new request, unless the same is waiting already. */
 export const requestApproval = defineEffect({

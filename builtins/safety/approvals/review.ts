@@ -1,27 +1,32 @@
-import { errorMessage, type PluginHandle, within } from '#kernel'
+import { errorMessage, type PluginHandle, withTimeLimit } from '#kernel'
 import { type Canonical, canonical } from './canonical.ts'
 import { ApprovalReviewers, type GatedCall, type Review } from './contract.ts'
 
 const LIMIT_MS = 10_000
 
 /** What all reviewers together make of a call. */
-export interface Reviewed {
+export interface ReviewOutcome {
   /** The arguments that are to be decided on, where a reviewer changed them. */
   edited?: Canonical
   decision?: { approve: boolean; reason: string | null; by: string }
 }
 
 /** Asks the reviewers in their order, each about what the one before left, until one decides. */
-export async function review(svc: PluginHandle, call: GatedCall): Promise<Reviewed> {
+export async function review(svc: PluginHandle, call: GatedCall): Promise<ReviewOutcome> {
   const reviewers = [...svc.list(ApprovalReviewers)].sort((a, b) => (a.stage ?? 0) - (b.stage ?? 0))
-  const reviewed: Reviewed = {}
+  const reviewed: ReviewOutcome = {}
   const { agent_id, goal_id, task_id, tool } = call
   for (const reviewer of reviewers) {
     const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited.json) : structuredClone(call.arguments)
     const asked = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
     try {
       const work = (async () => reviewer.review(asked))()
-      const answer: Review | undefined = await within(svc.clock, LIMIT_MS, `The reviewer "${reviewer.name}"`, work)
+      const answer: Review | undefined = await withTimeLimit(
+        svc.clock,
+        LIMIT_MS,
+        `The reviewer "${reviewer.name}"`,
+        work,
+      )
       // Concurrent reviews continue one after another, in the same order as in a replay.
       await svc.clock.yield()
       if (!answer) continue

@@ -1,4 +1,4 @@
-import { AgentFacets, Holds } from '#core/agents/contract'
+import { AgentFacets, BlockReasons } from '#core/agents/contract'
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { DoctorChecks } from '#lib/doctor-check'
@@ -49,7 +49,7 @@ export default definePlugin({
       name: 'budget',
       read: async () => ({ budget: (await svc.use(Budget).status()).message }),
     })
-    svc.add(Holds, {
+    svc.add(BlockReasons, {
       name: 'budget',
       stage: 40,
       why: async () =>

@@ -27,7 +27,7 @@ import {
 } from './repository.ts'
 import { SavedBudget } from './saved.ts'
 import { hasReachedLimit, statusOf, usage } from './status.ts'
-import { fits, tightOf, tooTight, usedUp } from './tight.ts'
+import { exhaustedLimit, hasRoomFor, tightOf, tooTight } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { areFree, budgetWarnings } from './warnings.ts'
 
@@ -111,7 +111,7 @@ export class Ledger implements Budget, CallLimit {
     if (this.#isUnlimited && totals.length === 0) return undefined
     if (this.#config.budget_mode === 'record_only') {
       await checkTotals(this.#svc, totals, LEAST_MICROS)
-      if (await this.isExceeded()) throw usedUp(await budgetRow(this.#store), this.#limits)
+      if (await this.isExceeded()) throw exhaustedLimit(await budgetRow(this.#store), this.#limits)
       return undefined
     }
     const { bound, amount, micros } = this.#attemptOf(call)
@@ -124,7 +124,7 @@ export class Ledger implements Budget, CallLimit {
     if (held) return 'held'
     await this.report()
     const row = await budgetRow(this.#store)
-    if (hasReachedLimit(row, this.#limits)) throw usedUp(row, this.#limits)
+    if (hasReachedLimit(row, this.#limits)) throw exhaustedLimit(row, this.#limits)
     const calls = await countReserved(this.#store)
     await this.#reportTight(row, amount, calls)
     throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
@@ -152,7 +152,7 @@ export class Ledger implements Budget, CallLimit {
     if (answered && purpose.kind !== 'other') return
     if (!spend && !held) return
     try {
-      await this.#store.apply([spend ? booking(purpose, spend, !answered) : releaseSpend({ call_id })])
+      await this.#store.apply([spend ? spendEffect(purpose, spend, !answered) : releaseSpend({ call_id })])
       this.#held.delete(call_id)
       await this.report()
     } catch (error) {
@@ -197,7 +197,7 @@ export class Ledger implements Budget, CallLimit {
   async #reportExceeded(): Promise<void> {
     const row = await budgetRow(this.#store)
     const tight = tightOf(row)
-    if (tight && fits(row, this.#limits, tight)) await this.#store.apply([noteEased(tight)])
+    if (tight && hasRoomFor(row, this.#limits, tight)) await this.#store.apply([noteEased(tight)])
     if (row.told_window === row.budget_window || !hasReachedLimit(row, this.#limits)) return
     const { budget_window, spent_micros, spent_tokens } = row
     const data = { spent_usd: usdOf(spent_micros), spent_tokens }
@@ -278,11 +278,11 @@ export class Ledger implements Budget, CallLimit {
   async #leastHeld(row: BudgetRow): Promise<Limits> {
     const least = estimateOf(this.#config, 'goal_generation', false)
     // Models are looked at only where that matters: their servers may be slow to answer.
-    return fits(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
+    return hasRoomFor(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
   }
 
   /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */
-  #attemptOf({ purpose, priced, bound: boundOf }: PlannedSpend) {
+  #attemptOf({ purpose, priced, maxSpend: boundOf }: PlannedSpend) {
     const bound = boundOf()
     const { micros, tokens } = this.#isUnlimited
       ? { micros: 0, tokens: 0 }
@@ -341,13 +341,13 @@ export class Ledger implements Budget, CallLimit {
     const forgotten = over.filter(([call_id]) => unbooked.has(call_id))
     await this.#store.apply(
       forgotten.map(([call_id, { purpose, over }]) =>
-        over!.spend ? booking(purpose, over!.spend) : releaseSpend({ call_id }),
+        over!.spend ? spendEffect(purpose, over!.spend) : releaseSpend({ call_id }),
       ),
     )
     for (const [call_id] of over) this.#held.delete(call_id)
   }
 }
 
-function booking({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
+function spendEffect({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
   return bookSpend({ ...spend, agent_id, root_agent_id, goal_id, cycle_num, kind, failed })
 }

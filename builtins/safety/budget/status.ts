@@ -78,7 +78,7 @@ interface Remaining {
   tokens: number | null
 }
 
-interface Standing {
+interface BudgetState {
   spent: Limits
   limits: Limits
   exceeded: boolean
@@ -86,7 +86,7 @@ interface Standing {
   tight: string | undefined
 }
 
-function sentence({ spent, limits, exceeded, unlimited, tight }: Standing): string {
+function sentence({ spent, limits, exceeded, unlimited, tight }: BudgetState): string {
   if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
   const used = usage(spent, limits)
   if (exceeded)

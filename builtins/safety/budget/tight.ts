@@ -12,15 +12,15 @@ export function tightOf({ tight_micros, tight_tokens }: BudgetRow): Limits | nul
 }
 
 /** Whether a call of this amount could be held now. */
-export function fits(row: BudgetRow, limits: Limits, { micros, tokens }: Limits): boolean {
-  const used = usedOf(row)
+export function hasRoomFor(row: BudgetRow, limits: Limits, { micros, tokens }: Limits): boolean {
+  const used = usageOf(row)
   const within = (limit: number, sum: number) => limit === 0 || sum <= limit
   return within(limits.micros, used.micros + micros) && within(limits.tokens, used.tokens + tokens)
 }
 
 /** A limit is reached. */
-export function usedUp(row: BudgetRow, { micros, tokens }: Limits): BudgetExhausted {
-  const used = usedOf(row)
+export function exhaustedLimit(row: BudgetRow, { micros, tokens }: Limits): BudgetExhausted {
+  const used = usageOf(row)
   return micros > 0 && row.spent_micros >= micros
     ? new BudgetExhaustedError({ spent: dollars(used.micros), limit: dollars(micros) })
     : new BudgetExhaustedError({ spent: count(used.tokens), limit: `${count(tokens)} tokens` })
@@ -40,7 +40,7 @@ export interface RefusedCall {
 /** Too little is left for one call: how much, and each thing that would let it be made. */
 export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls }: RefusedCall): BudgetExhausted {
   const limits = limitsOf(config)
-  const used = usedOf(row)
+  const used = usageOf(row)
   const byMoney = limits.micros > 0 && used.micros + amount.micros > limits.micros
   const unit = byMoney ? 'micros' : 'tokens'
   const key = byMoney ? 'usd' : 'tokens'
@@ -57,6 +57,6 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
   return new BudgetExhaustedError({ spent, limit: shown(limits[unit]), next: shown(amount[unit]), frees })
 }
 
-function usedOf(row: BudgetRow): Limits {
+function usageOf(row: BudgetRow): Limits {
   return { micros: row.spent_micros + row.reserved_micros, tokens: row.spent_tokens + row.reserved_tokens }
 }

@@ -28,7 +28,7 @@ export async function admitUnknownPrice(
   const why =
     config.budget_unknown_price === 'refuse'
       ? `so its calls are refused while ${limit} is set (daemon.budget_unknown_price: refuse)`
-      : await whyNot(svc, model, purpose.agent_id)
+      : await unknownPriceReason(svc, model, purpose.agent_id)
   if (why) throw new UnknownPriceError({ model, why, remedy: priceRemedy(model) })
 }
 
@@ -47,7 +47,11 @@ function limitOn(
 }
 
 /** Why calls to the model may not be made now; undefined when a person let them pass. */
-async function whyNot(svc: PluginHandle, model: string, agent_id: string | null): Promise<string | undefined> {
+async function unknownPriceReason(
+  svc: PluginHandle,
+  model: string,
+  agent_id: string | null,
+): Promise<string | undefined> {
   if (!svc.has(Approvals)) return 'and approvals are not available, so its calls are refused'
   const answer = await svc.use(Approvals).permit({
     ...{ agent_id, name: MODEL_CALL, arguments: { model } },

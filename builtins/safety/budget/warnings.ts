@@ -38,12 +38,12 @@ export async function pricesFinding(svc: PluginHandle, config: BudgetConfig): Pr
 
 function warningsOf(svc: PluginHandle, config: BudgetConfig, used: readonly ModelFacts[]): BudgetWarning[] {
   const unknown = used.filter(({ price }) => price === 'unknown').map(({ model }) => model)
-  if (unknown.length > 0) return [ofUnknown(svc, config, unknown)]
+  if (unknown.length > 0) return [unknownPriceWarning(svc, config, unknown)]
   const costs = used.some(({ price }) => typeof price === 'object' && price.input + price.output > 0)
   return costs || used.length === 0 ? [] : [neverReached(config, used)]
 }
 
-function ofUnknown(svc: PluginHandle, config: BudgetConfig, models: readonly string[]): BudgetWarning {
+function unknownPriceWarning(svc: PluginHandle, config: BudgetConfig, models: readonly string[]): BudgetWarning {
   const asked = svc.has(Approvals) && svc.config.get('approval.enabled') === true
   const fate =
     config.budget_unknown_price === 'refuse'

@@ -3,7 +3,7 @@ import { GuardrailSettings } from './config.ts'
 import { ACTIONS, Finding, STAGES } from './contract.ts'
 import { OwnGuardrails } from './guardrails.ts'
 
-const Tried = z.object({
+const CheckResult = z.object({
   enabled: z.boolean().describe('Whether guardrails are on; this answer is what they would do'),
   action: z.enum(['pass', ...ACTIONS]),
   text: z.string().describe('What would go on; empty when it is blocked'),
@@ -22,7 +22,7 @@ export const guardrailsCheck = operation({
       .describe('The text to try'),
     stage: z.enum(STAGES).optional().describe('Only the rules of this stage; all without it'),
   }),
-  output: Tried,
+  output: CheckResult,
   http: { method: 'POST', path: '/guardrails/check' },
   cli: { usage: 'guardrails check <text...>', short: { stage: 's' } },
   mcp: true,

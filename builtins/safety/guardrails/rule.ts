@@ -10,7 +10,7 @@ export interface Span {
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
 
 /** A text, and what expressions of the prefilter match in it. */
-export interface Look {
+export interface InspectedText {
   text: string
   matches(expression: RegExp): Iterable<Match>
 }

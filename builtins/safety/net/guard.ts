@@ -68,12 +68,12 @@ export class Guard implements GuardedFetch {
         throw new FetchFailedError({ url: first, problem: `it redirects more than ${MAX_REDIRECTS} times` })
       }
       const next = parseUrl(target, url)
-      if (next.origin !== url.origin) headers = without(headers, CREDENTIALS)
+      if (next.origin !== url.origin) headers = omitHeaders(headers, CREDENTIALS)
       // As browsers do: a body is not sent again, except for the two statuses that require it.
       if (method === 'POST' && response.status !== 307 && response.status !== 308) {
         method = 'GET'
         body = undefined
-        headers = without(headers, ['content-type', 'content-length'])
+        headers = omitHeaders(headers, ['content-type', 'content-length'])
       }
       url = next
     }
@@ -150,6 +150,6 @@ function parseUrl(text: string, base?: URL): URL {
   return url
 }
 
-function without(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+function omitHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase())))
 }

@@ -1,6 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { whoAsks } from '#lib/asker'
+import { callerName } from '#lib/caller-name'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
@@ -86,7 +86,7 @@ export const questionsAnswer = operation({
   cli: { usage: 'answer <question_id> <answer...>' },
   mcp: true,
   errors: [QuestionNotFoundError, QuestionClosedError, NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError],
-  run: ({ question_id, answer: text }, call) => answer(call.svc, question_id, text, whoAsks(call)),
+  run: ({ question_id, answer: text }, call) => answer(call.svc, question_id, text, callerName(call)),
   render: ({ question_id, answer }) => `${question_id}: ${answer}`,
 })
 

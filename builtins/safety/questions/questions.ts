@@ -98,7 +98,7 @@ export async function answer(
   const asked = await find(svc, question_id)
   if (asked.status !== 'open') throw closedError(asked)
   await refuseAgents(svc, by)
-  const chosen = await clean(svc, 'input', asked.agent_id, chosenOf(asked, text))
+  const chosen = await clean(svc, 'input', asked.agent_id, matchAnswer(asked, text))
   const recorded = await record(svc, asked, chosen, by, key)
   const now = await find(svc, question_id)
   if (!recorded) throw closedError(now)
@@ -123,7 +123,7 @@ function closedError({ question_id, status, answered_by }: Question) {
 }
 
 /** An option by its text or its number, or a text of one's own. @throws NotAnOptionError */
-function chosenOf({ options, free_text }: Question, text: string): string {
+function matchAnswer({ options, free_text }: Question, text: string): string {
   const same = options.find(option => option.toLowerCase() === text.toLowerCase())
   const numbered = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined
   const chosen = same ?? numbered ?? (free_text ? text : undefined)

@@ -123,7 +123,9 @@ export interface Sandbox {
    * What a model reads of it. What is too long for that is kept in a file of the agent, which is named.
    * @param tokens of the answer, about; at most 2,000 by default
    */
-  tell(end: ProcessEnd, reach: Reach, tokens?: number): Promise<string>
+  describeEnd(end: ProcessEnd, reach: Reach, tokens?: number): Promise<string>
+  /** @deprecated Use `describeEnd`. */
+  tell?: Sandbox['describeEnd']
   /** Keeps a text that is too long for a model in the agent's own folder. @returns the file's path, as its file tools take it */
   keep(reach: Reach, text: string): Promise<string>
   status(): Promise<SandboxStatus>
@@ -184,7 +186,9 @@ export interface Jail {
    */
   admit(given: FolderInput, usual: GivenFolder['access'], base?: string): Promise<GivenFolder>
   /** Returns the real paths of the closed folders that lie in a folder within reach. */
-  closed(reach: Reach): Promise<string[]>
+  closedPaths(reach: Reach): Promise<string[]>
+  /** @deprecated Use `closedPaths`. */
+  closed?: Jail['closedPaths']
 }
 export const Jail = token<Jail>('jail')
 

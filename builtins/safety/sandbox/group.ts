@@ -60,7 +60,7 @@ export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: G
     return { code, signal: how, timed_out, stdout: stdout.end(), stderr: stderr.end(), duration_ms }
   } finally {
     cancel()
-    ending.over()
+    ending.release()
     signal?.removeEventListener('abort', abort)
   }
 }
@@ -98,7 +98,7 @@ class Ending {
     this.#child.stderr?.destroy()
   }
 
-  over(): void {
+  release(): void {
     this.#cancel()
   }
 }

@@ -1,4 +1,5 @@
 import { definePlugin } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { SandboxConfig } from './config.ts'
 import { Jail, Sandbox } from './contract.ts'
 import { FileJail } from './jail.ts'
@@ -11,8 +12,8 @@ export default definePlugin({
   section: 'tools',
   config: SandboxConfig,
   setup(svc, config) {
-    svc.provide(Jail, new FileJail(svc.ports))
-    svc.provide(Sandbox, new Processes(svc, config))
+    svc.provide(Jail, withEarlierNames(new FileJail(svc.ports), { closed: 'closedPaths' }))
+    svc.provide(Sandbox, withEarlierNames(new Processes(svc, config), { tell: 'describeEnd' }))
     svc.operation(sandboxStatus)
   },
 })

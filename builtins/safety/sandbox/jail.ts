@@ -14,7 +14,7 @@ import {
   ReadOnlyError,
   type ReplaceCheck,
 } from './contract.ts'
-import { type Area, areaOf, areasOf, closedIn, isInside, refuseClosed } from './reach.ts'
+import { type Area, areaOf, areasOf, findClosedPaths, isInside, refuseClosed } from './reach.ts'
 
 type Files = Ports['files']
 type FileHandle = Awaited<ReturnType<Files['open']>>
@@ -70,9 +70,9 @@ export class FileJail implements Jail {
     })
   }
 
-  async closed(reach: Reach): Promise<string[]> {
+  async closedPaths(reach: Reach): Promise<string[]> {
     const areas = await areasOf(this.#files, reach)
-    return (await Promise.all(areas.map(area => closedIn(this.#files, area)))).flat()
+    return (await Promise.all(areas.map(area => findClosedPaths(this.#files, area)))).flat()
   }
 }
 

@@ -47,7 +47,7 @@ export function textOf({ head, tail, bytes }: ProcessOutput): string {
 }
 
 /** Shortens a text to this number of tokens: its beginning and its end, where programs report errors. */
-export function ends(text: string, tokens: number): string {
+export function cutMiddle(text: string, tokens: number): string {
   if (textTokens(text) <= tokens) return text
   const first = beginningWithin(text, tokens * 0.6)
   const last = endWithin(text, tokens * 0.4)

@@ -61,7 +61,7 @@ const MAX_SEARCHED = 2_000
 const SKIPPED = ['node_modules', '.git']
 
 /** Returns the real paths of closed folders that lie in an area: those that programs must not see. */
-export async function closedIn(files: Files, area: Area): Promise<string[]> {
+export async function findClosedPaths(files: Files, area: Area): Promise<string[]> {
   if (area.own || area.purpose !== undefined) return []
   const found: string[] = []
   const queue = [area.path]

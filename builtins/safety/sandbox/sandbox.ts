@@ -18,8 +18,8 @@ import {
 } from './contract.ts'
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
-import { ends, textOf } from './output.ts'
-import { areasOf, closedIn } from './reach.ts'
+import { cutMiddle, textOf } from './output.ts'
+import { areasOf, findClosedPaths } from './reach.ts'
 
 /** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
@@ -87,10 +87,10 @@ export class Processes implements Sandbox {
     return undefined
   }
 
-  async tell(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
+  async describeEnd(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[What it wrote to its error output:]', err].filter(Boolean).join('\n')
-    const shown = ends(whole, tokens)
+    const shown = cutMiddle(whole, tokens)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
       const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
@@ -138,7 +138,7 @@ export class Processes implements Sandbox {
       const problem = `it lies in ${program}, which cannot be seen inside the sandbox; the operator can add its folder to tools.sandbox_read`
       throw new ProgramError({ program: request.argv[0], problem })
     }
-    const closed = (await Promise.all(areas.map(area => closedIn(files, area)))).flat()
+    const closed = (await Promise.all(areas.map(area => findClosedPaths(files, area)))).flat()
     return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write }))]
   }
 

@@ -95,7 +95,9 @@ export interface Mail {
   /** A message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
   find(message_id: string, whose?: string): Promise<A2AMessage>
   /** What the agent has not read, the most important first, then the oldest. */
-  unread(agent_id: string, limit: number): Promise<A2AMessage[]>
+  listUnread(agent_id: string, limit: number): Promise<A2AMessage[]>
+  /** @deprecated Use `listUnread`. */
+  unread?: Mail['listUnread']
   /** Newest first. */
   list(filter: MessageFilter, page: ListWindow): Promise<A2AMessage[]>
   count(filter: MessageFilter): Promise<number>

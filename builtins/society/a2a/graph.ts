@@ -43,7 +43,7 @@ interface CountRow {
 }
 
 /** Messages by who wrote to whom, and of which type. */
-function countedSince(store: Store, since: number): Promise<CountRow[]> {
+function countMessagesSince(store: Store, since: number): Promise<CountRow[]> {
   return store.all<CountRow>(
     `SELECT from_agent, to_agent, type, count(*) AS n, max(created_at) AS last_at FROM
        (SELECT from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, type, created_at FROM a2a_messages
@@ -77,7 +77,7 @@ export const messagesGraph = operation({
   async run({ since, limit }, { svc }) {
     const store = svc.use(Store)
     const from = since === undefined ? svc.clock.ms() - DAY_MS : Date.parse(since)
-    const rows = await countedSince(store, from)
+    const rows = await countMessagesSince(store, from)
     const talkers = talkersOf(rows)
     const shown = talkers.slice(0, limit)
     const ids = new Set(shown.map(({ agent_id }) => agent_id))

@@ -1,14 +1,14 @@
-import { News } from '#core/goals/contract'
+import { PendingMessages } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Effects } from '#platform/store/contract'
 import { A2AConfig } from './config.ts'
 import { Mail, MessageSent, Peers } from './contract.ts'
-import { PostOffice } from './mail.ts'
+import { MailService } from './mail.ts'
 import { Mailboxes } from './mailboxes.ts'
-import { mailMessages } from './news.ts'
 import { messageOperations } from './operations.ts'
 import { peers } from './peers.ts'
+import { mailMessages } from './pending-messages.ts'
 import { A2A_EFFECTS } from './repository.ts'
 import { forgetMessages } from './retention.ts'
 
@@ -22,10 +22,10 @@ export default definePlugin({
     for (const effect of A2A_EFFECTS) svc.add(Effects, effect.kind)
     for (const operation of messageOperations) svc.operation(operation)
     svc.event('message_sent', MessageSent)
-    svc.provide(Mail, withEarlierNames(new PostOffice(svc, config), { shown: 'textForModel' }))
+    svc.provide(Mail, withEarlierNames(new MailService(svc, config), { shown: 'textForModel', unread: 'listUnread' }))
     svc.provide(Peers, peers(svc))
     forgetMessages(svc)
-    svc.add(News, mailMessages(svc))
+    svc.add(PendingMessages, mailMessages(svc))
 
     const mailboxes = new Mailboxes(svc)
     svc.wakeSource({ name: 'a2a', wait: signal => mailboxes.wait(signal) })

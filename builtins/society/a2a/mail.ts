@@ -55,7 +55,7 @@ type Origin = {
 }
 
 /** The messages between agents: rows, sent by effects, so that each is sent exactly once with what it belongs to. */
-export class PostOffice implements Mail {
+export class MailService implements Mail {
   readonly #svc: PluginHandle
   readonly #config: A2AConfig
 
@@ -124,7 +124,7 @@ export class PostOffice implements Mail {
     return messageOf(row)
   }
 
-  async unread(agent_id: string, limit: number): Promise<A2AMessage[]> {
+  async listUnread(agent_id: string, limit: number): Promise<A2AMessage[]> {
     return (await unreadMessages(this.#store, agent_id, limit)).map(messageOf)
   }
 

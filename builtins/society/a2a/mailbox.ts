@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type Ports, z } from '#kernel'
 import { type A2AMessage, MessageType } from './contract.ts'
 
-export type Box = 'inbox' | 'outbox'
+export type MailboxKind = 'inbox' | 'outbox'
 
 /** So much is read at a time; a line that is longer is no message. */
 const CHUNK = 1024 * 1024
@@ -53,7 +53,7 @@ function idOf(line: string): string | undefined {
   }
 }
 
-export interface Place {
+export interface MailboxPlace {
   inode: number
   taken: number
 }
@@ -63,13 +63,13 @@ export interface MailboxParts {
   file: string
   warn: (problem: string) => void
   /** Up to where it was taken in, when that is known. */
-  taken: Place | undefined
+  taken: MailboxPlace | undefined
 }
 
 /** One file of JSON lines that several processes append to, and how far it was taken in. A torn line at its end waits for its rest. */
 export class Mailbox {
   readonly #parts: MailboxParts
-  #place: Place
+  #place: MailboxPlace
   /** What was seen of its size, so that nothing is read twice for nothing. */
   #seen = -1
   #bad: string[] = []
@@ -80,7 +80,7 @@ export class Mailbox {
   }
 
   /** Whether there is something in it that was not looked at. */
-  async grew(): Promise<boolean> {
+  async hasNewMail(): Promise<boolean> {
     const { ino, size } = await this.#stat()
     const isAnew = ino !== this.#place.inode || size < this.#place.taken
     if (isAnew) this.#place = { inode: ino, taken: 0 }
@@ -90,7 +90,7 @@ export class Mailbox {
   }
 
   /** The whole lines after the place up to which it was taken in, at most a chunk, and the place behind them. */
-  async read(): Promise<{ lines: string[]; place: Place }> {
+  async read(): Promise<{ lines: string[]; place: MailboxPlace }> {
     const { inode, taken } = this.#place
     const handle = await this.#parts.files.open(this.#parts.file, 'r')
     try {
@@ -114,7 +114,7 @@ export class Mailbox {
   }
 
   /** It was taken in up to there. */
-  acknowledge(place: Place): void {
+  acknowledge(place: MailboxPlace): void {
     this.#place = place
   }
 
@@ -135,7 +135,7 @@ export class Mailbox {
    * Appends lines of ours, but for those that stand there already: the writer may have been cut off before that was recorded.
    * One process at a time. @returns the place behind them, unless others wrote meanwhile: then they are read again, by id
    */
-  async append(lines: readonly Line[]): Promise<Place | undefined> {
+  async append(lines: readonly Line[]): Promise<MailboxPlace | undefined> {
     const { files, file } = this.#parts
     await files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await this.#rotate()

@@ -7,7 +7,7 @@ import type { Wake } from '#platform/heartbeat/contract'
 import { getValue, Store, setValue, wakeAgents } from '#platform/store/contract'
 import { type WatchedPath, Watcher } from '#platform/waking/contract'
 import { type Draft, Mail, OPERATOR } from './contract.ts'
-import { type Box, ForeignLine, type Line, lineOf, Mailbox } from './mailbox.ts'
+import { ForeignLine, type Line, lineOf, Mailbox, type MailboxKind } from './mailbox.ts'
 import {
   knownIds,
   type MessageRow,
@@ -28,7 +28,7 @@ const WATCHED = 64
 const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
 /** Sender of a foreign line that names none. */
 const OUTSIDE = 'outside'
-const BOXES: readonly Box[] = ['inbox', 'outbox']
+const BOXES: readonly MailboxKind[] = ['inbox', 'outbox']
 /** Pattern of a mailbox folder's name: an agent's id. */
 const FOLDER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 /** Lock file of the writing process. Its name cannot be an agent's id. */
@@ -89,7 +89,7 @@ export class Mailboxes {
   async project(signal: AbortSignal): Promise<void> {
     let seen = ''
     for (let ending = false; !ending; ) {
-      seen = await this.#svc.use(Store).changed(seen, signal)
+      seen = await this.#svc.use(Store).waitForChange(seen, signal)
       ending = signal.aborted
       try {
         await this.#inTurn('', () => this.#write())
@@ -155,10 +155,10 @@ export class Mailboxes {
     return reached
   }
 
-  async #takeInOne(agent_id: string, box: Box): Promise<string[]> {
+  async #takeInOne(agent_id: string, box: MailboxKind): Promise<string[]> {
     const store = this.#svc.use(Store)
     const mailbox = await this.#box(agent_id, box)
-    if (!(await mailbox.grew()) || !(await this.#isAgent(agent_id))) return []
+    if (!(await mailbox.hasNewMail()) || !(await this.#isAgent(agent_id))) return []
     const { lines, place } = await mailbox.read()
     const reached: string[] = []
     for (const message of await this.#unknownMessages(lines, mailbox)) {
@@ -197,7 +197,7 @@ export class Mailboxes {
     return [...found.values()].filter(({ ts }) => ts === undefined || !(Date.parse(ts) < horizon))
   }
 
-  async #box(agent_id: string, box: Box): Promise<Mailbox> {
+  async #box(agent_id: string, box: MailboxKind): Promise<Mailbox> {
     const key = `${agent_id}/${box}`
     const known = this.#boxes.get(key)
     if (known) return known
@@ -231,7 +231,7 @@ export class Mailboxes {
 
 /** Groups the lines of messages by mailbox. */
 function linesOf(rows: readonly MessageRow[]) {
-  const boxes = new Map<string, { agent_id: string; box: Box; lines: Line[] }>()
+  const boxes = new Map<string, { agent_id: string; box: MailboxKind; lines: Line[] }>()
   for (const row of rows) {
     const line = lineOf(messageOf(row))
     for (const box of BOXES) {
@@ -245,7 +245,7 @@ function linesOf(rows: readonly MessageRow[]) {
 }
 
 /** Returns the message of a line. An outbox sends only for its own agent, and no file sends for the operator. */
-function draftOf(line: ForeignLine, agent_id: string, box: Box): Draft {
+function draftOf(line: ForeignLine, agent_id: string, box: MailboxKind): Draft {
   const { from_agent, to_agent, ts: _, reply_to, ...rest } = line
   const from = box === 'outbox' ? agent_id : (from_agent ?? OUTSIDE)
   const to = box === 'inbox' ? agent_id : to_agent

@@ -22,7 +22,7 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
     stage: 1000,
     types: ['delegate'],
     async answer(message, recipient): Promise<Answer> {
-      const { from_goal_id, waits } = await forWhat(svc, message)
+      const { from_goal_id, waits } = await findParentGoal(svc, message)
       const reason = await reasonAgainst(svc, config, message, recipient, from_goal_id)
       if (reason) return { type: 'reject', body: reason }
       const objective = objectiveOf(message.body)
@@ -55,7 +55,7 @@ async function agentOr(svc: PluginHandle, agent_id: string): Promise<string | nu
 }
 
 /** The sender's active goal that it names, if it is that; anything else is ignored. */
-async function forWhat(svc: PluginHandle, { metadata, from_agent }: A2AMessage) {
+async function findParentGoal(svc: PluginHandle, { metadata, from_agent }: A2AMessage) {
   const parsed = DelegateMetadata.safeParse(metadata)
   const from_goal_id = parsed.data?.from_goal_id ?? null
   if (from_goal_id === null) return { from_goal_id: null, waits: false }

@@ -44,7 +44,10 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
       // A checkpoint lets no agent leave or enter the economy.
       if (!now || !value) return []
       const summary = 'Was put back to what it was at a checkpoint.'
-      return [...(await madeLike(svc, agent_id, now, value)), worldChanged({ agent_id, change: 'restored', summary })]
+      return [
+        ...(await restoreEffects(svc, agent_id, now, value)),
+        worldChanged({ agent_id, change: 'restored', summary }),
+      ]
     },
   }
 }
@@ -59,12 +62,14 @@ export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
       const newcomer = { balance: 0, job: null }
       // A job that this world does not have is none.
       const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
-      return { effects: [...enterStatements(agent_id, beat, 0), ...(await madeLike(svc, agent_id, newcomer, known))] }
+      return {
+        effects: [...enterStatements(agent_id, beat, 0), ...(await restoreEffects(svc, agent_id, newcomer, known))],
+      }
     },
   }
 }
 
-async function madeLike(
+async function restoreEffects(
   svc: PluginHandle,
   agent_id: string,
   now: Pick<EconomyPart, 'balance' | 'job'>,

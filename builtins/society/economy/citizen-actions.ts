@@ -27,7 +27,7 @@ import {
   type World,
   WorldError,
 } from './contract.ts'
-import { stands } from './economy-beat.ts'
+import { isWorldPaused } from './economy-beat.ts'
 import { allCourses, allJobs, isAble, jobOf } from './jobs.ts'
 import { accountOf, moveMoney, payMoney } from './market/ledger.ts'
 import {
@@ -294,7 +294,8 @@ export class CitizenActions implements World {
   }
 
   async #awake(agent_id: string): Promise<CitizenRow> {
-    if (await stands(this.#svc)) throw this.#refusal('time stands still in the world: the operator has frozen it')
+    if (await isWorldPaused(this.#svc))
+      throw this.#refusal('time stands still in the world: the operator has frozen it')
     return this.#row(agent_id)
   }
 

@@ -18,7 +18,7 @@ import { awakeCitizens, type CitizenRow, lastEntryBefore, newcomers, orphanedAcc
 const FOLD_EVERY = 50
 
 /** Whether time stands still in the world. */
-export async function stands(svc: PluginHandle): Promise<boolean> {
+export async function isWorldPaused(svc: PluginHandle): Promise<boolean> {
   return svc.has(Freeze) && (await svc.use(Freeze).isFrozen())
 }
 
@@ -33,7 +33,7 @@ export async function runBeat(
   catalogue: LifeCatalogue,
   beat: number,
 ): Promise<boolean> {
-  if (await stands(svc)) return false
+  if (await isWorldPaused(svc)) return false
   const store = svc.use(Store)
   const coming = await newcomers(store)
   const cents = centsOf(config.starting_balance)

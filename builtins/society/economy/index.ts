@@ -1,6 +1,6 @@
 import { AgentFacets, DeleteHooks } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
-import { GoalContextParts, News, PromptSections } from '#core/goals/contract'
+import { GoalContextParts, PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects, Store } from '#platform/store/contract'
@@ -16,7 +16,7 @@ import { LifeChoices } from './life/choices.ts'
 import { freeEvents, LIFE_EFFECTS } from './life/repository.ts'
 import { LEDGER_EFFECTS } from './market/ledger.ts'
 import { MARKET_EFFECTS } from './market/market.ts'
-import { orderMessages } from './market/news.ts'
+import { orderMessages } from './market/pending-messages.ts'
 import { economyOperations } from './operations.ts'
 import { economyForgets } from './retention.ts'
 import { LIVES_EFFECTS, lifeSummary, writeLife, writeLives } from './views/lives.ts'
@@ -46,7 +46,7 @@ export default definePlugin({
     svc.add(AgentFacets, worldFacet(svc))
     svc.add(CheckpointParts, worldCheckpoint(svc))
     svc.add(BundleParts, worldBundle(svc))
-    svc.add(News, orderMessages(svc))
+    svc.add(PendingMessages, orderMessages(svc))
     svc.add(NarrativeSources, { event: 'life_event', line: data => String(data.summary) })
     svc.add(LifeSummaries, lifeSummary(svc))
     svc.add(DeleteHooks, { name: 'economy', part: agent => writeLife(svc, agent) })

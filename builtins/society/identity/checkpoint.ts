@@ -13,7 +13,7 @@ export function checkpointPart(identities: Identities): CheckpointPart {
     name: 'identity',
     schema: IdentityRow,
     async capture(agent_id) {
-      const kept = await identities.keptOf(agent_id)
+      const kept = await identities.readIdentity(agent_id)
       return isDeepStrictEqual(kept, EMPTY_IDENTITY) ? undefined : kept
     },
     restore: async (agent_id, kept = EMPTY_IDENTITY) => [restoreIdentity({ agent_id, kept })],

@@ -102,7 +102,7 @@ export class Identities implements Identity {
   }
 
   /** All that is kept of an agent, with what is not written down yet. */
-  async keptOf(agent_id: string): Promise<IdentityRow> {
+  async readIdentity(agent_id: string): Promise<IdentityRow> {
     return (await this.#narratedStory(agent_id)).kept
   }
 

@@ -84,7 +84,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const { agent_id } = call
           const question = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
-          if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ message: full(open) })
+          if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ message: tooManyQuestions(open) })
           const question_id = svc.ports.ids.make('q', 8)
           call.effect(askQuestion({ agent_id, question_id, question, note: note(`Began to ask: ${question}`) }))
           return `You keep it in mind as ${question_id}.`
@@ -102,7 +102,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const answer = await admitText(agent_id, said, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
           const asked = open.find(each => each.question_id === question_id)
-          if (!asked) throw new ReflectionRefusedError({ message: none(question_id, open) })
+          if (!asked) throw new ReflectionRefusedError({ message: unknownQuestion(question_id, open) })
           call.effect(resolveQuestion({ agent_id, question_id, note: note(`Answered "${asked.question}": ${answer}`) }))
           return 'It is no longer open.'
         },
@@ -113,11 +113,11 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
 
 type Open = readonly { question_id: string; question: string }[]
 
-function full(open: Open): string {
+function tooManyQuestions(open: Open): string {
   return `You have ${open.length} open questions; answer one of them first: ${list(open)}`
 }
 
-function none(question_id: string, open: Open): string {
+function unknownQuestion(question_id: string, open: Open): string {
   return `You have no open question "${oneLine(question_id, 64)}"; these are open: ${list(open) || 'none'}`
 }
 

@@ -38,7 +38,7 @@ export interface SpendSum {
  * What a run has cost: the model calls of whom it asked something, between question and answer, on no goal or on one that was
  * begun since the question. What an agent was at before is not the run's.
  */
-export async function spentOn(store: Store, pattern_id: string): Promise<SpendSum> {
+export async function spendOfRun(store: Store, pattern_id: string): Promise<SpendSum> {
   const row = await store.get<{ micros: number | null; tokens: number | null }>(
     `SELECT sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend_view s WHERE EXISTS (
        SELECT 1 FROM a2a_messages_view q WHERE q.pattern_id = ? AND q.expects_reply = 1 AND q.to_agent = s.agent_id
@@ -66,7 +66,7 @@ export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id
 }
 
 /** Which of these agents are not alive. */
-export async function goneOf(store: Store, agents: readonly string[]): Promise<Set<string>> {
+export async function findMissingAgents(store: Store, agents: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT agent_id FROM agents_view WHERE died_at IS NULL AND agent_id ${AMONG}`,
     [jsonList(agents)],
@@ -130,7 +130,7 @@ export async function runningOf(store: Store, initiator: string): Promise<number
   return row?.n ?? 0
 }
 
-export function running(store: Store): Promise<{ pattern_id: string }[]> {
+export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
   return store.all("SELECT pattern_id FROM a2a_patterns WHERE status = 'running' ORDER BY deadline LIMIT 1000")
 }
 

@@ -21,19 +21,19 @@ import {
 } from './contract.ts'
 import {
   endRun,
+  findMissingAgents,
   findRun,
-  goneOf,
   insertRun,
   isWaitedFor,
+  listRunning,
   messagesOf,
   openGoals,
   type PatternRow,
   participantsOf,
-  running,
   runningOf,
   runOf,
   type SpendSum,
-  spentOn,
+  spendOfRun,
   waitingFor,
   withdraw,
 } from './repository.ts'
@@ -118,7 +118,7 @@ export class PatternRunner {
 
   async toRun(row: PatternRow): Promise<PatternRun> {
     const { pattern_id, status } = row
-    return runOf(row, status === 'running' ? await spentOn(this.#svc.use(Store), pattern_id) : undefined)
+    return runOf(row, status === 'running' ? await spendOfRun(this.#svc.use(Store), pattern_id) : undefined)
   }
 
   async cancel(pattern_id: string): Promise<void> {
@@ -142,7 +142,7 @@ export class PatternRunner {
 
   /** All that run: for what other processes wrote, and for deadlines. */
   async sweep(): Promise<void> {
-    for (const { pattern_id } of await running(this.#svc.use(Store))) await this.advance(pattern_id)
+    for (const { pattern_id } of await listRunning(this.#svc.use(Store))) await this.advance(pattern_id)
   }
 
   /** Does what comes next in a run. One at a time: its steps have ids of their own, so that none is sent twice anyway. */
@@ -165,7 +165,7 @@ export class PatternRunner {
     // A plugin's pattern may be away while it is replaced.
     const pattern = this.#svc.find(CollaborationPatterns, row.name)
     if (!pattern) return
-    const gone = await goneOf(store, [row.initiator, ...participantsOf(row)])
+    const gone = await findMissingAgents(store, [row.initiator, ...participantsOf(row)])
     if (gone.has(row.initiator))
       return this.#end(row, 'cancelled', { ...this.#partial(row, messages), reason: `${row.initiator} is gone.` })
     const move = this.#next(pattern, row, messages, gone)
@@ -231,7 +231,7 @@ export class PatternRunner {
   /** What a run has spent, when that is all that it may. */
   async #over({ pattern_id, max_micros, max_tokens }: PatternRow): Promise<SpendSum | undefined> {
     if (max_micros === null && max_tokens === null) return undefined
-    const spent = await spentOn(this.#svc.use(Store), pattern_id)
+    const spent = await spendOfRun(this.#svc.use(Store), pattern_id)
     const isOver =
       (max_micros !== null && spent.micros >= max_micros) || (max_tokens !== null && spent.tokens >= max_tokens)
     return isOver ? spent : undefined
@@ -246,7 +246,7 @@ export class PatternRunner {
   ): Promise<void> {
     const store = this.#svc.use(Store)
     const { pattern_id, initiator, name } = row
-    const spent = known ?? (await spentOn(store, pattern_id))
+    const spent = known ?? (await spendOfRun(store, pattern_id))
     const data = { agent_id: initiator, pattern_id, name, status }
     const ended = appendEvent({ type: 'pattern_ended', agent_id: initiator, data })
     const taken = status === 'completed' ? [] : await this.#abandonGoals(pattern_id, status)

@@ -109,16 +109,18 @@ export const SufferingState = z
   .meta({ id: 'SufferingState' })
 export type SufferingState = z.infer<typeof SufferingState>
 
-const Outside = z.object({
+const OutsideRange = z.object({
   agent_id: z.string(),
   stressor: StressorName,
   severity: unit.nullable().describe('null takes suffering.initial_severity'),
   note: z.string().max(500),
 })
-export const StressorAdded = Outside.describe(
+export const StressorAdded = OutsideRange.describe(
   'Something outside laid a stressor on an agent; it counts from its next heartbeat on',
 )
-export const StressorEased = Outside.omit({ severity: true }).describe('Something outside took a stressor off an agent')
+export const StressorEased = OutsideRange.omit({ severity: true }).describe(
+  'Something outside took a stressor off an agent',
+)
 
 /** Sets and resolves stressors of agents. Add each write to the commit of its cause; it counts once. */
 export interface Suffering {

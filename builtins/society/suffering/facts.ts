@@ -1,4 +1,4 @@
-import { errorMessage, HANDLER_LIMIT_MS, type PluginHandle, within } from '#kernel'
+import { errorMessage, HANDLER_LIMIT_MS, type PluginHandle, withTimeLimit } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import {
@@ -13,7 +13,7 @@ import {
 import { afterOutcome } from './persona.ts'
 import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
 import { addStressor, applyVerdict, easeStressor, type Settings } from './state/dynamics.ts'
-import type { Inner } from './state/state.ts'
+import type { PersistedState } from './state/state.ts'
 
 /** Number of ended goals that are considered. */
 const OUTCOMES = 10
@@ -22,7 +22,7 @@ const RELIEF = 0.5
 
 /** What events made of an agent: each counts once, since the cursor moves in the same commit. */
 export interface AppliedEvents {
-  inner: Inner
+  inner: PersistedState
   seq: number
   heard_at: number
 }
@@ -31,7 +31,7 @@ export interface AppliedEvents {
 export async function applyEvents(
   svc: PluginHandle,
   lot: LotRow,
-  from: Inner,
+  from: PersistedState,
   events: readonly HappenedRow[],
   home: PersonaFields,
   settings: Settings,
@@ -42,20 +42,20 @@ export async function applyEvents(
     seq = event.seq
     const addressed = isAddressed(event, lot.agent_id)
     if (addressed) heard_at = Math.max(heard_at, event.at)
-    const next = after(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
+    const next = applyEvent(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
     inner = next instanceof Promise ? await next : next
   }
   return { inner, seq, heard_at }
 }
 
 /** Only a goal's end is looked up. */
-function after(
+function applyEvent(
   svc: PluginHandle,
-  inner: Inner,
+  inner: PersistedState,
   { type, at, data }: HappenedRow,
   home: PersonaFields,
   settings: Settings,
-): Inner | Promise<Inner> {
+): PersistedState | Promise<PersistedState> {
   switch (type) {
     case 'goal_completed':
     case 'goal_abandoned':
@@ -81,11 +81,11 @@ function after(
 
 async function afterGoal(
   svc: PluginHandle,
-  inner: Inner,
+  inner: PersistedState,
   goal_id: string,
   completed: boolean,
   home: PersonaFields,
-): Promise<Inner> {
+): Promise<PersistedState> {
   const { steps, declined } = await endOfGoal(svc.use(Store), goal_id)
   const moved = afterOutcome(inner, completed ? 'completed' : 'abandoned', home)
   const next = { ...moved, outcomes: [...inner.outcomes, [completed, steps] as [boolean, number]].slice(-OUTCOMES) }
@@ -93,7 +93,7 @@ async function afterGoal(
   return declined ? countRefusal(next) : next
 }
 
-function countRefusal(inner: Inner): Inner {
+function countRefusal(inner: PersistedState): PersistedState {
   return { ...inner, refusals: inner.refusals + 1 }
 }
 
@@ -102,7 +102,7 @@ function isAddressed({ type, data }: HappenedRow, agent_id: string): boolean {
 }
 
 /** What conditions look at. */
-export function factsOf(lot: LotRow, inner: Inner, heard_at: number, budget_left: number | null): LotFacts {
+export function factsOf(lot: LotRow, inner: PersistedState, heard_at: number, budget_left: number | null): LotFacts {
   const ended = inner.outcomes.length
   const completed = inner.outcomes.filter(([done]) => done).length
   return {
@@ -124,10 +124,10 @@ const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
 /** Asks each stressor that has a say in it whether it is there. */
 export async function runStressors(
   svc: PluginHandle,
-  inner: Inner,
+  inner: PersistedState,
   facts: LotFacts,
   settings: Settings,
-): Promise<Inner> {
+): Promise<PersistedState> {
   let next = inner
   const now = svc.clock.ms()
   for (const stressor of svc.list(Stressors)) {
@@ -151,7 +151,7 @@ function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): Retu
   try {
     const verdict = stressor.sense?.(facts)
     if (!(verdict instanceof Promise)) return verdict
-    return within(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(error =>
+    return withTimeLimit(svc.clock, HANDLER_LIMIT_MS, `The stressor "${stressor.name}"`, verdict).catch(error =>
       logStressorError(svc, stressor, facts, error),
     )
   } catch (error) {
@@ -170,7 +170,7 @@ export async function budgetLeft(svc: PluginHandle): Promise<number | null> {
   if (!limited) return null
   const { exceeded, remaining, limits } = await svc
     .use(Store)
-    .unchanged('suffering.budget', () => svc.use(Budget).status())
+    .readCached('suffering.budget', () => svc.use(Budget).status())
   if (exceeded) return 0
   const shares = (['usd', 'tokens'] as const).map(unit => (limits[unit] ? (remaining[unit] ?? 0) / limits[unit] : 1))
   return Math.min(...shares)

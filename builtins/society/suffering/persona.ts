@@ -2,7 +2,7 @@ import type { Profile } from '#core/profiles/contract'
 import type { SufferingConfig } from './config.ts'
 import { PERSONA_FIELDS, type PersonaField, type PersonaFields } from './contract.ts'
 import { thresholdsOf } from './state/dynamics.ts'
-import { clamp, DEFAULT_HOME, eachField, type Inner, loadOf } from './state/state.ts'
+import { clamp, DEFAULT_HOME, eachField, loadOf, type PersistedState } from './state/state.ts'
 
 /** What the end of a goal does to the base. */
 export const OUTCOME: Readonly<Record<'completed' | 'abandoned', Partial<PersonaFields>>> = {
@@ -24,20 +24,24 @@ export function homeOf({ persona }: Pick<Profile, 'persona'>): PersonaFields {
 }
 
 /** O: a goal has ended; the base moves one step, and never out of 0 to 1. */
-export function afterOutcome(inner: Inner, outcome: keyof typeof OUTCOME, home: PersonaFields): Inner {
+export function afterOutcome(
+  inner: PersistedState,
+  outcome: keyof typeof OUTCOME,
+  home: PersonaFields,
+): PersistedState {
   const step = OUTCOME[outcome]
   const base = baseOf(inner, home)
   return { ...inner, offsets: eachField(field => clamp(base[field] + (step[field] ?? 0)) - home[field]) }
 }
 
 /** The base: what the profile says, moved by the goals that have ended. */
-export function baseOf({ offsets }: Pick<Inner, 'offsets'>, home: PersonaFields): PersonaFields {
+export function baseOf({ offsets }: Pick<PersistedState, 'offsets'>, home: PersonaFields): PersonaFields {
   return eachField(field => clamp(home[field] + offsets[field]))
 }
 
 /** P: the base, what the stressors add to it in proportion to their severity, and what a crisis makes of it. */
 export function effectiveOf(
-  inner: Inner,
+  inner: PersistedState,
   home: PersonaFields,
   effectsOf: (stressor: string) => Partial<PersonaFields>,
   config: SufferingConfig,
@@ -55,7 +59,7 @@ export function effectiveOf(
 }
 
 /** K: 1 when a crisis begins, less as the load falls, and 0 when it ends. */
-export function crisisShare(inner: Inner, config: SufferingConfig): number {
+export function crisisShare(inner: PersistedState, config: SufferingConfig): number {
   if (!inner.crisis) return 0
   const [, , ends, begins] = thresholdsOf(config)
   return begins > ends ? clamp((loadOf(inner) - ends) / (begins - ends)) : 1
@@ -67,7 +71,7 @@ function leastOf(field: PersonaField, base: number): number {
 }
 
 /** The profile as the agent lives by it now. The words of its prompts follow from it; the numbers that limit it only shrink. */
-export function shapedBy(
+export function applyPersona(
   profile: Profile,
   base: PersonaFields,
   effective: PersonaFields,

@@ -2,7 +2,7 @@ import type { NewAgent } from '#core/agents/contract'
 import { z } from '#kernel'
 import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
-import { Inner } from './state/state.ts'
+import { PersistedState } from './state/state.ts'
 
 /** Of what it sent, so much is looked at. */
 const LOOKED_AT = 20
@@ -27,7 +27,7 @@ export interface LotRow extends NewAgent {
   passed_before: number
   seq: number
   heard_at: number
-  inner: Inner | undefined
+  inner: PersistedState | undefined
 }
 
 const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
@@ -47,7 +47,7 @@ export async function findLot(store: Store, agent_id: string): Promise<LotRow | 
 }
 
 function lotOf({ state, ...lot }: StoredLot): LotRow {
-  return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as Inner) }
+  return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as PersistedState) }
 }
 
 export interface HappenedRow {
@@ -100,7 +100,7 @@ export const recordCycle = defineEffect({
     passed: z.number().int(),
     /** Milliseconds until the next check, unless an event arrives first. */
     still_ms: z.number(),
-    inner: Inner,
+    inner: PersistedState,
   }),
   statements: ({ agent_id, version, seq, heard_at, passed, still_ms, inner }, now) => {
     const look_at = now + Math.floor(still_ms)
@@ -127,7 +127,7 @@ export const recordCycle = defineEffect({
 /** Puts an agent back to where it was. What happened until now does not count again. */
 export const restoreLife = defineEffect({
   name: 'suffering.restore',
-  schema: z.object({ agent_id: z.string(), inner: Inner }),
+  schema: z.object({ agent_id: z.string(), inner: PersistedState }),
   statements: ({ agent_id, inner }, now) => [
     {
       sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
@@ -140,7 +140,7 @@ export const restoreLife = defineEffect({
 })
 
 /** Of these agents, those to whom something has happened, or in whom by now something has moved that one could see. */
-export async function stirredAmong(store: Store, agents: readonly string[], now: number): Promise<string[]> {
+export async function findChangedAgents(store: Store, agents: readonly string[], now: number): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT a.agent_id FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
      WHERE a.agent_id ${AMONG}

@@ -2,12 +2,12 @@ import type { PluginHandle } from '#kernel'
 import { type Due, idsOf } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { Stressors } from './contract.ts'
-import { stirredAmong } from './repository.ts'
+import { findChangedAgents } from './repository.ts'
 import { BUILT_IN } from './state/stressors.ts'
 
 /** Of these agents, those whose inner life is to be looked at. What plugins' stressors go by is not known: they are asked each time. */
 export async function agentsWithWork(svc: PluginHandle, due: readonly Due[]): Promise<string[]> {
   const agents = idsOf(due)
   if (svc.list(Stressors).some(stressor => stressor.sense && !BUILT_IN.includes(stressor))) return agents
-  return stirredAmong(svc.use(Store), agents, svc.clock.ms())
+  return findChangedAgents(svc.use(Store), agents, svc.clock.ms())
 }

@@ -14,11 +14,11 @@ import {
   type SufferingState,
 } from './contract.ts'
 import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
-import { baseOf, effectiveOf, homeOf, shapedBy } from './persona.ts'
+import { applyPersona, baseOf, effectiveOf, homeOf } from './persona.ts'
 import { findLife, findLot, type LotRow, recordCycle, recordMoment } from './repository.ts'
-import { pass, type Settings, stillFor, thresholdsOf } from './state/dynamics.ts'
+import { msUntilChange, pass, type Settings, thresholdsOf } from './state/dynamics.ts'
 import { feelingOf, moodOf } from './state/mood.ts'
-import { eachField, type Inner, loadOf, newborn, type ReportedState } from './state/state.ts'
+import { eachField, loadOf, newborn, type PersistedState, type ReportedState } from './state/state.ts'
 import { DEFAULT_RATE } from './state/stressors.ts'
 
 /** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
@@ -26,7 +26,7 @@ const WORTH_TELLING = 0.02
 const LEAST_MS = 60_000
 
 /** How an agent suffers, and what its persona is: at home in its profile, at base, and in effect. */
-interface Look {
+interface CurrentState {
   state: SufferingState
   home: PersonaFields
   base: PersonaFields
@@ -36,7 +36,7 @@ interface Look {
 /** Where an agent stands in its running cycle. */
 interface CycleState {
   lot: LotRow
-  inner: Inner
+  inner: PersistedState
   home: PersonaFields
   seq: number
   heard_at: number
@@ -52,7 +52,7 @@ export class SufferingService implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
   /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
-  readonly #living = new Map<string, { cycle_num: number; inner: Inner; look: Look }>()
+  readonly #living = new Map<string, { cycle_num: number; inner: PersistedState; look: CurrentState }>()
 
   constructor(svc: PluginHandle, config: SufferingConfig) {
     this.#svc = svc
@@ -103,7 +103,7 @@ export class SufferingService implements Suffering {
     if (!living) return
     const { lot, inner, seq, heard_at } = living
     const { agent_id, version, passed } = lot
-    const still_ms = stillFor(inner, this.#settings)
+    const still_ms = msUntilChange(inner, this.#settings)
     cycle.effects.push(recordCycle({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
 
@@ -126,7 +126,7 @@ export class SufferingService implements Suffering {
     return (await this.look(agent)).state
   }
 
-  async look(agent: AgentRow): Promise<Look> {
+  async look(agent: AgentRow): Promise<CurrentState> {
     const { agent_id } = agent
     const living = this.#living.get(agent_id)
     return (
@@ -142,7 +142,7 @@ export class SufferingService implements Suffering {
   async #shape(agent_id: string, profile: Profile): Promise<Profile> {
     const home = homeOf(profile)
     const inner = await this.#innerOf(agent_id)
-    return shapedBy(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
+    return applyPersona(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
   }
 
   /** Who the agent is just now, with the base beside what is in effect; null when its profile says nothing of a person. */
@@ -156,7 +156,7 @@ export class SufferingService implements Suffering {
     return { ...profile.persona, personality: profile.personality, base }
   }
 
-  async #lookAt(agent_id: string, inner: Inner, home: PersonaFields): Promise<Look> {
+  async #lookAt(agent_id: string, inner: PersistedState, home: PersonaFields): Promise<CurrentState> {
     const persona = this.#effective(inner, home)
     const [base, felt] = [roundedFields(baseOf(inner, home)), roundedFields(persona)]
     return { state: await this.#stateOf(agent_id, inner, persona), home, base, persona: felt }
@@ -182,14 +182,14 @@ export class SufferingService implements Suffering {
   }
 
   /** Nothing has happened to it: that is where telling begins. */
-  async #newInner(agent_id: string, home: PersonaFields): Promise<Inner> {
+  async #newInner(agent_id: string, home: PersonaFields): Promise<PersistedState> {
     const inner = newborn()
     const state = await this.#stateOf(agent_id, inner, home)
     const reported = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
     return { ...inner, told: reported }
   }
 
-  async #innerOf(agent_id: string): Promise<Inner> {
+  async #innerOf(agent_id: string): Promise<PersistedState> {
     return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
   }
 
@@ -203,11 +203,11 @@ export class SufferingService implements Suffering {
     }
   }
 
-  #effective(inner: Inner, home: PersonaFields): PersonaFields {
+  #effective(inner: PersistedState, home: PersonaFields): PersonaFields {
     return effectiveOf(inner, home, stressor => this.#svc.find(Stressors, stressor)?.effects ?? {}, this.#config)
   }
 
-  async #stateOf(agent_id: string, inner: Inner, persona: PersonaFields): Promise<SufferingState> {
+  async #stateOf(agent_id: string, inner: PersistedState, persona: PersonaFields): Promise<SufferingState> {
     const load = loadOf(inner)
     return {
       ...{ load: round(load), crisis: inner.crisis, level: this.#levelOf(inner.crisis, load) },

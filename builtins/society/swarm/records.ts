@@ -1,7 +1,7 @@
 import { errorMessage, type PluginHandle } from '#kernel'
 import { Store, setValue } from '#platform/store/contract'
 import { TaskTypes } from './contract.ts'
-import { CURSOR, cursor, endedAfter } from './repository.ts'
+import { CURSOR, cursor, listEndedGoals } from './repository.ts'
 import { classify } from './task-types.ts'
 import { recordGoals } from './writes.ts'
 
@@ -34,7 +34,7 @@ export class Records {
     const store = this.#svc.use(Store)
     const types = this.#svc.list(TaskTypes)
     for (let after = await cursor(store); ; ) {
-      const { goals, last } = await endedAfter(store, after, PIECE)
+      const { goals, last } = await listEndedGoals(store, after, PIECE)
       if (last === after) return
       const records = goals.map(({ objective, status, tools, ...goal }) => {
         return { ...goal, tools, success: status === 'completed', task_type: classify(types, objective, tools) }

@@ -32,7 +32,7 @@ export interface EndedGoal {
 }
 
 /** The goals that ended after an event, in that order; `last` is the event up to which was looked. */
-export async function endedAfter(
+export async function listEndedGoals(
   store: Store,
   after: number,
   limit: number,
@@ -97,7 +97,7 @@ export function lastCompleted(store: Store, agent_id: string, task_type: string)
 }
 
 /** Returns agents that a task may be given to: alive, not paused, and no sub-agents. */
-export function takers(store: Store): Promise<{ agent_id: string; active: number }[]> {
+export function listAvailableAgents(store: Store): Promise<{ agent_id: string; active: number }[]> {
   return store.all(
     `SELECT agent_id, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
      FROM agents_view a WHERE died_at IS NULL AND paused_at IS NULL AND spawned_by IS NULL ORDER BY agent_id`,

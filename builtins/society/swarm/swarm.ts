@@ -23,11 +23,11 @@ import { learn } from './report.ts'
 import {
   findReport,
   lastCompleted,
+  listAvailableAgents,
   listReports,
   openEffects,
   recentOutcomes,
   standingEffects,
-  takers,
   typesOf,
   unfinishedEffects,
 } from './repository.ts'
@@ -103,7 +103,7 @@ export class Swarm implements Specialists {
     const routes = standing.filter(({ kind, topic }) => kind === 'route' && topic === task_type)
     const preferred = new Set(routes.map(({ agent_id }) => agent_id))
     const most = Number(this.#svc.config.get('delegation.max_active_goals') ?? BUSY)
-    return (await takers(this.#store))
+    return (await listAvailableAgents(this.#store))
       .filter(({ agent_id, active }) => agent_id !== except && active < most && !rests.has(agent_id))
       .map(({ agent_id, active }) => {
         const specialization = known.get(agent_id)
@@ -190,8 +190,11 @@ export class Swarm implements Specialists {
     const data = { report_id, beat, success_rate: figures.success_rate, recommendations: recommendations.length }
     await store.apply([
       insertReport({ report_id, beat, policy: this.#config.policy, learned }),
-      ...over(standing, wanted),
-      insertEffects({ report_id, effects: numberActions(report_id, fresh(standing, wanted, this.#svc.has(Memory))) }),
+      ...effectsToEnd(standing, wanted),
+      insertEffects({
+        report_id,
+        effects: numberActions(report_id, newActions(standing, wanted, this.#svc.has(Memory))),
+      }),
       trimReports({}),
       ...(isDeepStrictEqual(findingsOf(learned), before && findingsOf(before))
         ? []
@@ -222,7 +225,11 @@ const isMemory = ({ kind }: SwarmEffect) => kind === 'memory'
 const keyOf = ({ kind, topic, agent_id }: SwarmAction | SwarmEffect) => JSON.stringify([kind, topic, agent_id])
 
 /** What is wanted and does not stand already, nor was reverted. */
-function fresh(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[], hasMemory: boolean): SwarmAction[] {
+function newActions(
+  standing: readonly SwarmEffect[],
+  wanted: readonly SwarmAction[],
+  hasMemory: boolean,
+): SwarmAction[] {
   const known = new Set(standing.map(keyOf))
   return wanted.filter(action => {
     const isNew = !known.has(keyOf(action)) && (hasMemory || action.kind !== 'memory')
@@ -236,7 +243,7 @@ function numberActions(report_id: string, actions: readonly SwarmAction[]) {
 }
 
 /** What is wanted no more ends; what was taught stays; what was reverted may be done again should its reason come back. */
-function over(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[]) {
+function effectsToEnd(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[]) {
   const keys = new Set(wanted.map(keyOf))
   const ceased = standing.filter(effect => !keys.has(keyOf(effect)))
   const ids = (some: readonly SwarmEffect[]) => some.map(({ effect_id }) => effect_id)

@@ -1,9 +1,9 @@
 /** Whether a name is as one of the patterns says; `*` stands for anything. Looks at each part once. */
 export function isAmong(patterns: readonly string[], name: string): boolean {
-  return patterns.some(pattern => fits(pattern, name))
+  return patterns.some(pattern => matchesPattern(pattern, name))
 }
 
-function fits(pattern: string, name: string): boolean {
+function matchesPattern(pattern: string, name: string): boolean {
   const parts = pattern.split('*')
   const [first = ''] = parts
   if (parts.length === 1) return name === first

@@ -12,7 +12,7 @@ import { isHeld, type KnownTools, learnTools, placeOf } from './memory.ts'
 import { knownOf, remember } from './repository.ts'
 import { imagesOf, type ToolResult, textOf } from './result.ts'
 import { Connection } from './session/connection.ts'
-import { hiding } from './session/environment.ts'
+import { redactorFor } from './session/environment.ts'
 import { statusOf } from './session/http.ts'
 import { CONNECTION_CLOSED, explainError, type Session } from './session/session.ts'
 import { type CallTool, toolkitName, toolkitOf } from './toolkit.ts'
@@ -40,7 +40,7 @@ export class Server {
     this.#svc = svc
     this.name = name
     this.settings = settings
-    this.#hide = hiding(settings, svc.ports.env)
+    this.#hide = redactorFor(settings, svc.ports.env)
     this.#connection = new Connection(svc, name, settings, listing => this.#learn(listing))
   }
 
@@ -166,7 +166,7 @@ export class Server {
     const { timeout, pin } = this.settings
     const limit = new AbortController()
     const signal = AbortSignal.any([call.signal, limit.signal])
-    const session = await unless(signal, this.#connection.ready()).catch(async error => {
+    const session = await abortable(signal, this.#connection.ready()).catch(async error => {
       throw error instanceof McpServerDownError
         ? await failureOf(this.#svc, 'its MCP server', error.message, call, 'the call was not made.')
         : error
@@ -210,7 +210,7 @@ export class Server {
 }
 
 /** What is waited for, unless the signal comes first. */
-async function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+async function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.throwIfAborted()
   let abort = () => {}
   const aborted = new Promise<never>((_, reject) => {

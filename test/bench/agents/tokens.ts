@@ -24,7 +24,7 @@ export async function tokens(): Promise<Row[]> {
     await using service = new RunningSvc(['serve', '--port', '0', '--json'], {
       ...{ cwd: dir.path, program: await program(), env },
     })
-    const [, url] = await service.says(/"url":"(http[^"]+)"/)
+    const [, url] = await service.waitForOutput(/"url":"(http[^"]+)"/)
     const agent_id = await spawnAgent(url!)
     const ours = { url: `${url}/agents/${agent_id}/tasks/stream`, body: { instruction: 'Say something.' } }
     const theirs = {

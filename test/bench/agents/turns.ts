@@ -55,7 +55,7 @@ async function busy(
   const env = { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:notes' }
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
   await using service = new RunningSvc(words, { cwd: dir.path, program: await program(), env })
-  const [, address] = await service.says(/"url":"(http[^"]+)"/)
+  const [, address] = await service.waitForOutput(/"url":"(http[^"]+)"/)
   const idle = await residentOf(service.pid)
   const spawned = await spawnCost(service.pid, `${address}`, agents)
   const before = await requestsOf(provider)

@@ -1,4 +1,4 @@
-import { askedIn, type ModelAnswer, type ModelCall, Models } from '#core/models/contract'
+import { type ModelAnswer, type ModelCall, Models, recordedQuestion } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 
@@ -49,7 +49,7 @@ export const instantModel = definePlugin({
         recordInput(
           'model',
           () => answerCall(call),
-          () => askedIn(call),
+          () => recordedQuestion(call),
         ),
     })
   },

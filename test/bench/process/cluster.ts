@@ -166,8 +166,8 @@ export async function crowd(server: PostgresServer): Promise<Row[]> {
   const options = { cwd: dir.path, program: await program(), env: { SVC_STORE_URL: database.url } }
   const service = async <T>(work: (url: string, used: () => Promise<number>) => Promise<T>) => {
     await using running = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], options)
-    const [, url] = await running.says(/"url":"(http[^"]+)"/)
-    await running.says(/"event":"ready"/)
+    const [, url] = await running.waitForOutput(/"url":"(http[^"]+)"/)
+    await running.waitForOutput(/"event":"ready"/)
     const all = async () => (await cpuOfTree(running.pid)) + (await cpuOfTree(server.pid))
     // Awaited here: what is returned as it stands outlives the service.
     return await work(url!, async () => {

@@ -37,7 +37,7 @@ async function hundred(bare: number): Promise<Row[]> {
   await using dir = await project()
   const database = join(dir.path, '.svc', 'svc.db')
   await using daemon = new RunningSvc(['start', '--json'], { cwd: dir.path, program: await program(), env })
-  await daemon.says(/"event":"ready"/)
+  await daemon.waitForOutput(/"event":"ready"/)
   populate(database, { agents, goals: 0 })
   await until(() => asleep(database) === agents)
   const db = new Sqlite(database)
@@ -83,12 +83,12 @@ async function tenThousand(bare: number): Promise<Row> {
   const options = { cwd: dir.path, program: await program() }
   {
     await using first = new RunningSvc(['start', '--json'], options)
-    await first.says(/"event":"ready"/)
+    await first.waitForOutput(/"event":"ready"/)
     await first.end('SIGTERM')
   }
   populate(join(dir.path, '.svc', 'svc.db'), { agents: 10_000, due: { from: 60_000, over: HOUR_MS } })
   await using daemon = new RunningSvc(['start', '--json'], options)
-  await daemon.says(/"event":"ready"/)
+  await daemon.waitForOutput(/"event":"ready"/)
   await sleep(IDLE_MS)
   return row({
     what: 'resident memory, 10,000 idle agents',

@@ -41,7 +41,7 @@ async function measureProject(agents: number): Promise<Figures> {
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
   {
     await using first = new RunningSvc(words, options)
-    await first.says(/"event":"ready"/)
+    await first.waitForOutput(/"event":"ready"/)
     await first.end('SIGTERM')
   }
   const due = { from: 600_000, over: 3_000_000 }
@@ -49,7 +49,7 @@ async function measureProject(agents: number): Promise<Figures> {
   const starts: number[] = []
   for (let round = 1; ; round++) {
     await using running = new RunningSvc(words, options)
-    const [, url] = await running.says(/"url":"(http[^"]+)"/)
+    const [, url] = await running.waitForOutput(/"url":"(http[^"]+)"/)
     await expectOk(`${url}/healthz`)
     starts.push(await cpuOf(running.pid))
     if (round === 3) {

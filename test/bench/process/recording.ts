@@ -108,7 +108,7 @@ class Switch {
           on = this.live !== undefined && this.pairs.next(this.#kindOf(cycle[0]))
           return on ? this.live!.recorder.begin(...cycle) : undefined
         },
-        wrote: (...transaction) => (on ? this.live!.recorder.wrote(...transaction) : undefined),
+        recordWrites: (...transaction) => (on ? this.live!.recorder.recordWrites(...transaction) : undefined),
         pretends: false,
         repeats: false,
       } satisfies RecordingBackend)

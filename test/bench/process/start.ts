@@ -53,7 +53,7 @@ async function timeStart(cwd: string): Promise<StartTime> {
   const began = performance.now()
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
   await using running = new RunningSvc(words, { cwd, program: await program() })
-  const [, url] = await running.says(/"url":"(http[^"]+)"/)
+  const [, url] = await running.waitForOutput(/"url":"(http[^"]+)"/)
   const answer = await fetch(`${url}/healthz`)
   if (!answer.ok) throw new Error(`GET /healthz answered ${answer.status}`)
   const found = { wall: performance.now() - began, cost: await cpuOf(running.pid) }

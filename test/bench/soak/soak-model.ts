@@ -13,7 +13,7 @@ import {
 } from '../../support/model/model-server.ts'
 import { Dice } from '../../support/simulation/dice.ts'
 import { FaultInjector } from '../../support/simulation/fault-injector.ts'
-import { sayingOf } from '../../support/simulation/model/model.ts'
+import { randomAnswer } from '../../support/simulation/model/model.ts'
 
 /** Messages to this process, and its answers. */
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
@@ -99,7 +99,10 @@ function answerTo({ body, prompt }: ModelServerRequest, dice: Dice): Answer {
   const injector = new FaultInjector('some', dice, () => 0)
   const kind = prompt.includes('"goal":') ? 'goal_generation' : tools.length > 0 ? 'goal_pursuit' : 'other'
   const answer: Answer = { kind: 'answer', text: '', tool_calls: [] }
-  for (const said of sayingOf({ dice, injector, names: () => agents, favoured: [] }, { tools, purpose: { kind } })) {
+  for (const said of randomAnswer(
+    { dice, injector, names: () => agents, favoured: [] },
+    { tools, purpose: { kind } },
+  )) {
     if (said.type === 'text') answer.text += said.text
     if (said.type !== 'tool_call') continue
     const { id, name } = said

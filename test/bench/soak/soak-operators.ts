@@ -70,9 +70,10 @@ export class SoakPeople {
       look: lookAt(db),
       checker: {
         counts: this.counts,
-        asks: () => () => {},
+        recordRequest: () => () => {},
         onNudge: (agent_id, nudge_id) => void this.nudges.set(nudge_id, { agent_id, at: Date.now() }),
-        decidedTwice: (id, decisions) => void this.broken.push(`${id}: ${decisions.join(' and ')} were both taken`),
+        reportDoubleDecision: (id, decisions) =>
+          void this.broken.push(`${id}: ${decisions.join(' and ')} were both taken`),
       },
     }
     const own: readonly (readonly [number, string, OperatorAction])[] = [

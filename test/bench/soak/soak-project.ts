@@ -92,7 +92,7 @@ export class SoakedProject {
       MALLOC_ARENA_MAX: '2',
     }
     const svc = new RunningSvc(words, { cwd: dir.path, env, program: join(program.path, 'dist', 'svc.js') })
-    const [, url = ''] = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url = ''] = await svc.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     // How long a start takes is another's affair.
     svc.process.kill('SIGUSR2')
     return new SoakedProject({ root: dir.path, svc, url, model, dirs: [dir, program] })

@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   }
   /** Answers the message about this that an agent has not read. */
   async function answers(who: string, subject: string, body: string) {
-    const asked = (await mail().unread(ids[who]!, 20)).find(message => message.subject.startsWith(subject))
+    const asked = (await mail().listUnread(ids[who]!, 20)).find(message => message.subject.startsWith(subject))
     const { effects } = await mail().reply(asked!.message_id, ids[who]!, body)
     await store().apply([...effects, mail().read([asked!.message_id])])
   }

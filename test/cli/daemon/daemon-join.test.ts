@@ -41,9 +41,9 @@ describe('a daemon that joins', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using first = new RunningSvc(['start', '-p', PRESETS], { cwd })
-    await first.says(UP)
+    await first.waitForOutput(UP)
     await using second = new RunningSvc(['start', '--join'], { cwd })
-    await second.says(UP)
+    await second.waitForOutput(UP)
     expect(await daemonOf(cwd)).toMatchObject({ running: true, pid: first.pid, joined: [{ pid: second.pid }] })
     expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${first.pid}`)
     await until(() => pids(cwd).length === 2)
@@ -74,13 +74,13 @@ describe('a daemon that joins', () => {
     const cwd = dir.path
     // One that joins where there is none is the project's daemon.
     await using first = new RunningSvc(['start', '--join', '-p', 'coder'], { cwd })
-    await first.says(UP)
+    await first.waitForOutput(UP)
     expect(await daemonOf(cwd)).toMatchObject({ pid: first.pid, joined: [] })
     expect(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8')).toBe(`${first.pid}\n`)
     await using second = new RunningSvc(['start', '--join'], { cwd })
-    await second.says(UP)
+    await second.waitForOutput(UP)
     await using third = new RunningSvc(['start', '--join'], { cwd })
-    await third.says(UP)
+    await third.waitForOutput(UP)
     expect(await svc(['stop', '1'], { cwd })).toMatchObject({ code: 1 })
     expect((await svc(['stop', String(second.pid)], { cwd })).code).toBe(0)
     expect(await second.ended).toBe(0)
@@ -102,12 +102,12 @@ describe('a daemon that joins', () => {
     const cwd = dir.path
     const env = { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, SVC_DEFAULT_MODEL: 'openai:held' }
     await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env })
-    await first.says(UP)
+    await first.waitForOutput(UP)
     const leasedAgents = () =>
       reading<{ n: number }>(cwd, "SELECT count(*) AS n FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")[0]!.n
     await until(() => leasedAgents() === 6)
     await using second = new RunningSvc(['start', '--join'], { cwd })
-    await second.says(UP)
+    await second.waitForOutput(UP)
     const agentsWithCycles = () =>
       reading<{ n: number }>(cwd, "SELECT count(DISTINCT agent_id) AS n FROM events WHERE type = 'cycle_done'")[0]!.n
     expect(agentsWithCycles()).toBe(0)

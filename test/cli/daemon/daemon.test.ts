@@ -37,17 +37,19 @@ describe('one daemon for a project', () => {
     const cwd = dir.path
     const env = { SVC_API_KEY: 'a-secret-from-the-environment' }
     await using daemon = new RunningSvc(['start', '-p', 'coder,coder', '--heartbeat', '0.2'], { cwd, env })
-    await daemon.says(/a heartbeat every 0\.2 s/)
-    await daemon.says(/Model: +sim\/rules-1 \(simulated, not an AI model\)\. Set OPENAI_API_KEY or OPENAI_BASE_URL/)
+    await daemon.waitForOutput(/a heartbeat every 0\.2 s/)
+    await daemon.waitForOutput(
+      /Model: +sim\/rules-1 \(simulated, not an AI model\)\. Set OPENAI_API_KEY or OPENAI_BASE_URL/,
+    )
     expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toBe(`${config}daemon:\n  heartbeat: 0.2\n`)
     expect(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8')).toBe(`${daemon.pid}\n`)
     for (const name of ['daemon.pid', 'daemon.sock']) expect(await modeOf(join(cwd, '.svc', name))).toBe('600')
 
-    await daemon.says(/thrown late.*careless\.ts:3/)
-    await daemon.says(/rejected late.*careless\.ts:3/)
+    await daemon.waitForOutput(/thrown late.*careless\.ts:3/)
+    await daemon.waitForOutput(/rejected late.*careless\.ts:3/)
     daemon.process.kill('SIGHUP')
-    await daemon.says(/new goal: /)
-    await daemon.says(/completed goal-/)
+    await daemon.waitForOutput(/new goal: /)
+    await daemon.waitForOutput(/completed goal-/)
     expect(await daemonIn(cwd)).toMatchObject({ running: true, health: 'healthy', pid: daemon.pid })
     const agents = JSON.parse((await svc(['status', '--json'], { cwd })).stdout) as { name: string }[]
     expect(agents.map(agent => agent.name)).toEqual(['coder'])
@@ -75,7 +77,7 @@ describe('one daemon for a project', () => {
     await writeFile(join(cwd, '.svc/config.yaml'), FAST['.svc/config.yaml'])
     const words = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder,writer', '--json']
     await using daemon = new RunningSvc(words, { cwd, env: { XDG_RUNTIME_DIR: dir.path } })
-    await daemon.says(/"ready"/)
+    await daemon.waitForOutput(/"ready"/)
     const [listening, ready] = lifeOf(daemon.stdout)
     expect(listening).toMatchObject({ event: 'listening', pid: daemon.pid })
     const url = String(listening!.url)
@@ -100,7 +102,7 @@ describe('one daemon for a project', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
     const paused = await svc(['daemon', 'pause'], { cwd })
     expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^status +paused/) })
@@ -120,7 +122,7 @@ describe('one daemon for a project', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     const status = async (...words: string[]) => (await svc(['status', ...words], { cwd })).stdout
     expect(await status()).not.toContain('frozen')
     await svc(['daemon', 'pause'], { cwd })
@@ -137,7 +139,7 @@ describe('one daemon for a project', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     await svc(['daemon', 'pause'], { cwd })
     const status = async () => (await svc(['status'], { cwd })).stdout
     const said = /^The daemon has been frozen since \S+Z: no agent works.*\nThere are no agents/
@@ -152,10 +154,10 @@ describe('one daemon for a project', () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
     await using daemon = new RunningSvc(['start', '--heartbeat', '0.5'], { cwd: dir.path, env })
-    await daemon.says(
+    await daemon.waitForOutput(
       /warning: daemon\.heartbeat is 0\.5 in the file, but SVC_HEARTBEAT in the environment counts instead/,
     )
-    await daemon.says(/a heartbeat every 0\.3 s/)
+    await daemon.waitForOutput(/a heartbeat every 0\.3 s/)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 0.5\n')
   })
 
@@ -164,7 +166,7 @@ describe('one daemon for a project', () => {
     const starters = Array.from({ length: 3 }, () => new RunningSvc(['start'], { cwd: dir.path }))
     const outcomes = await Promise.all(
       starters.map(each =>
-        each.says(UP).then(
+        each.waitForOutput(UP).then(
           () => 'runs',
           () => each.ended,
         ),
@@ -204,14 +206,14 @@ describe('what does not end in order', () => {
     const stranger = spawn('sleep', ['60'])
     try {
       await using first = new RunningSvc(['start'], { cwd })
-      await first.says(UP)
+      await first.waitForOutput(UP)
       await first.end('SIGKILL')
       expect(await daemonIn(cwd)).toMatchObject({ running: false, health: 'dead' })
       await writeFile(join(cwd, '.svc/daemon.pid'), `${stranger.pid}\n`)
       expect(await svc(['stop', '--json'], { cwd })).toMatchObject({ code: 0, stdout: '{\n  "stopped": []\n}\n' })
 
       await using second = new RunningSvc(['start'], { cwd })
-      await second.says(UP)
+      await second.waitForOutput(UP)
       // Its description names the stranger's PID, as if its own had been used again.
       const file = join(cwd, '.svc/daemon.json')
       const holder = await readFile(file, 'utf8')
@@ -237,7 +239,7 @@ describe('what does not end in order', () => {
     await using dir = await project(FAST)
     const { path: cwd } = dir
     await using daemon = new RunningSvc(['start'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     daemon.process.kill('SIGSTOP')
     await using reload = new RunningSvc(['plugins', 'reload'], { cwd })
     const asked = await svc(['daemon'], { cwd })
@@ -254,10 +256,10 @@ describe('what does not end in order', () => {
     await using model = await modelServer({ script: () => fault('hang') })
     const env = { OPENAI_BASE_URL: model.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     await svc(['spawn', 'coder'], { cwd: dir.path, env })
     await using follower = new RunningSvc(['events', '--follow', '--json'], { cwd: dir.path })
-    await follower.says(/"agent_spawned"/)
+    await follower.waitForOutput(/"agent_spawned"/)
     await using waiter = new RunningSvc(['run', 'coder', 'wait for the tide'], { cwd: dir.path })
     await until(() => model.requests.some(({ prompt }) => prompt.includes('wait for the tide')))
     expect(await daemon.end('SIGTERM')).toBe(0)
@@ -269,9 +271,9 @@ describe('what does not end in order', () => {
   it('a second signal ends at once', async () => {
     await using dir = await project({ ...FAST, 'plugins/clinging.ts': CLINGING })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     daemon.process.kill('SIGTERM')
-    await daemon.says(/SIGTERM: stopping/)
+    await daemon.waitForOutput(/SIGTERM: stopping/)
     expect(await daemon.end('SIGTERM')).toBe(143)
   })
 })

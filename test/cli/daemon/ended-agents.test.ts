@@ -42,10 +42,10 @@ async function statusHidesThem() {
 
 async function watchHidesThem() {
   await using some = new RunningSvc(['watch', '--compact'], { cwd: dir.path })
-  await some.says(new RegExp(`^${agent}  .*\\n${HIDDEN}$`, 'm'))
+  await some.waitForOutput(new RegExp(`^${agent}  .*\\n${HIDDEN}$`, 'm'))
   expect(some.stdout).not.toContain('sub-scout')
   await using all = new RunningSvc(['watch', '--compact', '--all'], { cwd: dir.path })
-  await all.says(/^sub-scout-59 {2}dead$/m)
+  await all.waitForOutput(/^sub-scout-59 {2}dead$/m)
   expect(all.stdout).not.toContain('hidden')
 }
 
@@ -57,7 +57,7 @@ describe('ended sub-agents', () => {
 
   it('are hidden in the same words by a daemon', async () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     await statusHidesThem()
     await watchHidesThem()
   })

@@ -17,7 +17,7 @@ it.each([
   await svc(['spawn', 'coder'], options)
   await svc(['pause', 'coder'], options)
   await using daemon = where === 'with a daemon' ? new RunningSvc(['start'], options) : undefined
-  await daemon?.says(/^Logs: /m)
+  await daemon?.waitForOutput(/^Logs: /m)
   await using task = new RunningSvc([...command.split(' ').slice(1), 'coder', 'say hi'], options)
   await until(() => model.requests.length > 0)
   expect(await task.end('SIGINT')).toBe(130)

@@ -14,8 +14,8 @@ describe('svc serve', () => {
   it('prints where the page, the API and the log are, and the port that the system chose', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-    const [, url, port] = await server.says(URL_LINE)
-    await server.says(/^Daemon: +not in this process/m)
+    const [, url, port] = await server.waitForOutput(URL_LINE)
+    await server.waitForOutput(/^Daemon: +not in this process/m)
     expect(server.stdout).toMatch(/^Model: +sim\/rules-1 \(simulated, not an AI model\)/m)
     expect(Number(port)).toBeGreaterThan(0)
     expect(server.stdout).toContain(`${url}/openapi.json`)
@@ -34,7 +34,7 @@ describe('svc serve', () => {
       SVC_DEFAULT_MODEL: 'openai:a-model',
     }
     await using real = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
-    await real.says(/^Model: +openai:a-model/m)
+    await real.waitForOutput(/^Model: +openai:a-model/m)
     expect(real.stdout).not.toContain('simulated')
     expect(real.stdout + real.stderr).not.toContain('sk-a-key-for-nobody')
   })
@@ -48,7 +48,7 @@ describe('svc serve', () => {
     const program = at('dist/svc.js')
     await using server = new RunningSvc(['serve', '--reload', '--port', '0', '--json'], { cwd: dir.path, program })
     const life = async (n: number) => {
-      const [, pid] = await server.says(new RegExp(`(?:"event":"ready".*?"pid":(\\d+)[^]*){${n}}`))
+      const [, pid] = await server.waitForOutput(new RegExp(`(?:"event":"ready".*?"pid":(\\d+)[^]*){${n}}`))
       return Number(pid)
     }
     const first = await life(1)
@@ -62,7 +62,7 @@ describe('svc serve', () => {
 
     const bundle = await readFile(program, 'utf8')
     await writeFile(program, 'this is no JavaScript')
-    await server.says(/it has ended with exit code 1; it starts anew when the code changes/)
+    await server.waitForOutput(/it has ended with exit code 1; it starts anew when the code changes/)
     await writeFile(program, bundle)
     const last = await life(3)
     expect(await server.end('SIGINT')).toBe(0)
@@ -72,7 +72,7 @@ describe('svc serve', () => {
   it('with a daemon answers what needs that from the first request on', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], { cwd: dir.path })
-    const [, url] = await server.says(/"listening".*"url":"([^"]+)"/)
+    const [, url] = await server.waitForOutput(/"listening".*"url":"([^"]+)"/)
     const [budget, config] = await Promise.all([fetch(`${url}/budget`), fetch(`${url}/config`)])
     expect(budget.status).toBe(200)
     expect(await config.json()).toHaveProperty('live')
@@ -96,17 +96,17 @@ describe('svc serve', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
-    const [, url, port] = await server.says(URL_LINE)
-    await server.says(/^Daemon: +PID/m)
+    const [, url, port] = await server.waitForOutput(URL_LINE)
+    await server.waitForOutput(/^Daemon: +PID/m)
     const daemon = () => fetch(`${url}/daemon`).then(answer => answer.json())
     const refused = await svc(['restart', '--heartbeat', 'soon'], { cwd })
     expect(refused.code).toBe(2)
     expect(await daemon()).toMatchObject({ running: true, pid: server.pid })
 
     await using again = new RunningSvc(['restart', '--heartbeat', '0.5'], { cwd })
-    await again.says(new RegExp(`^Dashboard: +http://127.0.0.1:${port}/$`, 'm'))
+    await again.waitForOutput(new RegExp(`^Dashboard: +http://127.0.0.1:${port}/$`, 'm'))
     expect(await server.ended).toBe(0)
-    await again.says(/^Daemon: +PID/m)
+    await again.waitForOutput(/^Daemon: +PID/m)
     expect(await daemon()).toMatchObject({ running: true, pid: again.pid, heartbeat_s: 0.5 })
 
     const left = await svc(['restart', '--detach', '--json'], { cwd })
@@ -124,7 +124,7 @@ describe('svc serve', () => {
     const cwd = dir.path
     const wide = ['serve', '--with-daemon', '--host', '0.0.0.0', '--port', '0']
     await using server = new RunningSvc(wide, { cwd, env: { SVC_API_KEY: 'a-key-of-its-own' } })
-    await server.says(/^Daemon: +PID/m)
+    await server.waitForOutput(/^Daemon: +PID/m)
     const refused = await svc(['restart', '--detach'], { cwd })
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('SVC_API_KEY')

@@ -77,7 +77,7 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
       'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\napproval:\n  require_for: [file_write]\n  enabled: true\n'
     await using home = await project({ '.svc/config.yaml': config })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: home.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
     await terminal.shows(/Attention \(1 to decide\)/)
     await terminal.type('a')
@@ -94,8 +94,8 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
 describe('svc watch', () => {
   it('in a pipe prints plain lines, and ends with its reader', async () => {
     await using watch = new RunningSvc(['watch'], { cwd: dir.path })
-    await watch.says(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
-    await watch.says(/agent spawned|spawned from coder/)
+    await watch.waitForOutput(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
+    await watch.waitForOutput(/agent spawned|spawned from coder/)
     expect(watch.stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
     expect(await watch.end('SIGINT')).toBe(130)
   })

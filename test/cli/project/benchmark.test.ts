@@ -41,7 +41,7 @@ describe('svc benchmark', () => {
     await using dir = await project()
     const words = ['benchmark', '--models', 'sim:rules-1', '--task', 'Say hello', '--runs', '100']
     await using running = new RunningSvc(words, { cwd: dir.path })
-    await running.says(/task 2\/100 {2}passed/)
+    await running.waitForOutput(/task 2\/100 {2}passed/)
     expect(await running.end('SIGINT')).toBe(130)
     expect(running.stdout).toMatch(/^sim:rules-1 +100 % .* (\d+) of \1 /m)
     expect(running.stdout).toContain('sim:rules-1 was not measured to the end: stopped before its end')

@@ -11,7 +11,7 @@ describe('svc agent export and import', () => {
     await using other = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     const file = join(cwd, 'coder.svcagent')
     const written = await svc(['agent', 'export', 'coder', '--output', file, '--json'], { cwd })
     expect(written).toMatchObject({ code: 0, stderr: '' })

@@ -27,7 +27,7 @@ describe('svc db', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     const backup = join(cwd, 'copy.db')
     expect(await svc(['db', 'backup', backup], { cwd })).toMatchObject({ code: 0, stderr: '' })
     expect((await stat(backup)).mode & 0o777).toBe(0o600)
@@ -47,7 +47,7 @@ describe('svc db', () => {
     expect((await svc(['db', 'restore', kept], { cwd })).code).toBe(0)
     expect(await agentsOf(cwd)).toEqual(['coder', 'writer'])
     await using again = new RunningSvc(['start'], { cwd })
-    await again.says(UP)
+    await again.waitForOutput(UP)
     expect(await again.end('SIGTERM')).toBe(0)
   })
 
@@ -55,7 +55,7 @@ describe('svc db', () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     await svc(['db', 'backup', 'copy.db'], { cwd })
     for (const preset of ['writer', 'researcher']) await svc(['spawn', preset], { cwd })
     await daemon.end('SIGKILL')
@@ -79,7 +79,7 @@ describe('svc db', () => {
     const backup = join(cwd, 'copy.db')
     await svc(['db', 'backup', backup], { cwd })
     await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
-    const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     await svc(['spawn', 'writer'], { cwd })
     const refused = await svc(['db', 'restore', backup], { cwd })
     expect(refused.code).toBe(1)

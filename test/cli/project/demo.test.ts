@@ -32,7 +32,7 @@ describe('svc demo', () => {
     const env = { TMPDIR: dir.path }
     await using demo = new RunningSvc(['demo', 'survival', '--cycles', '300', '--seed', '7'], { cwd: dir.path, env })
     // With another seed a day may pass on which nothing happens.
-    await demo.says(/^Day \d+ {2}/m)
+    await demo.waitForOutput(/^Day \d+ {2}/m)
     expect(await demo.end('SIGINT')).toBe(130)
     expect(demo.stdout).toBe('')
     expect(demo.stderr).toContain('stopped before the end')

@@ -76,7 +76,7 @@ describe('svc doctor', () => {
   it('knows where this project serves', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
-    const [, url = ''] = await server.says(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
+    const [, url = ''] = await server.waitForOutput(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
     const { of } = await runDoctor(dir.path)
     expect(of.get('port')).toMatchObject({ level: 'ok', message: `this project's server answers at ${url}` })
   })
@@ -86,7 +86,7 @@ describe('svc doctor', () => {
     const words = ['serve', '--host', '0.0.0.0', '--port', '0']
     const env = { SVC_API_KEY: 'tea' }
     await using server = new RunningSvc(words, { cwd: dir.path, env })
-    const [, port = ''] = await server.says(/Dashboard: +http:\/\/[^:]+:(\d+)\//)
+    const [, port = ''] = await server.waitForOutput(/Dashboard: +http:\/\/[^:]+:(\d+)\//)
     const { code, of } = await runDoctor(dir.path)
     expect([code, of.get('port')]).toMatchObject([
       1,
@@ -101,7 +101,7 @@ describe('svc doctor', () => {
     expect(after.of.get('port')?.message).not.toContain(port)
     expect(after.of.get('api_key')).toMatchObject({ level: 'ok' })
     await using next = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-    await next.says(/Dashboard: /)
+    await next.waitForOutput(/Dashboard: /)
     expect(await readdir(join(dir.path, '.svc/servers'))).toHaveLength(1)
     await next.end('SIGTERM')
     expect(await readdir(join(dir.path, '.svc/servers'))).toEqual([])

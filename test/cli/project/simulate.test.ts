@@ -57,7 +57,7 @@ it('svc simulate stops on Ctrl-C in the middle of a run', async () => {
   )
   await using dir = await project({ 'plugins/ledger.ts': impure })
   await using running = new RunningSvc(['simulate', '--cycles', '1000000'], { cwd: dir.path })
-  await running.says(/booked/)
+  await running.waitForOutput(/booked/)
   expect(await running.end('SIGINT')).toBe(130)
   expect(running.stdout).toMatch(/^0 runs: 0 cycles/)
 })

@@ -22,7 +22,7 @@ it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what th
   for (let kill = 0; kill < KILLS; kill++) {
     await using daemon = new RunningSvc(['start', '-p', 'worker'], options)
     const asked = server.requests.length
-    await daemon.says(UP)
+    await daemon.waitForOutput(UP)
     await until(() => server.requests.length >= asked + 3)
     await new Promise(resolve => setTimeout(resolve, random.number('kill', kill) * 200))
     await daemon.end('SIGKILL')
@@ -33,7 +33,7 @@ it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what th
     least = spent.tokens
   }
   await using last = new RunningSvc(['start'], options)
-  await last.says(UP)
+  await last.waitForOutput(UP)
   const asked = server.requests.length
   await until(() => server.requests.length >= asked + 3)
   expect(await last.end('SIGTERM')).toBe(0)

@@ -35,7 +35,7 @@ it('killed at each named point in turn, the daemon goes on: nothing that was wri
   }
   const left = project.active()
   await using last = new RunningSvc(['start', '-p', 'alpha,beta'], { cwd, env: project.env })
-  await last.says(/^Logs: /m)
+  await last.waitForOutput(/^Logs: /m)
   await until(() => !project.active().some(goal_id => left.includes(goal_id)))
   const agents = project.all<{ name: string }>('SELECT name FROM agents ORDER BY name')
   expect(agents.map(({ name }) => name)).toEqual(['alpha', 'beta'])

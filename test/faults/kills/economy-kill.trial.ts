@@ -49,7 +49,7 @@ it('killed in the middle of a beat or a choice, the world goes on: each beat is 
   const beatNow = () => all<{ beat: number }>('SELECT beat FROM world_clock')[0]!.beat
 
   await using first = new RunningSvc(['start', '-p', 'coder,writer'], options)
-  await first.says(/the daemon runs/)
+  await first.waitForOutput(/the daemon runs/)
   await until(() => beatNow() >= 2)
   expect(await first.end('SIGTERM')).toBe(0)
   // Whatever they found for themselves meanwhile.

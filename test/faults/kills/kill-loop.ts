@@ -59,7 +59,7 @@ export async function killLoop({
   for (let kill = 1; kill <= kills; kill++) {
     const began = performance.now()
     await using daemon = new RunningSvc(words, { cwd, env })
-    const [, url] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     ready.push(performance.now() - began)
     const write = async (path: string, body: object) => {
       const answer = await fetch(`${url}${path}`, {
@@ -94,7 +94,7 @@ export async function killLoop({
   }
 
   await using last = new RunningSvc(words, { cwd, env })
-  const [, url] = await last.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  const [, url] = await last.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
   const json = { 'content-type': 'application/json' }
   for (const { agent_id } of project.all<{ agent_id: string }>('SELECT agent_id FROM agents')) {
     await fetch(`${url}/agents/${agent_id}/resume`, { method: 'POST', headers: json, body: '{}' })

@@ -50,7 +50,7 @@ it('three agents complete their goals although the daemon is killed in the middl
   expect(await first.end('SIGKILL')).toBeNull()
 
   await using web = new RunningSvc(['serve', '--port', '0'], options)
-  const [, url] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
   const get = async <T>(path: string) => (await fetch(`${url}${path}`).then(answer => answer.json())) as T
   const agents = await get<AgentSummary[]>('/agents')
   expect(agents.map(agent => agent.name)).toEqual(NAMES)

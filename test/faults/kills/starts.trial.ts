@@ -62,7 +62,7 @@ describe('processes that start at once', () => {
       const words = ['serve', '--port', '0']
       const servers = Array.from({ length: TOGETHER }, () => new RunningSvc(words, { cwd: dir.path }))
       try {
-        await Promise.all(servers.map(server => server.says(/^Logs: /m)))
+        await Promise.all(servers.map(server => server.waitForOutput(/^Logs: /m)))
         const found = look(dir.path)
         expect(found).toMatchObject({ version: MIGRATIONS.length, integrity: 'ok', half: [] })
         if (found.agents > 0) for (const rows of found.rows) expect(rows).toBe(1)

@@ -30,7 +30,7 @@ describe('the end', () => {
     await using dir = await project(FAST)
     const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path, env })
-    const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url = ''] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     await until(() => server.requests.filter(({ prompt }) => !prompt.includes('"goal":')).length >= 2)
     await Promise.all(Array.from({ length: 100 }, () => openStream(url)))
     const began = performance.now()
@@ -47,8 +47,8 @@ describe('the end', () => {
   it('does not come because no one reads what it says, or the terminal is gone', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
-    await daemon.says(UP)
+    const [, url = ''] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await daemon.waitForOutput(UP)
     daemon.process.stdout!.destroy()
     daemon.process.stderr!.destroy()
     daemon.process.kill('SIGHUP')

@@ -26,7 +26,7 @@ it('a daemon that is killed again and again runs no slot twice, loses none, and 
   for (let kill = 0; kill < KILLS; kill++) {
     const before = readRows(root, "SELECT 1 FROM events WHERE type IN ('schedule_fired', 'schedule_skipped')").length
     await using daemon = new RunningSvc(['start'], { cwd: root })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     const settledMore = () =>
       readRows(root, "SELECT 1 FROM events WHERE type IN ('schedule_fired', 'schedule_skipped')").length > before + 1
     while (!settledMore()) await new Promise(resolve => setTimeout(resolve, 50))

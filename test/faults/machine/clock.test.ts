@@ -25,7 +25,7 @@ it('a wall clock that jumps by two days, either way, neither stops the heartbeat
   await writeFile(clock, '0')
   const env = { NODE_OPTIONS: `--import=${HOOK}`, SVC_CLOCK_OFF: clock }
   await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd, env })
-  await daemon.says(/^Logs: /m)
+  await daemon.waitForOutput(/^Logs: /m)
   for (const jump of [2 * DAY, -2 * DAY, 0]) {
     await writeFile(clock, String(jump))
     const before = cycles(cwd)

@@ -40,10 +40,10 @@ describe('a full disk', () => {
     await svc(['init', '--quiet'], { cwd: dir.path })
     await dir.write(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
-    await daemon.says(/^Logs: /m)
+    const [, url = ''] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
+    await daemon.waitForOutput(/^Logs: /m)
     await using beside = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
-    const [, other = ''] = await beside.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, other = ''] = await beside.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     const kept: string[] = []
     const first = await sendNudge(url)
     expect(first.status).toBe(202)
@@ -133,7 +133,7 @@ describe('a full disk of the logs', () => {
     await svc(['init', '--quiet'], { cwd: dir.path })
     await dir.write(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    await daemon.says(/^Logs: /m)
+    await daemon.waitForOutput(/^Logs: /m)
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
     const spawnWriter = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
     await writeFile(join(dir.path, 'logs/filler'), Buffer.alloc(2 * 1024 * 1024)).catch(() => {})

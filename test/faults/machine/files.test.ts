@@ -28,7 +28,7 @@ describe('the database file', () => {
   it('removed while in use is noticed: nothing is acknowledged that is written nowhere', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(PRINTED_URL)
+    const [, url = ''] = await daemon.waitForOutput(PRINTED_URL)
     expect(await sendNudge(url, 'coder')).toBe(202)
     await rename(join(dir.path, '.svc/svc.db'), join(dir.path, '.svc/away.db'))
     await until(async () => (await statusOf(`${url}/healthz`)) === 503)
@@ -46,9 +46,9 @@ describe('the configuration file', () => {
     await using dir = await project(FAST)
     const file = join(dir.path, '.svc/config.yaml')
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
-    const [, url = ''] = await daemon.says(PRINTED_URL)
+    const [, url = ''] = await daemon.waitForOutput(PRINTED_URL)
     await appendFile(file, 'goals: [\n')
-    await daemon.says(/the last good configuration stays in force/)
+    await daemon.waitForOutput(/the last good configuration stays in force/)
     const warnings = daemon.stderr.match(/the last good configuration/g)?.length ?? 0
     const cycles = async () =>
       ((await (await fetch(`${url}/agents/coder`)).json()) as { cycle_count: number }).cycle_count

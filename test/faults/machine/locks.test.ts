@@ -48,8 +48,8 @@ async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]
 async function startServer() {
   const dir = await project(FAST)
   const daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
-  const [, url = ''] = await daemon.says(/(http:\/\/127\.0\.0\.1:\d+)/)
-  await daemon.says(/^Logs: /m)
+  const [, url = ''] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
+  await daemon.waitForOutput(/^Logs: /m)
   const { stdout } = await svc(['status', '--json'], { cwd: dir.path })
   const [agent] = JSON.parse(stdout) as { agent_id: string }[]
   return {
@@ -105,7 +105,7 @@ describe('a database that another process has locked', () => {
   it('is shared by two writers for seconds without an error for either', async () => {
     await using host = await startServer()
     await using web = new RunningSvc(['serve', '--port', '0'], { cwd: host.cwd })
-    const [, url = ''] = await web.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+    const [, url = ''] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     const until = performance.now() + 3_000
     const writer = async (at: string) => {
       const answers: number[] = []

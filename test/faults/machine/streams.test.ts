@@ -51,7 +51,7 @@ describe('a process with open streams', () => {
   it('stops within two seconds of SIGTERM, and each stream gets the reason', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
-    const [, url] = await server.says(URL_LINE)
+    const [, url] = await server.waitForOutput(URL_LINE)
     const clients = await Promise.all(Array.from({ length: 100 }, () => sse(`${url}/events`)))
     const began = performance.now()
     expect(await server.end('SIGTERM')).toBe(0)
@@ -136,13 +136,13 @@ describe('svc events', () => {
     expect([JSON.parse(first!).event, JSON.parse(second!).data.type]).toEqual(['open', 'agent_spawned'])
 
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/PID/)
+    await daemon.waitForOutput(/PID/)
     // A busy agent soon has more to tell than the last twenty.
     const words = ['events', '--follow', '--agent-id', agent_id, '--after', '0']
     await using following = new RunningSvc(words, { cwd: dir.path })
-    await following.says(/agent_spawned/)
+    await following.waitForOutput(/agent_spawned/)
     expect((await svc(['pause', agent_id], { cwd: dir.path })).code).toBe(0)
-    await following.says(/agent_changed .*paused/)
+    await following.waitForOutput(/agent_changed .*paused/)
     expect(await following.end('SIGINT')).not.toBe(1)
   })
 })

@@ -118,7 +118,7 @@ export async function contextSoak({
   let [restarts, kills] = [0, 0]
   for (let left = goals; left > 0; restarts++) {
     await using service = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], { cwd: dir.path, env })
-    const [, url] = await service.says(/"url":"(http[^"]+)"/)
+    const [, url] = await service.waitForOutput(/"url":"(http[^"]+)"/)
     const post = async (path: string, body: object) => {
       const headers = { 'content-type': 'application/json' }
       const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })

@@ -190,7 +190,7 @@ it('a hostile header, name or message never breaks a line of the log', async () 
   await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], {
     cwd: dir.path,
   })
-  const port = Number((await server.says(/http:\/\/127\.0\.0\.1:(\d+)\/$/m))[1])
+  const port = Number((await server.waitForOutput(/http:\/\/127\.0\.0\.1:(\d+)\/$/m))[1])
   const raw = (bytes: string) =>
     new Promise<void>(resolve => {
       const socket = connect(port, '127.0.0.1', () => socket.end(Buffer.from(bytes, 'latin1')))
@@ -238,7 +238,7 @@ it('what lies in .svc is its owner’s alone, whatever the umask', async () => {
   await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], {
     cwd: dir.path,
   })
-  const url = (await server.says(/(http:\/\/127\.0\.0\.1:\d+)\/$/m))[1]
+  const url = (await server.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)\/$/m))[1]
   const patched = await fetch(`${url}/config`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },

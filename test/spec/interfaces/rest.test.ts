@@ -7,7 +7,7 @@ import approvals from '#safety/approvals/index'
 import identity from '#society/identity/index'
 import { Suffering, type SufferingState } from '#society/suffering/contract'
 import suffering from '#society/suffering/index'
-import { behind } from '../../support/direct-access.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat } from '../../support/index.ts'
 import { detail, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { goalAnswer } from '../safety/approvals-host.ts'
@@ -23,7 +23,7 @@ async function testHostWithRest(agents: number, setup: (svc: PluginHandle) => vo
   for (let n = 0; n < agents; n++) ids.push(await spawn(home))
   home.kernel.heartbeat.start()
   for (let n = 0; n < 3; n++) await runHeartbeat(home)
-  await behind(home.root, 'UPDATE idle_agents SET ask_again_at = ask_again_at + 2592000000')
+  await writeDirectly(home.root, 'UPDATE idle_agents SET ask_again_at = ask_again_at + 2592000000')
   await runHeartbeat(home)
   return Object.assign(home, { ids })
 }

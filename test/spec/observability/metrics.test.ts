@@ -10,7 +10,7 @@ import { LoopLag } from '#observability/metrics/machine'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import { ask } from '../../interfaces/rest/rest-server.ts'
-import { allBehind, behind, rowsBehind } from '../../support/direct-access.ts'
+import { allBehind, rowsBehind, writeDirectly } from '../../support/direct-access.ts'
 import {
   fault,
   type ModelServerRequest,
@@ -143,7 +143,7 @@ describe('what happened is counted', () => {
       "SELECT value FROM plugin_values WHERE namespace = 'metrics' AND key = 'events'",
     )
     const { seq } = JSON.parse(kept!.value) as { seq: number }
-    expect(await behind(dir.path, 'DELETE FROM events WHERE seq <= ?', seq)).toBeGreaterThan(5)
+    expect(await writeDirectly(dir.path, 'DELETE FROM events WHERE seq <= ?', seq)).toBeGreaterThan(5)
 
     await using after = await startServer({ root: dir.path, roles: ['server'], config })
     const found = await after.scrape()

@@ -469,7 +469,7 @@ test('a log of an earlier version replays as well', async () => {
   const { of } = Digester.prototype
   const spy = vi.spyOn(Digester.prototype, 'of').mockImplementation(function (this: Digester, asked) {
     const digest = of.call(this, asked)
-    digests.set(digest, this.earlier(asked))
+    digests.set(digest, this.legacyDigest(asked))
     return digest
   })
   // Each read had its place, by its text.
@@ -616,7 +616,7 @@ test('a run whose oldest events are kept no more replays, and that they were not
 test('what another process has begun to record is left alone, before it has recorded a task', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const run_id = 'run-20990101-000000-abcdef'
-  const about = await recordingsOf(home).about(await oneGoal(home))
+  const about = await recordingsOf(home).readRecording(await oneGoal(home))
   await recordingsOf(home).write({
     ...about,
     run_id,
@@ -625,7 +625,7 @@ test('what another process has begun to record is left alone, before it has reco
     ended_at: null,
   })
   await home.kernel.invoke('retention.run')
-  expect(await recordingsOf(home).about(run_id)).toMatchObject({ kind: 'process', ended_at: null })
+  expect(await recordingsOf(home).readRecording(run_id)).toMatchObject({ kind: 'process', ended_at: null })
 })
 
 test("a task that began when its process's log was full is reported as missing, as one whose record was torn", async () => {

@@ -9,7 +9,7 @@ import runs from '#observability/runs/index'
 import retention from '#platform/retention/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
-import { behind } from '../../support/direct-access.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { refuse, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { run as runTask, testHostWithTasks } from '../core/tasks/tasks-host.ts'
@@ -300,7 +300,7 @@ describe('a run', () => {
     const home = await running([finish])
     await runToGoal(home)
     // No process has this PID: it is beyond what the system gives.
-    await behind(home.root, 'UPDATE runs SET pid = 99999999')
+    await writeDirectly(home.root, 'UPDATE runs SET pid = 99999999')
     await using _ = home
     await using next = await again(home)
     await home.clock.advance(5_000)
@@ -413,7 +413,7 @@ describe('a run', () => {
     for (const each of [third, fourth]) expect(await files(each.run_id)).toMatchObject(whole(each))
 
     const lost = await task()
-    await behind(home.root, 'UPDATE runs SET pid = 99999999 WHERE run_id = ?', lost.run_id)
+    await writeDirectly(home.root, 'UPDATE runs SET pid = 99999999 WHERE run_id = ?', lost.run_id)
     await using next = await again(home)
     await until(async () => (await files(lost.run_id)).manifest !== null)
     expect(await files(lost.run_id)).toMatchObject(whole(lost))

@@ -123,7 +123,7 @@ it.each([
 it('what several commands set at once all lands, and the daemon that runs takes it with its next heartbeat', async () => {
   await using dir = await project(FAST)
   await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-  await daemon.says(/Logs/)
+  await daemon.waitForOutput(/Logs/)
   const run = runner(dir)
   const values = { min_rest: 0.1, tool_timeout: 31, cycle_timeout: 32, max_concurrent_agents: 3, max_failures: 9 }
   const ran = await Promise.all(

@@ -131,11 +131,11 @@ describe('while the daemon is frozen', () => {
     await home.kernel.heartbeat.stop()
     const scheduler = home.kernel.use(SchedulerToken)
     const later = home.clock.ms() + 60_000
-    const due = (await scheduler.due?.(later, 10)) ?? []
+    const due = (await scheduler.listDue?.(later, 10)) ?? []
     expect(due).toMatchObject([{ id }])
     await home.kernel.invoke('daemon.pause')
     expect(await scheduler.pass?.(due, later)).toEqual([])
-    expect(await scheduler.pass?.((await scheduler.due?.(later, 10)) ?? [], later)).toEqual([id])
+    expect(await scheduler.pass?.((await scheduler.listDue?.(later, 10)) ?? [], later)).toEqual([id])
   })
 
   it('a model call that failed is not tried again', async () => {
@@ -262,7 +262,7 @@ describe('from the command line', () => {
     expect((await run('daemon', 'pause')).stdout).toMatch(/^frozen since .*; resume it with: svc daemon resume\n$/)
     expect((await run('daemon')).stdout).toMatch(/frozen +since/)
     await using running = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
-    await running.says(/Agents/)
+    await running.waitForOutput(/Agents/)
     const status = async () => JSON.parse((await run('daemon', '--json')).stdout)
     expect(await status()).toMatchObject({ health: 'healthy', frozen: true })
     const { agent_id } = JSON.parse((await run('agent', 'coder', '--json')).stdout)

@@ -14,7 +14,7 @@ import { Database } from '#platform/store/sqlite/database'
 import approvals from '#safety/approvals/index'
 import type { BudgetStatus } from '#safety/budget/contract'
 import suffering from '#society/suffering/index'
-import { allBehind, behind, ON_POSTGRES, rowsBehind, type SqlStatement } from '../../support/direct-access.ts'
+import { allBehind, ON_POSTGRES, rowsBehind, type SqlStatement, writeDirectly } from '../../support/direct-access.ts'
 import {
   runHeartbeat,
   type TestHost,
@@ -280,7 +280,7 @@ describe('retention', () => {
     const at = home.clock.ms() - 40 * DAY
     const status = () => home.kernel.invoke('budget.status') as Promise<BudgetStatus>
     const fill = (window: string, from: number) =>
-      behind(
+      writeDirectly(
         home.root,
         `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
            attempts, duration_ms, at, budget_window) SELECT 'c-' || i, ?, CASE WHEN i % 2 = 1 THEN 'boss' ELSE ? END,
@@ -290,7 +290,7 @@ describe('retention', () => {
       )
     const first = await status()
     await fill('1', 0)
-    await behind(home.root, 'UPDATE budget SET budget_window = 2')
+    await writeDirectly(home.root, 'UPDATE budget SET budget_window = 2')
     await fill('2', 5000)
     const sums = () =>
       rowsBehind(
@@ -309,7 +309,7 @@ describe('retention', () => {
     expect((await run(home)).rows).toMatchObject({ spend: 1500 })
     expect(await count(home, 'spend')).toBe(12)
     const all = await sums()
-    await behind(home.root, 'UPDATE budget SET budget_window = 3')
+    await writeDirectly(home.root, 'UPDATE budget SET budget_window = 3')
     expect((await run(home)).rows).toMatchObject({ spend: 8 })
     expect(await sums()).toEqual(all)
     expect(await count(home, 'spend')).toBe(4)
@@ -342,7 +342,7 @@ describe('retention', () => {
     await run(home)
     const [first] = await rowsBehind<{ run_id: string }>(home.root, 'SELECT run_id FROM events ORDER BY seq LIMIT 1')
     expect(first).toEqual({ run_id: 'run-slow' })
-    await behind(home.root, "UPDATE runs SET counted_seq = 20000 WHERE run_id = 'run-slow'")
+    await writeDirectly(home.root, "UPDATE runs SET counted_seq = 20000 WHERE run_id = 'run-slow'")
     const { rows } = await run(home)
     expect(rows.events).toBeGreaterThanOrEqual(newest - 10_000 - 510)
     expect(await count(home, 'events')).toBeLessThanOrEqual(10_010)
@@ -401,7 +401,7 @@ describe('retention', () => {
 async function furnishNudge(home: TestHost & { id: string }): Promise<void> {
   const at = home.clock.ms() - 40 * DAY
   const sql = "INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) VALUES ('late', ?, 'm', ?, ?)"
-  await behind(home.root, sql, home.id, at, at)
+  await writeDirectly(home.root, sql, home.id, at, at)
 }
 
 it.skipIf(ON_POSTGRES)(
@@ -412,7 +412,7 @@ it.skipIf(ON_POSTGRES)(
     const asked = vi.spyOn(Database.prototype, 'run')
     onTestFinished(() => asked.mockRestore())
     const removing = async (many: number) => {
-      await behind(
+      await writeDirectly(
         home.root,
         `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) SELECT 'n-' || i, ?, 'm', ?, ? FROM ${numbers(0, many)}`,
         ...[home.id, at, at],
@@ -430,7 +430,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
     await using home = await testHostWithEverything({ clock: 'system' })
     const at = Date.now() - 40 * DAY
-    await behind(
+    await writeDirectly(
       home.root,
       `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
        SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 40_000)}`,
@@ -476,7 +476,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
   it('is tidied while its log is short; a reader that keeps it long is waited for, though not for ever', async () => {
     await using home = await testHostWithEverything()
     const at = home.clock.ms() - 40 * DAY
-    await behind(
+    await writeDirectly(
       home.root,
       `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
        SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 20_000)}`,
@@ -486,7 +486,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     reader.pragma('wal_checkpoint(TRUNCATE)')
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM nudges').get()
-    await behind(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 1_500_000)
+    await writeDirectly(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 1_500_000)
     const { pending } = home.clock
     const running = run(home)
     await until(() => home.clock.pending > pending)

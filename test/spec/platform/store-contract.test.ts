@@ -184,7 +184,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     it_('makes what was read before no longer true', async () => {
       await empty()
       let reads = 0
-      const read = () => store_().unchanged('values', async () => [++reads, await values()])
+      const read = () => store_().readCached('values', async () => [++reads, await values()])
       expect(await read()).toEqual([1, []])
       expect(await read()).toEqual([1, []])
       await store_(there).apply([put('a')])
@@ -304,7 +304,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       await empty()
       await add('a', 'b', 'c', 'd')
       await store_().apply([sql("UPDATE leases SET run_at = run_at + ? WHERE kind = 'agent'", clock.ms() - 10)])
-      const due = await scheduler().due!(clock.ms(), 9)
+      const due = await scheduler().listDue!(clock.ms(), 9)
       expect(due.map(({ id }) => id)).toEqual(['a', 'b', 'c', 'd'])
       await store_(there).apply([wakeAgents({ agents: ['b'], reason: 'nudge' })])
       expect(agents(await scheduler(there).claim(1)).map(({ id }) => id)).toEqual(['a'])
@@ -313,7 +313,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(passed.flat().sort()).toEqual(['c', 'd'])
       const once = `SELECT id FROM leases WHERE passed = 1 AND cycle_num = 1 AND run_at = ? AND id ${AMONG} ORDER BY id`
       expect(await store_().all(once, [next, jsonList(['b', 'c', 'd'])])).toEqual([{ id: 'c' }, { id: 'd' }])
-      expect(await scheduler().due!(clock.ms(), 9)).toMatchObject([{ id: 'b', wakes: 1 }])
+      expect(await scheduler().listDue!(clock.ms(), 9)).toMatchObject([{ id: 'b', wakes: 1 }])
     })
 
     it_('of a process that is gone is freed at once, and those of the living are not', async () => {
@@ -383,9 +383,9 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   it_('reports that it is reachable and who else is at work, and frees space', async () => {
     await store_().health()
     await scheduler(there).claim(0)
-    expect(await store_().elsewhere()).toBe(false)
+    expect(await store_().hasOtherDaemons()).toBe(false)
     // For a file, the processes' own locks show it.
-    expect(await store_().elsewhere(store_().place)).toBe(engine === 'postgres')
+    expect(await store_().hasOtherDaemons(store_().place)).toBe(engine === 'postgres')
     expect(await store_().shrink(AbortSignal.timeout(1_000))).toBeGreaterThanOrEqual(0)
     await store_().trimLog()
     await store_().shortLog(AbortSignal.timeout(1_000))

@@ -4,7 +4,7 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { ApprovalReviewers, type Review } from '#safety/approvals/contract'
-import { behind } from '../../support/direct-access.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, together, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { detail, goalsOf } from '../core/models/model-host.ts'
 import {
@@ -474,11 +474,11 @@ describe('a crash', () => {
     await home.kernel.invoke('agents.pause', { id: home.id })
     for (const { approval_id } of await pending(home)) await decide(home, approval_id, { decision: 'approve' })
     // As it stands after a kill between the taking and the outcome.
-    await behind(
+    await writeDirectly(
       home.root,
       "UPDATE approvals SET status = 'consumed', used_by = (SELECT call_id FROM tool_calls t WHERE t.approval_id = approvals.approval_id)",
     )
-    await behind(home.root, "UPDATE tool_calls SET state = 'started'")
+    await writeDirectly(home.root, "UPDATE tool_calls SET state = 'started'")
     await home.kernel.invoke('agents.resume', { id: home.id })
     await home.clock.advance(1_000)
     const asked = await waitForPendingCall(home)

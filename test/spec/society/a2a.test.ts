@@ -7,7 +7,7 @@ import { Store } from '#platform/store/contract'
 import waking from '#platform/waking/index'
 import guardrails from '#safety/guardrails/index'
 import { type A2AMessage, Mail, type MessageType } from '#society/a2a/contract'
-import { behind } from '../../support/direct-access.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, send, testHostWithMail } from './mail-host.ts'
@@ -352,8 +352,11 @@ describe('mailboxes in files', () => {
     await second.kernel.close()
     await first.kernel.close()
     // As if it had died after the lines were written, and before that was.
-    await behind(first.root, "UPDATE plugin_values SET value = '0' WHERE namespace = 'a2a' AND key = 'mailboxes'")
-    await behind(first.root, 'DELETE FROM a2a_mailboxes')
+    await writeDirectly(
+      first.root,
+      "UPDATE plugin_values SET value = '0' WHERE namespace = 'a2a' AND key = 'mailboxes'",
+    )
+    await writeDirectly(first.root, 'DELETE FROM a2a_mailboxes')
     await using third = await testHostWithMail(() => NOTHING, { ...QUIET, root: first.root, seed: first.seed + 2 })
     third.kernel.heartbeat.start()
     await send(third, ann, 'and one more')

@@ -234,12 +234,12 @@ describe('the market', () => {
     )![0]
     expect(await home.use('buy_service', { offer_id: offer, request: 'My poem' }, bob, 'purchase')).toContain(order)
     expect([await balance(home, ann), await balance(home, bob)]).toEqual([100, 70])
-    const { News } = await import('../../../index.ts')
+    const { PendingMessages } = await import('../../../index.ts')
     const news = async (id: string) =>
       home.kernel
-        .list(News)
+        .list(PendingMessages)
         .find(({ name }) => name === 'market')!
-        .news(id)
+        .pending(id)
     const messages = await news(ann)
     expect(messages.items[0]!.text).toContain('My poem')
     await home.kernel.use(Store).apply(messages.acknowledgements)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Profile } from '#core/profiles/contract'
 import { SufferingConfig } from '#society/suffering/config'
 import { PERSONA_FIELDS, type PersonaFields } from '#society/suffering/contract'
-import { afterOutcome, baseOf, crisisShare, effectiveOf, shapedBy } from '#society/suffering/persona'
+import { afterOutcome, applyPersona, baseOf, crisisShare, effectiveOf } from '#society/suffering/persona'
 import {
   addStressor,
   applyVerdict,
@@ -14,7 +14,7 @@ import {
   thresholdsOf,
 } from '#society/suffering/state/dynamics'
 import { circumplex, feelingOf } from '#society/suffering/state/mood'
-import { DEFAULT_HOME, eachField, type Inner, loadOf, newborn } from '#society/suffering/state/state'
+import { DEFAULT_HOME, eachField, loadOf, newborn, type PersistedState } from '#society/suffering/state/state'
 import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/state/stressors'
 
 const HOUR = 3_600_000
@@ -26,14 +26,16 @@ const settingsOf = (changes: Partial<SufferingConfig> = {}): Settings => {
 }
 const settings = settingsOf()
 const effectsOf = (name: string) => BUILT_IN.find(each => each.name === name)?.effects ?? {}
-const effective = (inner: Inner, home: PersonaFields = DEFAULT_HOME) => effectiveOf(inner, home, effectsOf, config)
-const under = (severities: Record<string, number>, trend: 'rising' | 'easing' = 'rising'): Inner => ({
+const effective = (inner: PersistedState, home: PersonaFields = DEFAULT_HOME) =>
+  effectiveOf(inner, home, effectsOf, config)
+const under = (severities: Record<string, number>, trend: 'rising' | 'easing' = 'rising'): PersistedState => ({
   ...newborn(),
   stressors: Object.entries(severities).map(([stressor, severity]) => ({
     ...{ stressor, severity, peak: severity, trend, since: 0 },
   })),
 })
-const severityOf = (inner: Inner, name: string) => inner.stressors.find(each => each.stressor === name)?.severity ?? 0
+const severityOf = (inner: PersistedState, name: string) =>
+  inner.stressors.find(each => each.stressor === name)?.severity ?? 0
 
 const name = fc.constantFrom(...BUILT_IN.map(each => each.name), 'custom')
 const share = fc.double({ min: 0, max: 1, noNaN: true })
@@ -49,7 +51,7 @@ const action = fc.oneof(
 )
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
-function applyAction(inner: Inner, each: Action, home: PersonaFields = DEFAULT_HOME): Inner {
+function applyAction(inner: PersistedState, each: Action, home: PersonaFields = DEFAULT_HOME): PersistedState {
   switch (each.do) {
     case 'raise':
     case 'resolve':
@@ -261,7 +263,7 @@ describe('what follows from it', () => {
   it('never raises a limit of the profile, and moves nothing by more than is stated', () => {
     fc.assert(
       fc.property(fields, fields, fc.integer({ min: 1, max: 100 }), share, (base, felt, max_steps, temperature) => {
-        const shaped = shapedBy(profile({ max_steps, temperature }), base, felt, config)
+        const shaped = applyPersona(profile({ max_steps, temperature }), base, felt, config)
         expect(shaped.max_steps).toBeLessThanOrEqual(max_steps)
         expect(shaped.max_steps).toBeGreaterThanOrEqual(Math.max(1, Math.floor(max_steps * 0.6)))
         expect(shaped.temperature).toBeGreaterThanOrEqual(temperature * 0.5 - 0.005)
@@ -271,10 +273,10 @@ describe('what follows from it', () => {
   })
 
   it('leaves a profile as it is where nothing weighs on the agent, and one without a person always', () => {
-    expect(shapedBy(profile(), DEFAULT_HOME, DEFAULT_HOME, config)).toEqual(profile())
+    expect(applyPersona(profile(), DEFAULT_HOME, DEFAULT_HOME, config)).toEqual(profile())
     const none = profile({ persona: null })
     expect(
-      shapedBy(
+      applyPersona(
         none,
         DEFAULT_HOME,
         eachField(() => 0),
@@ -282,7 +284,7 @@ describe('what follows from it', () => {
       ),
     ).toBe(none)
     expect(
-      shapedBy(
+      applyPersona(
         profile({ temperature: 0 }),
         DEFAULT_HOME,
         eachField(() => 1),

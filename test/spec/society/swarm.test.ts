@@ -10,7 +10,7 @@ import delegation from '#society/delegation/index'
 import type { Specialization, SwarmReport } from '#society/swarm/contract'
 import swarm from '#society/swarm/index'
 import delegationTools from '#tools/toolkits/delegation/index'
-import { behind } from '../../support/direct-access.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, type Script, type TestHostOptions, toolCall, until } from '../../support/index.ts'
 import { goalsOf, spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, NOTHING, testHostWithMail } from './mail-host.ts'
@@ -257,7 +257,7 @@ describe('an active policy', () => {
     const { bob } = await unequal(home)
     await home.kernel.close()
     // As if the process had died between remembering and writing that down.
-    await behind(home.root, "UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
+    await writeDirectly(home.root, "UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
     await using later = await openHost({ ...ACTIVE, root: home.root, seed: home.seed + 1 })
     await beaten(later, 6)
     expect(await memoriesOf(later, bob)).toHaveLength(1)

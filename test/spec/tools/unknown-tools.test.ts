@@ -45,7 +45,7 @@ describe('an unknown tool or toolkit', () => {
     expect(faults).toHaveLength(FAULTS.length)
 
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.says(/Logs/)
+    await daemon.waitForOutput(/Logs/)
     const doctor = await run('doctor', '--json')
     const { checks } = JSON.parse(doctor.stdout)
     const found = checks.find(({ name }: { name: string }) => name === 'settings')
@@ -58,7 +58,7 @@ describe('an unknown tool or toolkit', () => {
     await using dir = await project(FILES)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     const says = (fault: string) =>
-      daemon.says(new RegExp(JSON.stringify(fault).slice(1, -1).replace(/[\\?]/g, '\\$&')))
+      daemon.waitForOutput(new RegExp(JSON.stringify(fault).slice(1, -1).replace(/[\\?]/g, '\\$&')))
     for (const fault of FAULTS.slice(2)) await says(fault)
     expect((await svc(['spawn', 'player'], { cwd: dir.path })).code).toBe(0)
     for (const fault of FAULTS.slice(0, 2)) await says(fault)

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ModelEvent, ModelRequest } from '#core/models/contract'
-import { Hearing } from '#core/models/repair/hearing'
+import { ToolCallReader } from '#core/models/repair/tool-call-reader'
 import { z } from '#kernel'
 import corpus from './broken-calls.json' with { type: 'json' }
 
@@ -50,8 +50,10 @@ export function streamText(text: string, size = 7) {
 function collectAnswer(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
   const purpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } as const
   const request = { model: 'm', messages: [], tools: TOOLS, temperature: 0, max_tokens: 100, purpose, ...more }
-  const hearing = new Hearing(request, 'either')
-  const all = [...events, { type: 'done', finish_reason: 'stop' } as const].flatMap(event => [...hearing.hear(event)])
+  const hearing = new ToolCallReader(request, 'either')
+  const all = [...events, { type: 'done', finish_reason: 'stop' } as const].flatMap(event => [
+    ...hearing.receive(event),
+  ])
   return {
     texts: all.flatMap(event => (event.type === 'text' ? event.text : [])),
     calls: all.flatMap(event => (event.type === 'tool_call' ? event : [])),

@@ -54,7 +54,7 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
       ? { status: 400, type: 'invalid_request_error', message: fault }
       : (queue.shift() ?? { content: [{ text: 'All done.' }] })
     if ('status' in reply) return refuse(response, reply)
-    return body.stream ? stream(response, body, reply) : whole(response, body, reply)
+    return body.stream ? stream(response, body, reply) : sendWhole(response, body, reply)
   }
 
   const server = createServer((incoming, response) => {
@@ -96,7 +96,7 @@ function reasonOf({ content = [], stop_reason }: MessagesAnswer): string {
   return stop_reason ?? (content.some(block => 'tool' in block) ? 'tool_use' : 'end_turn')
 }
 
-function whole(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
+function sendWhole(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
   response.writeHead(200, { 'content-type': 'application/json' })
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: blocksOf(answer) }
   const end = { stop_reason: reasonOf(answer), stop_sequence: null, usage: { ...USAGE, ...answer.usage } }

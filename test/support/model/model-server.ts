@@ -385,7 +385,7 @@ async function sendBreakage(
   if (!send) response.writeHead(200, { 'content-type': 'application/json' })
   if (mode === 'empty') return void response.end(send ? `data: ${whole}\n\ndata: [DONE]\n\n` : whole)
   if (mode === 'badjson') return void response.end(send ? `data: ${whole.slice(0, -9)}\n\n` : whole.slice(0, -9))
-  if (mode === 'drip') return drip(response, send ? `data: ${whole}\n\n` : whole)
+  if (mode === 'drip') return sendSlowly(response, send ? `data: ${whole}\n\n` : whole)
   entry.output_tokens = tokens(said.length)
   if (send) await send(JSON.parse(whole))
   else await write(response, whole.slice(0, whole.length / 2))
@@ -394,7 +394,7 @@ async function sendBreakage(
 }
 
 /** One byte a second, for as long as anyone listens. */
-function drip(response: ServerResponse, line: string): void {
+function sendSlowly(response: ServerResponse, line: string): void {
   let at = 0
   const timer = setInterval(() => response.write(line[at++ % line.length]!), 1000)
   response.on('close', () => clearInterval(timer))

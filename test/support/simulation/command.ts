@@ -1,6 +1,6 @@
 import type { HandWritten } from '#interfaces/cli/context'
 import { UsageError } from '#interfaces/cli/contract'
-import { Stand } from '#interfaces/cli/process/stand'
+import { StatusLines } from '#interfaces/cli/process/status-lines'
 import { warningsOn } from '#interfaces/cli/process/warnings'
 import { cannotWrite } from '#interfaces/cli/project/making'
 import { findProject } from '#interfaces/cli/project/project'
@@ -53,7 +53,7 @@ const simulate: HandWritten = async (input, context) => {
     terminal.err(printable(`svc: cannot simulate without ${names}, which failed to load; see: svc plugins`))
     return 1
   }
-  const stand = new Stand(terminal, json)
+  const stand = new StatusLines(terminal, json)
   const sums: Sums = { worlds: 0, cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, faults: 0, checks: 0 }
   let last: SimulatedRun | undefined
   for await (const run of simulateProject(kernel, asked, signal)) {

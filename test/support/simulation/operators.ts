@@ -9,7 +9,7 @@ import type { Journal } from './journal.ts'
 export interface ActionParts {
   dice: Dice
   journal: Pick<Journal, 'write'>
-  checker: Pick<InvariantChecker, 'asks' | 'onNudge' | 'decidedTwice'> & { counts: { acts: number } }
+  checker: Pick<InvariantChecker, 'recordRequest' | 'onNudge' | 'reportDoubleDecision'> & { counts: { acts: number } }
   presets: readonly string[]
   look: Pick<Look, 'all' | 'get'>
 }
@@ -106,7 +106,7 @@ export async function runRandomAction(
 
 function caller({ kernel, process }: Service, { journal, checker }: ActionParts): Call {
   return async (name, input) => {
-    const answered = checker.asks(process)
+    const answered = checker.recordRequest(process)
     try {
       const output = await kernel.invoke(name, input, { tenant: 'operator' })
       journal.write('done', { name })
@@ -173,7 +173,7 @@ async function decide({ look, dice, checker }: ActionParts, call: Call): Promise
       if (await call('approvals.decide', { approval_id, decision })) taken.push(decision)
     }),
   )
-  if (taken.length > 1) checker.decidedTwice(approval_id, taken)
+  if (taken.length > 1) checker.reportDoubleDecision(approval_id, taken)
 }
 
 async function restore(parts: ActionParts, call: Call): Promise<void> {

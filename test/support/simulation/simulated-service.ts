@@ -86,7 +86,7 @@ export class SimulatedService {
       isGated: (process, tool) => this.#isGated(process, tool),
       resumes: this.#rules.resumes,
       reserves: this.#rules.config.daemon.budget_mode === 'reserve',
-      driven: () => this.#isDriven(),
+      isDriven: () => this.#isDriven(),
     })
     const disk = new Disk(() => time.wall)
     for (const [path, text] of Object.entries(this.#rules.files)) disk.put(`${ROOT}/${path}`, text)
@@ -108,7 +108,7 @@ export class SimulatedService {
       listening: new Map(),
       mayKill: (process, moment) => this.#mayKill(process, moment),
     }
-    time.onRest = () => this.checker.atRest()
+    time.onRest = () => this.checker.checkAtRest()
     time.onError = error => this.checker.uncaught(error)
   }
 
@@ -278,7 +278,10 @@ export class SimulatedService {
     this.#faults.end()
     this.journal.write('calm')
     // Who froze all agents a moment ago may still wait for a lock.
-    await this.#until(() => this.#up() !== undefined && this.checker.asking === 0, 'the service does not come back')
+    await this.#until(
+      () => this.#up() !== undefined && this.checker.openRequests === 0,
+      'the service does not come back',
+    )
     if (this.#isOver) return
     const kernel = () => this.#up()!.kernel!
     let ready = false
@@ -309,7 +312,7 @@ export class SimulatedService {
     const still = [...before.keys()].filter(id => !hasMoved(id) && !rests(id))
     // While one agent rested for long after a clock was set back, others may have spent the budget.
     if (this.look.get('SELECT 1 FROM budget WHERE tight_tokens > 0 OR tight_micros > 0')) return
-    if (still.length > 0) this.checker.stands(still.join(', '))
+    if (still.length > 0) this.checker.reportStuckGoal(still.join(', '))
   }
 
   async #letGo(kernel: Kernel): Promise<void> {
@@ -347,13 +350,13 @@ export class SimulatedService {
     const held = this.look
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
       .filter(({ owner }) => owners.has(owner))
-    if (held.length > 0) this.checker.leftBehind(`leases ${JSON.stringify(held)}`)
+    if (held.length > 0) this.checker.reportLeftover(`leases ${JSON.stringify(held)}`)
     // Calls of a process that was killed, or stopped while nothing could be written, hold a reservation until no
     // process can be waiting for them any more.
     if (this.checker.counts.kills > 0 || this.#isUnbooked) return
     const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)
-      this.checker.leftBehind(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
+      this.checker.reportLeftover(`reservations for ${reserved.map(({ call_id }) => call_id).join(', ')}`)
   }
 
   #fingerprint(): unknown {

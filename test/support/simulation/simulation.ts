@@ -72,7 +72,7 @@ export async function* simulateProject(
   const parts = {
     opener: kernel.use(OpenerToken),
     initial: await InitialState.prepare(kernel.use(OpenerToken), turn),
-    also: kernel.use(HostToken).ofFiles(),
+    also: kernel.use(HostToken).definitions(),
     belongings: await projectOf(kernel, options.presets ?? []),
   }
   for (let n = 0; n < seeds && !signal.aborted; n++) {
@@ -115,7 +115,7 @@ async function projectOf(kernel: Kernel, presets: readonly string[]): Promise<Si
   const owners = new Set(
     kernel
       .use(HostToken)
-      .ofFiles()
+      .definitions()
       .map(({ name }) => name),
   )
   const toolkits = kernel.points.list(Toolkits).filter(({ owner }) => owners.has(owner))

@@ -56,7 +56,7 @@ export async function check(
   }
   const open = () => checks.every(({ met }) => met !== false)
   for (const each of checks) {
-    if (each.file !== undefined) set(each, await missing(svc, claimed.reach, each.file))
+    if (each.file !== undefined) set(each, await checkFileExists(svc, claimed.reach, each.file))
     if (each.command !== undefined) set(each, await failing(svc, cycle, claimed.reach, each.command))
   }
   for (const each of checks) {
@@ -73,7 +73,7 @@ export async function check(
   return { checks, effects }
 }
 
-async function missing(svc: PluginHandle, reach: Reach, file: string): Promise<string | null> {
+async function checkFileExists(svc: PluginHandle, reach: Reach, file: string): Promise<string | null> {
   const isThere = recordInput('acceptance file', async () => {
     try {
       return (await svc.use(Jail).resolve(reach, file)).exists

@@ -20,7 +20,7 @@ export function termOf({ met: _, problem: __, ...term }: AcceptanceCheck): Accep
 }
 
 /** Terms that were never checked. */
-export function unchecked(acceptance: readonly Acceptance[]): AcceptanceCheck[] {
+export function uncheckedTerms(acceptance: readonly Acceptance[]): AcceptanceCheck[] {
   return acceptance.map(each => ({ ...each, met: null, problem: null }))
 }
 

@@ -1,4 +1,4 @@
-import { errorMessage, type PluginHandle, within } from '#kernel'
+import { errorMessage, type PluginHandle, withTimeLimit } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../contract.ts'
 
@@ -23,7 +23,7 @@ async function reasonOf(svc: PluginHandle, verifier: GoalVerifier, claim: GoalCl
   const what = `The verifier "${verifier.name}"`
   try {
     const work = (async () => verifier.verify(claim))()
-    const reason: unknown = (await (limit === 0 ? work : within(svc.clock, limit * 1000, what, work))) ?? null
+    const reason: unknown = (await (limit === 0 ? work : withTimeLimit(svc.clock, limit * 1000, what, work))) ?? null
     if (reason === null) return null
     if (typeof reason !== 'string' || reason.trim() === '')
       throw new TypeError('it answered neither a reason nor nothing')

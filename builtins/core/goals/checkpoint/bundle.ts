@@ -2,7 +2,7 @@ import type { BundlePart } from '#core/checkpoints/contract'
 import { Message } from '#core/models/contract'
 import { type PluginHandle, z } from '#kernel'
 import { defineEffect, Store } from '#platform/store/contract'
-import { readAcceptance, termOf, unchecked } from '../acceptance/repository.ts'
+import { readAcceptance, termOf, uncheckedTerms } from '../acceptance/repository.ts'
 import { readPlan } from '../acceptance/terms-repository.ts'
 import { Acceptance, Goal, PlanStep, sanitize } from '../contract.ts'
 import { listGoals } from '../repository.ts'
@@ -61,7 +61,7 @@ export const insertHistory = defineEffect({
           ...[goal.goal_id, agent_id, goal.objective, goal.status, goal.priority, goal.origin, goal.parent_goal_id],
           ...[goal.reasoning, goal.result, goal.unconfirmed, goal.steps_completed, goal.created_at, goal.completed_at],
           goal.completed_at,
-          goal.acceptance.length > 0 ? JSON.stringify(unchecked(goal.acceptance)) : null,
+          goal.acceptance.length > 0 ? JSON.stringify(uncheckedTerms(goal.acceptance)) : null,
           goal.plan.length > 0 ? JSON.stringify(goal.plan) : null,
         ],
       },

@@ -16,7 +16,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   if (!goal) return
   // It has nothing else to do.
   if (goal.blocked) {
-    const waiting_for = waitsFor(goal)
+    const waiting_for = describeWait(goal)
     if (agent.waiting_for !== waiting_for)
       cycle.effects.push(agents.recordOutcome({ agent_id: agent.agent_id, error: null, waiting_for }))
     cycle.done = true
@@ -27,7 +27,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
 }
 
 /** What keeps a goal from being pursued, as a sentence. */
-export function waitsFor({ goal_id, question_id }: PursuedGoal): string {
+export function describeWait({ goal_id, question_id }: PursuedGoal): string {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; svc questions`
   return `Its goal ${goal_id} waits for other goals; svc goals show ${goal_id}`
 }

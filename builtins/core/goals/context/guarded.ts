@@ -1,7 +1,7 @@
 import { type Contribution, type Effect, type PluginHandle, parse, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
-import { News, type NewsSource, sanitize } from '../contract.ts'
+import { type MessageSource, News, PendingMessages, sanitize, type UnreadMessages } from '../contract.ts'
 
 /** What an agent reads in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -13,7 +13,7 @@ export function sanitizeNudge(svc: PluginHandle, agent_id: string, message: stri
 
 const effects = z.array(z.custom<Effect>())
 /** `told` is the earlier name of `acknowledgements`; it is accepted for one version. */
-const SourceNews = z
+const SourceAnswer = z
   .object({
     items: z.array(z.object({ from: z.string(), text: z.string() })),
     acknowledgements: effects.optional(),
@@ -21,37 +21,62 @@ const SourceNews = z
   })
   .transform(({ items, acknowledgements, told }) => ({ items, acknowledgements: acknowledgements ?? told ?? [] }))
 
-/** What one source has for an agent. @throws InvalidInputError that names it, for what is no news */
-export async function newsOf({ owner, value: source }: Contribution<NewsSource>, agent_id: string) {
-  return parse(SourceNews, await source.news(agent_id), `The answer of the news source "${source.name}" of ${owner}`)
+type Sources = readonly Contribution<MessageSource>[]
+let latest: { of: readonly unknown[]; sources: Sources } | undefined
+
+/** Returns all message sources, also those of the point's earlier name `News`; the same array until they change. */
+export function messageSources(svc: PluginHandle): Sources {
+  const [current, earlier] = [svc.contributions(PendingMessages), svc.contributions(News)]
+  if (earlier.length === 0) return current
+  if (latest?.of[0] !== current || latest.of[1] !== earlier) {
+    const renamed = earlier.map(({ value, ...rest }) => ({
+      ...rest,
+      value: { name: value.name, ...portionOf(value), pending: (agent_id: string) => value.news(agent_id) },
+    }))
+    latest = { of: [current, earlier], sources: [...current, ...renamed] }
+  }
+  return latest.sources
+}
+
+function portionOf({ portion }: Pick<MessageSource, 'portion'>) {
+  return portion === undefined ? {} : { portion }
+}
+
+/** Returns the unread messages of one source. @throws InvalidInputError that names the source if its answer is malformed */
+export async function readSource(
+  { owner, value: source }: Contribution<MessageSource>,
+  agent_id: string,
+): Promise<UnreadMessages> {
+  const what = `The answer of the message source "${source.name}" of ${owner}`
+  return parse(SourceAnswer, await source.pending(agent_id), what)
 }
 
 /** Sources that had nothing for an agent, with its wake counter then. */
-interface Silence {
+interface SilentSources {
   wakes: number
-  sources: readonly Contribution<NewsSource>[]
+  sources: Sources
 }
-const silences = new WeakMap<PluginHandle, Map<string, Silence>>()
+const silences = new WeakMap<PluginHandle, Map<string, SilentSources>>()
 
 /**
  * Returns what reached an agent from others than the operator, each cleaned and checked, the writes once it is read, and
  * whether there may be more. Sources that wake the agent are not asked again while it was not woken.
  * @param wakes the agent's wake counter, read before
  */
-export async function newsFor(
+export async function pendingMessagesFor(
   svc: PluginHandle,
   agent_id: string,
   wakes: number,
 ): Promise<{ texts: string[]; acknowledgements: Effect[]; more: boolean }> {
-  const all = svc.contributions(News)
-  const known = silences.get(svc) ?? new Map<string, Silence>()
+  const all = messageSources(svc)
+  const known = silences.get(svc) ?? new Map<string, SilentSources>()
   silences.set(svc, known)
   const isSilent = await recordInput('silent', async () => {
     const silence = known.get(agent_id)
     return silence?.wakes === wakes && silence.sources === all ? true : null
   })
   const sources = isSilent ? all.filter(({ value }) => value.portion === undefined) : all
-  const found = await Promise.all(sources.map(source => newsOf(source, agent_id)))
+  const found = await Promise.all(sources.map(source => readSource(source, agent_id)))
   if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>

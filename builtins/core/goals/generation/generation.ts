@@ -7,7 +7,7 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
-import { newsFor, sanitizeNudge } from '../context/guarded.ts'
+import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
 import { recallMemories } from '../context/recall.ts'
 import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
@@ -15,7 +15,7 @@ import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
 import { goalShows, insertGoal, listGoals } from '../repository.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
-import { isAsleep, modelOf, sleepLonger, sleepsOn, sleepUntilChanged, standingOf, wokeUp } from './idle.ts'
+import { isAsleep, modelOf, readIdleState, sleepLonger, sleepsOn, sleepUntilChanged, wokeUp } from './idle.ts'
 import { isSameGoal } from './sameness.ts'
 
 const RECENT = 5
@@ -39,7 +39,7 @@ const Generated = z.object({
 export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const { agent_id } = cycle
   // Before it hears anything: what comes from now on wakes it.
-  const standing = await standingOf(svc, sleeperOf(cycle))
+  const standing = await readIdleState(svc, sleeperOf(cycle))
   // This runs at each heartbeat for idle agents, so it gathers nothing that only a strategy would read.
   if (isAsleep(svc, config, standing) && (await recordInput('asleep', () => sleepsOn(svc, agent_id)))) {
     cycle.effects.push(...clearFailure(svc, cycle))
@@ -49,7 +49,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const agents = svc.use(Agents)
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const images = nudges.flatMap(nudge => nudge.images)
-  const news = await newsFor(svc, agent_id, standing.wakes)
+  const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
   const context = await contextFor(
     svc,

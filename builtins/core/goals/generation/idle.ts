@@ -5,15 +5,15 @@ import { type Effect, type PluginHandle, z } from '#kernel'
 import { type Cycle, type Due, idsOf } from '#platform/heartbeat/contract'
 import { AMONG, defineEffect, jsonList, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
-import { newsOf } from '../context/guarded.ts'
+import { messageSources, readSource } from '../context/guarded.ts'
 import { toolsDescription } from '../context/sections.ts'
-import { type GoalContext, News } from '../contract.ts'
+import type { GoalContext } from '../contract.ts'
 
 /** Stands for a time that never comes. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
 /** What an agent decides by: the same again brings the same again. */
-interface World {
+interface DecisionState {
   /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
   world: string
   /** How often the agent was woken until then. */
@@ -24,7 +24,7 @@ interface World {
 type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 
 /** How an agent stands that may have nothing to do: its world, and how it was when nothing to do was found the last time. */
-interface Standing extends World {
+interface IdleState extends DecisionState {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
   /** Whether a row says that nothing to do was found, in whatever world. */
   isRecorded: boolean
@@ -33,7 +33,7 @@ interface Standing extends World {
 }
 
 /** How an agent stands now. */
-export async function standingOf(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<Standing> {
+export async function readIdleState(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<IdleState> {
   const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
     `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
        EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
@@ -69,7 +69,7 @@ function lastingProfile({ temperature: _, max_steps: __, persona, ...lasting }: 
 }
 
 /** Whether a search in this world has just found nothing to do. */
-export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: Standing): boolean {
+export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: IdleState): boolean {
   if (before?.ask_again_at === NEVER) return true
   if (!idle_backoff || !before) return false
   const now = svc.clock.ms()
@@ -82,8 +82,8 @@ export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { bef
  * brings it; the other sources are asked.
  */
 export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
-  for (const source of svc.contributions(News)) {
-    if (source.value.portion === undefined && (await newsOf(source, agent_id)).items.length > 0) return false
+  for (const source of messageSources(svc)) {
+    if (source.value.portion === undefined && (await readSource(source, agent_id)).items.length > 0) return false
   }
   return true
 }
@@ -97,13 +97,13 @@ interface Sleeping extends NewAgent {
  * Of these agents, those that do not sleep on: those with a goal, with something to undo or to read, whose world has changed, or
  * whose model is to be asked again.
  */
-export async function restless(
+export async function findAgentsToRun(
   svc: PluginHandle,
   { idle_backoff }: GoalsConfig,
   due: readonly Due[],
 ): Promise<string[]> {
   const agents = idsOf(due)
-  if (!idle_backoff || svc.list(News).some(({ portion }) => portion === undefined)) return agents
+  if (!idle_backoff || messageSources(svc).some(({ value }) => value.portion === undefined)) return agents
   const now = svc.clock.ms()
   const sleeping = await svc.use(Store).all<Sleeping>(
     `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, i.world FROM agents_view a JOIN leases_view l ON l.id = a.agent_id
@@ -163,7 +163,7 @@ export function sleepLonger(
   svc: PluginHandle,
   config: GoalsConfig,
   { agent_id }: Cycle,
-  { world, wakes, before }: Standing,
+  { world, wakes, before }: IdleState,
   noGoal: NoGoal,
 ): Effect[] {
   if (!config.idle_backoff) return [fellAsleep({ agent_id, times: 0, world, wakes, rest: 0, ...noGoal })]
@@ -174,7 +174,7 @@ export function sleepLonger(
 }
 
 /** The model refuses what it is asked: it is asked again when it is another, or something happens to the agent. */
-export function sleepUntilChanged({ agent_id }: Cycle, { world, wakes }: Standing, said: string): Effect {
+export function sleepUntilChanged({ agent_id }: Cycle, { world, wakes }: IdleState, said: string): Effect {
   return fellAsleep({ agent_id, times: 0, world, wakes, rest: null, said, refused: null })
 }
 

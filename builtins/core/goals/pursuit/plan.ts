@@ -3,7 +3,7 @@ import { type Effect, type PluginHandle, z } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import { refuseUncheckable } from '../acceptance/acceptance.ts'
-import { isOwn, readAcceptance, setAcceptance, unchecked } from '../acceptance/repository.ts'
+import { isOwn, readAcceptance, setAcceptance, uncheckedTerms } from '../acceptance/repository.ts'
 import { setPlan } from '../acceptance/terms-repository.ts'
 import { PlanStep } from '../contract.ts'
 import { findGoal } from '../repository.ts'
@@ -56,7 +56,11 @@ async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly st
   const before = readAcceptance(goal.acceptance)
   const more = commands.filter(command => !before.some(each => each.command === command)).map(command => ({ command }))
   await refuseUncheckable(svc, more)
-  return setAcceptance({ goal_id, acceptance: [...before, ...unchecked(more)].slice(0, MOST_TERMS), refused: false })
+  return setAcceptance({
+    goal_id,
+    acceptance: [...before, ...uncheckedTerms(more)].slice(0, MOST_TERMS),
+    refused: false,
+  })
 }
 
 /** How far a plan is. */

@@ -25,7 +25,7 @@ import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
-import { newsFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
+import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { nudgesFor } from '../context/nudges.ts'
 import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
@@ -33,7 +33,7 @@ import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal } from '../goals.ts'
 import {
-  type AtHand,
+  type CurrentGoal,
   dropTranscript,
   goalAtHand,
   loadTranscript,
@@ -141,7 +141,7 @@ class Pursuit {
   /** The epoch of the lease under which the transcript was last written to. */
   #written: number | null
   /** How things stood before the model call that is next or under way. */
-  #atHand: AtHand | undefined
+  #atHand: CurrentGoal | undefined
   /** Nothing was done since the goal was read. */
   #isFresh = false
   /** The writes of an answer without calls to run: they are part of the next write, or of the cycle's end. */
@@ -243,7 +243,7 @@ class Pursuit {
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       summarize: call => this.#summaries.next(call),
-      news: () => this.#news(),
+      newMessages: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
       objection: claim => ending.objection(claim),
       yields: () => this.#yields(),
@@ -300,7 +300,7 @@ class Pursuit {
     const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
     const ended = this.#atHand?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []
     this.#reportedGoals = ended.map(goal => goal.goal_id)
-    const news = await newsFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
+    const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []

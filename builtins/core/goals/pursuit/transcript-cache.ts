@@ -3,7 +3,7 @@ import type { Transcript } from './transcript.ts'
 /** Maximum number of characters of all transcripts that are kept. */
 const MAX_CHARS = 16_000_000
 
-interface Kept {
+interface CachedTranscript {
   /** The epoch of the lease under which it was last written to. */
   epoch: number
   transcript: Transcript
@@ -12,7 +12,7 @@ interface Kept {
 /** Transcripts of the goals that this process pursued last, so that the next cycle of each need not read and parse its own again. */
 export class TranscriptCache {
   /** Least recently used first. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, CachedTranscript>()
   #chars = 0
 
   /**
@@ -35,7 +35,7 @@ export class TranscriptCache {
     }
   }
 
-  #remove(goal_id: string): Kept | undefined {
+  #remove(goal_id: string): CachedTranscript | undefined {
     const kept = this.#kept.get(goal_id)
     if (kept && this.#kept.delete(goal_id)) this.#chars -= kept.transcript.chars
     return kept

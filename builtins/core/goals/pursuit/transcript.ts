@@ -6,7 +6,7 @@ import type { TranscriptRow } from '../repository.ts'
 const PRUNED_SHARE = 0.25
 
 /** What of a conversation is kept, besides its first message: what has this seq or a higher one, and a summary. */
-export interface Kept {
+export interface TranscriptRange {
   from: number
   summary: number | null
 }
@@ -41,7 +41,7 @@ export class Transcript {
   /** Stores received messages and the answer, unless both are empty, and reserves the places of the calls' results. */
   answer(received: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
     const said = [...received, ...(isEmptyAnswer(message) ? [] : [message])]
-    const added = said.map(each => ({ seq: this.#next++, message: asStored(each) }))
+    const added = said.map(each => ({ seq: this.#next++, message: toStoredMessage(each) }))
     this.#reserve(this.#next, calls)
     for (const row of added) this.#push(row)
     return added
@@ -49,13 +49,13 @@ export class Transcript {
 
   /** Places one message after all others. */
   add(message: Message): TranscriptRow {
-    const row = { seq: this.#next++, message: asStored(message) }
+    const row = { seq: this.#next++, message: toStoredMessage(message) }
     this.#push(row)
     return row
   }
 
   outcome({ id }: PlannedCall, message: Message): TranscriptRow {
-    const row = { seq: this.#places.get(id) ?? this.#next++, message: asStored(message) }
+    const row = { seq: this.#places.get(id) ?? this.#next++, message: toStoredMessage(message) }
     this.#push(row)
     return row
   }
@@ -76,7 +76,7 @@ export class Transcript {
    * message goes together with its results, never alone. What was said last stays whole, also when that is more than `max`.
    * @returns the seq from which messages are kept, and that of a summary before it; null when nothing had to go
    */
-  prune(max: number): Kept | null {
+  prune(max: number): TranscriptRange | null {
     if (this.#rows.length <= max) return null
     this.#rows.sort((a, b) => a.seq - b.seq)
     const left = max - Math.floor(max * PRUNED_SHARE)
@@ -98,7 +98,7 @@ export class Transcript {
 }
 
 /** Returns a message as it is when it is read from the database: what a recording compares is the same whether it was read or kept. */
-function asStored(message: Message): Message {
+function toStoredMessage(message: Message): Message {
   return Message.parse(message)
 }
 

@@ -1,19 +1,19 @@
-import type { Hold } from '#core/agents/contract'
+import type { BlockReason } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { waitsFor } from '../context/assembly.ts'
+import { describeWait } from '../context/assembly.ts'
 import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
 import { activeGoal } from '../repository.ts'
 
 /** This module's reasons why an agent does not run. */
-export function goalHolds(svc: PluginHandle): Hold[] {
+export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
   return [
     {
       name: 'blocked',
       stage: 65,
       async why({ agent_id, goal_id }) {
         const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
-        return goal?.blocked ? { reason: waitsFor(goal), at: null } : undefined
+        return goal?.blocked ? { reason: describeWait(goal), at: null } : undefined
       },
     },
     {

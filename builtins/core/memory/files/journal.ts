@@ -11,7 +11,7 @@ const TURN_MS = 8
 const MARK = 64
 
 /** Lines of JSON that several write and read, wherever they are. */
-export type Lines = Pick<Journal, 'catchUp' | 'append' | 'replace' | 'again'>
+export type Lines = Pick<Journal, 'catchUp' | 'append' | 'replace' | 'rewind'>
 
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
@@ -54,13 +54,13 @@ export class Journal {
     const stamp = stampOf(this.#file)
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
-    const seen = await files.stat(this.#file).catch(absent)
+    const seen = await files.stat(this.#file).catch(ignoreMissing)
     if (seen ? this.#isRead(seen) : this.#known === '') {
       this.#stamp = stamp
       return false
     }
     const broken: string[] = []
-    const handle = seen && (await files.open(this.#file, 'r').catch(absent))
+    const handle = seen && (await files.open(this.#file, 'r').catch(ignoreMissing))
     try {
       // What is open now may be another file than the one that was seen.
       const stat = await handle?.stat()
@@ -136,7 +136,7 @@ export class Journal {
   }
 
   /** The next look reads the file from its beginning. */
-  again(): void {
+  rewind(): void {
     this.#known = ''
     this.#stamp = undefined
   }
@@ -213,7 +213,7 @@ type Stat = Record<'ino' | 'birthtimeMs' | 'size' | 'mtimeMs', number>
 
 const nameOf = ({ ino, birthtimeMs }: Stat) => `${ino} ${birthtimeMs}`
 
-function absent(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
   return undefined
 }

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import type { MemoryRecord, Only } from '../contract.ts'
+import type { MemoryRecord, MetadataFilter } from '../contract.ts'
 
 /** A line of the file: a record, accesses to one, or that one is forgotten. */
 export const Line = z.union([
@@ -25,7 +25,7 @@ export function toRecord({ doc: _, ...record }: IndexedRecord): MemoryRecord {
   return record
 }
 
-export function isOf({ metadata }: MemoryRecord, only: Only = {}): boolean {
+export function isOf({ metadata }: MemoryRecord, only: MetadataFilter = {}): boolean {
   return Object.entries(only).every(([key, value]) => metadata[key] === value)
 }
 

@@ -51,7 +51,7 @@ export class SharedJournal implements Lines {
     }
   }
 
-  again(): void {
+  rewind(): void {
     this.#version = -1
     this.#read = 0
   }

@@ -4,10 +4,10 @@ import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
-import { Hearing, type Reading } from '../repair/hearing.ts'
+import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
+import { type AdaptedTarget, understand } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
 import { promptedSchema } from './structured.ts'
-import { type Understood, understand } from './understood.ts'
 
 /** So servers say that they, or the model, have no tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and others. */
 const NO_TOOLS =
@@ -41,18 +41,18 @@ export class Abilities {
   }
 
   /** Whether a model is sent images: a refusal knows best, then the catalogue or `models.yaml`, then its server. */
-  async sees(target: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
+  async canSee(target: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
     const { model, provider } = target
     if (!provider.vision || (await this.#learned.of(target)).lacks.includes('vision')) return false
     return vision ?? (await provider.vision(model).catch(() => null)) ?? true
   }
 
   /** The same target, understood. `mode` is what configuration says of the model. */
-  understood(target: Target, mode: ToolCalls | undefined): Understood {
+  adapt(target: Target, mode: ToolCalls | undefined): AdaptedTarget {
     return { ...target, ...this.#adaptProvider(target, mode ?? target.provider.tool_calls ?? 'auto') }
   }
 
-  #adaptProvider(target: Target, mode: ToolCalls): Pick<Understood, 'stream' | 'complete'> {
+  #adaptProvider(target: Target, mode: ToolCalls): Pick<AdaptedTarget, 'stream' | 'complete'> {
     const { provider } = target
     let isUnreadable = false
     const form = async (whole: ModelRequest): Promise<{ sent: ModelRequest; reading: Reading }> => {
@@ -73,24 +73,24 @@ export class Abilities {
       return isLearned
     }
 
-    const stream: Understood['stream'] = async (given, signal, tell) => {
+    const stream: AdaptedTarget['stream'] = async (given, signal, tell) => {
       const request = await this.#loadImages(given)
       let sent = request
       const ask = async () => {
         const asking = await form(request)
         sent = asking.sent
-        return { events: provider.stream(sent, signal), hearing: new Hearing(request, asking.reading) }
+        return { events: provider.stream(sent, signal), hearing: new ToolCallReader(request, asking.reading) }
       }
       return understand(ask, error => learn(error, sent), signal, tell)
     }
-    const complete: Understood['complete'] = async (given, signal) => {
+    const complete: AdaptedTarget['complete'] = async (given, signal) => {
       const request = await this.#loadImages(given)
       for (;;) {
         const { sent, reading } = await form(request)
         try {
           const events = await provider.complete!(sent, signal)
-          const hearing = new Hearing(request, reading)
-          return events.flatMap(event => [...hearing.hear(event)])
+          const hearing = new ToolCallReader(request, reading)
+          return events.flatMap(event => [...hearing.receive(event)])
         } catch (error) {
           if (!(await learn(error, sent))) throw error
         }

@@ -12,7 +12,7 @@ export interface PlannedSpend {
   /** How long the call may take at most, with all its retries, in milliseconds. */
   longest_ms: number
   /** What one attempt may cost at most, its input being estimated. */
-  bound(): { cost_micros: number; tokens: number }
+  maxSpend(): { cost_micros: number; tokens: number }
 }
 
 /** A limit on what models may cost. */

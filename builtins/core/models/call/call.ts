@@ -12,11 +12,11 @@ import {
   type ModelRequest,
   type Spend,
 } from '../contract.ts'
+import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass } from './governor.ts'
 import { limit, orAbort } from './limits.ts'
-import type { Shown } from './shown.ts'
+import type { ShownText } from './shown-text.ts'
 import { type Attempt, spendOf } from './spend.ts'
-import type { Understood } from './understood.ts'
 
 /** More text than an answer may have. */
 const MAX_OUTPUT_CHARS = 1024 * 1024
@@ -46,17 +46,17 @@ export interface CallSettings {
   /** How much of the total this model may use; another is to have its turn after it. */
   share: number
   /** What the caller has seen of the answer so far, also of the models that were asked before. */
-  shown: Shown
+  shown: ShownText
   retry_delay: number
   retry_cap: number
 }
 
 /** What all attempts of a call share. */
-interface Talk {
-  to: Understood
+interface CallState {
+  to: AdaptedTarget
   request: ModelRequest
   settings: CallSettings
-  shown: Shown
+  shown: ShownText
   /** An answer has begun: the time that the call may take counts from here. */
   onBegin: () => void
 }
@@ -80,7 +80,7 @@ interface ReceivedCall extends Attempt {
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
  * package; what `admit` throws, with the spend of the attempts before
  */
-export async function callModel(call: ModelCall, to: Understood, settings: CallSettings): Promise<ModelAnswer> {
+export async function callModel(call: ModelCall, to: AdaptedTarget, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from, shown } = settings
   const { signal, asked_for, onText: _, onReset: __, context, system_parts: ___, ...rest } = call
   const request: ModelRequest = { ...rest, model: to.model, purpose: asked_for ?? call.purpose }
@@ -101,7 +101,7 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
     ...(failover_from === undefined ? {} : { failover_from }),
     ...(context ? { context } : {}),
   })
-  const talk: Talk = { to, request, settings, shown, onBegin }
+  const talk: CallState = { to, request, settings, shown, onBegin }
   const giveUp = (failure: ModelError) =>
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
@@ -132,9 +132,9 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
         billed: true,
       }
       attempts.push(received)
-      shown.again()
+      shown.beginAttempt()
       try {
-        await (form === 'stream' ? hearStream : hearPlain)(talk, total.signal, received, pass)
+        await (form === 'stream' ? receiveStream : receiveWhole)(talk, total.signal, received, pass)
         pass.leave('answered')
         crashPoint('model answered')
         received.text = received.text.toWellFormed()
@@ -161,8 +161,8 @@ export async function callModel(call: ModelCall, to: Understood, settings: CallS
 }
 
 /** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
-async function hearStream(
-  { to, request, settings, shown, onBegin }: Talk,
+async function receiveStream(
+  { to, request, settings, shown, onBegin }: CallState,
   signal: AbortSignal,
   received: ReceivedCall,
   pass: Pass,
@@ -175,7 +175,7 @@ async function hearStream(
   let over = false
   try {
     await to.stream(request, idle.signal, event => {
-      pass.accepted()
+      pass.recordAccepted()
       onBegin()
       limited = 'idle_timeout'
       take(to, received, event)
@@ -193,7 +193,7 @@ async function hearStream(
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
 }
 
-async function hearPlain({ to, request }: Talk, signal: AbortSignal, received: ReceivedCall): Promise<void> {
+async function receiveWhole({ to, request }: CallState, signal: AbortSignal, received: ReceivedCall): Promise<void> {
   const events = await orAbort(signal, to.complete!(request, signal))
   for (const event of events) take(to, received, event)
   if (!received.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })

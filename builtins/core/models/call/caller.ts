@@ -28,8 +28,8 @@ import { type ModelParameters, mergeParameters } from '../parameters/contract.ts
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
 import type { Governor } from './governor.ts'
-import { Shown } from './shown.ts'
-import { boundOf, pricedOf } from './spend.ts'
+import { ShownText } from './shown-text.ts'
+import { boundOf, priceStateOf } from './spend.ts'
 
 export interface CallerParts {
   config: ModelConfig
@@ -44,13 +44,13 @@ export interface CallerParts {
 const LEAST_SHARE = 0.25
 
 /** What lets another model have its turn. */
-type Silence = ModelError | InstanceType<typeof MissingDependencyError>
+type UnavailableError = ModelError | InstanceType<typeof MissingDependencyError>
 
 /** One who was asked and gave no answer. */
-interface Silent {
+interface FailedTarget {
   /** As people wrote it, or what that meant. */
   model: string
-  failure: Silence
+  failure: UnavailableError
 }
 
 /** Asks the model of a call, and those that may stand in for it, one after another. */
@@ -64,7 +64,7 @@ export class Caller {
     this.#svc = svc
     this.#parts = parts
     this.#abilities = new Abilities(svc, parts.learned)
-    const sees: Abilities['sees'] = (target, facts) => this.#abilities.sees(target, facts)
+    const sees: Abilities['canSee'] = (target, facts) => this.#abilities.canSee(target, facts)
     this.#context = new ContextEngine(svc, { ...parts, sees })
   }
 
@@ -98,8 +98,8 @@ export class Caller {
     const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
     const began = this.#svc.clock.monotonic()
     let left = total_timeout
-    const silent: Silent[] = []
-    const shown = new Shown(call)
+    const silent: FailedTarget[] = []
+    const shown = new ShownText(call)
     for (let n = 0; ; n++) {
       const next = names[n + 1]
       let model = names[n] || 'by default'
@@ -127,7 +127,7 @@ export class Caller {
   async #ask(
     target: Target,
     call: ModelCall,
-    shown: Shown,
+    shown: ShownText,
     share: number,
     failover_from?: string,
   ): Promise<ModelAnswer> {
@@ -139,8 +139,8 @@ export class Caller {
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
     const planned = {
-      ...{ call_id, model: target.id, purpose, priced: pricedOf(price) },
-      ...{ longest_ms: longestCallMs(config), bound: () => boundOf(call, price) },
+      ...{ call_id, model: target.id, purpose, priced: priceStateOf(price) },
+      ...{ longest_ms: longestCallMs(config), maxSpend: () => boundOf(call, price) },
     }
     let held = false
     const admit = async () => {
@@ -156,7 +156,7 @@ export class Caller {
     const ended = this.#observe({ call_id, model: target.id, call })
     const own = target.provider.free === true
     const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
-    const answer = await callModel(call, this.#abilities.understood(target, mode), {
+    const answer = await callModel(call, this.#abilities.adapt(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, shown, ports, log, call_id, price, failover_from },
       ...{ admit, unbilled, first_byte_timeout },
       governor: governorOf(target.provider.name),
@@ -190,7 +190,7 @@ export class Caller {
   }
 
   /** Records that another model is asked now. A store that cannot take that stops no answer. */
-  async #logFallback({ purpose }: ModelCall, from: string, to: string, failure: Silence): Promise<void> {
+  async #logFallback({ purpose }: ModelCall, from: string, to: string, failure: UnavailableError): Promise<void> {
     const { agent_id, goal_id, cycle_num } = purpose
     const kind = failure instanceof ModelError ? failure.kind : failure.code
     const data = { agent_id, goal_id, from, to, kind, reason: failure.message }
@@ -241,7 +241,7 @@ function outputLimit(
   return purpose.kind === 'other' ? Math.min(given, max_tokens) : given
 }
 
-function isSilence(error: unknown): error is Silence {
+function isSilence(error: unknown): error is UnavailableError {
   return error instanceof ModelError || error instanceof MissingDependencyError
 }
 
@@ -252,7 +252,7 @@ function namesNone(model: string, cause: Error): ModelError {
 }
 
 /** Returns the error of the only model asked; else one that describes all. */
-function sumFailures(silent: readonly Silent[]): Silence {
+function sumFailures(silent: readonly FailedTarget[]): UnavailableError {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure
   const failures = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)

@@ -1,6 +1,6 @@
 import type { Clock, Log } from '#kernel'
 import { ModelError } from '../contract.ts'
-import { Measured } from './measured.ts'
+import { ProviderStatistics } from './provider-statistics.ts'
 
 export interface GovernorSettings {
   /** Attempts under way at once; 0 sets no limit. */
@@ -32,7 +32,7 @@ export type Outcome = ModelError | 'answered' | 'unknown'
 /** Leave to make one attempt. */
 export interface Pass {
   /** The provider has begun to answer: it lets itself be asked. */
-  accepted(): void
+  recordAccepted(): void
   /** The attempt is over. `wait_ms` is how long a provider that has too much to do wants to be left in peace. */
   leave(outcome: Outcome, wait_ms?: number): void
 }
@@ -44,7 +44,7 @@ export interface Pass {
  */
 export class Governor {
   readonly provider: string
-  readonly measured: Measured
+  readonly measured: ProviderStatistics
   readonly #clock: Clock
   readonly #log: Log
   readonly #settings: GovernorSettings
@@ -66,7 +66,7 @@ export class Governor {
     this.#settings = settings
     this.#clock = parts.clock
     this.#log = parts.log
-    this.measured = new Measured(parts.clock)
+    this.measured = new ProviderStatistics(parts.clock)
   }
 
   state(): GovernorState {
@@ -131,7 +131,7 @@ export class Governor {
     let over = false
     this.#inFlight++
     const pass: Pass = {
-      accepted: () => {
+      recordAccepted: () => {
         if (over || this.#breaker !== 'closed') return
         if (this.#trial === pass) this.#trial = undefined
         this.#relax()
@@ -201,12 +201,12 @@ export class Governor {
 
   #change(signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
-      const tell = () => {
-        signal.removeEventListener('abort', tell)
+      const notifyWaiting = () => {
+        signal.removeEventListener('abort', notifyWaiting)
         resolve()
       }
-      this.#changed.push(tell)
-      signal.addEventListener('abort', tell, { once: true })
+      this.#changed.push(notifyWaiting)
+      signal.addEventListener('abort', notifyWaiting, { once: true })
     })
   }
 }

@@ -56,7 +56,7 @@ function partOf(whole: number, part = 0): number {
 export function boundOf(
   request: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
   price: ModelPrice | 'free' | undefined,
-): ReturnType<PlannedSpend['bound']> {
+): ReturnType<PlannedSpend['maxSpend']> {
   const input_tokens = inputTokens(request)
   const tokens = input_tokens + request.max_tokens
   if (price === 'free' || price === undefined) return { cost_micros: 0, tokens }
@@ -65,7 +65,7 @@ export function boundOf(
 }
 
 /** Whether the price of a call is known. */
-export function pricedOf(price: ModelPrice | 'free' | undefined): Spend['priced'] {
+export function priceStateOf(price: ModelPrice | 'free' | undefined): Spend['priced'] {
   return price === 'free' ? 'free' : price ? 'catalogue' : 'unknown'
 }
 
@@ -100,7 +100,7 @@ export function spendOf(
     ...{ input_tokens, output_tokens },
     ...(cached_tokens > 0 ? { cached_tokens } : {}),
     ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
-    priced: pricedOf(price),
+    priced: priceStateOf(price),
     estimated,
     attempts: attempts.length,
   }

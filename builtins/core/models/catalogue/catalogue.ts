@@ -117,7 +117,7 @@ export function tiersOf(
 }
 
 /** Under which name the model is listed; a dated release (`-2026-03-05`, `-20260305`) is what the model is. */
-function listedAs(entries: Readonly<Record<string, unknown>>, id: string): string | undefined {
+function findCatalogueName(entries: Readonly<Record<string, unknown>>, id: string): string | undefined {
   return [id, id.replace(/-(\d{4}-\d{2}-\d{2}|\d{8})$/, '')].find(name => Object.hasOwn(entries, name))
 }
 
@@ -130,7 +130,7 @@ export function priceOf(
   id: string,
   { free }: Pick<ModelProvider, 'free'>,
 ): Price | 'free' | undefined {
-  const name = listedAs(prices, id)
+  const name = findCatalogueName(prices, id)
   if (name !== undefined && configured.has(name)) return prices[name]
   if (free) return 'free'
   return name === undefined ? undefined : prices[name]
@@ -140,7 +140,7 @@ export function priceOf(
 export function factsOf(catalogue: ProjectCatalogue, target: NamedModel, config: ParameterConfig): ModelFacts {
   const { id, provider } = target
   const price = priceOf(catalogue, id, provider)
-  const limits = catalogue.models[listedAs(catalogue.models, id) ?? '']
+  const limits = catalogue.models[findCatalogueName(catalogue.models, id) ?? '']
   return {
     model: id,
     price: price === undefined ? 'unknown' : price,

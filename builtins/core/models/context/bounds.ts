@@ -31,13 +31,13 @@ export function boundedSystem(
 ): readonly Message[] {
   const kept = messages.map(message => boundMessage(message, limit))
   const cut = kept.filter((message, n) => message !== messages[n]).length
-  if (cut > 0 && parts) return [{ role: 'system', content: inShares(parts, limit, tally).join('\n\n') }]
+  if (cut > 0 && parts) return [{ role: 'system', content: cutToShares(parts, limit, tally).join('\n\n') }]
   tally.cut += cut
   return kept
 }
 
 /** Cuts strings to `limit` tokens in total. Shares that short strings do not use go to the longer ones. */
-function inShares(texts: readonly string[], limit: number, tally: CutTally): string[] {
+function cutToShares(texts: readonly string[], limit: number, tally: CutTally): string[] {
   const sizes = texts.map(textTokens)
   const shortestFirst = texts.map((_, at) => at).sort((a, b) => sizes[a]! - sizes[b]!)
   const kept = [...texts]

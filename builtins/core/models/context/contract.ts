@@ -1,8 +1,8 @@
 import { z } from '#kernel'
 
 /** How a request was made smaller: the way that leaves out most comes first. */
-export const RoomMade = z.enum(['summary', 'digest', 'cleared', 'cut'])
-export type RoomMade = z.infer<typeof RoomMade>
+export const Shortening = z.enum(['summary', 'digest', 'cleared', 'cut'])
+export type Shortening = z.infer<typeof Shortening>
 
 const Sections = z.object({
   system: z.number().int(),
@@ -20,7 +20,7 @@ const ratio = z.number().describe('Tokens that the provider counted for each tok
 export const ContextUse = Sections.extend({
   window,
   ratio: ratio.optional(),
-  room_made: RoomMade.optional().describe('How room was made for this request; absent when none was'),
+  room_made: Shortening.optional().describe('How room was made for this request; absent when none was'),
 }).describe('What the request held by section, in tokens, against the context window of its model')
 export type ContextUse = z.infer<typeof ContextUse>
 
@@ -79,7 +79,7 @@ const ContextFacts = {
 export const ContextCompacted = z
   .object({
     ...ContextFacts,
-    how: RoomMade,
+    how: Shortening,
     summary_model: z.string().nullable().describe('`provider:model` that wrote the summary; null without one'),
     ...LeftOut,
   })

@@ -17,17 +17,17 @@ import {
   type ToolSpec,
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
-import type { RoomMade, SummaryDue } from './contract.ts'
+import type { Shortening, SummaryDue } from './contract.ts'
 import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
-import { hasImages, nameImages, shownTo } from './vision.ts'
+import { hasImages, nameImages, selectImages } from './vision.ts'
 import { ContextWindows, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
   config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
   catalogue(): Promise<ProjectCatalogue>
-  sees: Abilities['sees']
+  sees: Abilities['canSee']
   learned: LearnedModels
 }
 
@@ -160,10 +160,10 @@ export class ContextEngine {
 
   async #visibleMessages(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
     if (!hasImages(messages)) return messages
-    return shownTo(target.id, await this.#parts.sees(target, facts), messages)
+    return selectImages(target.id, await this.#parts.sees(target, facts), messages)
   }
 
-  #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: RoomMade): Promise<void> {
+  #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: Shortening): Promise<void> {
     const { window, summary_model, cleared, summarized, digested, cut } = fitted
     const left_out = { cleared, summarized, digested, cut }
     const data = { model: target.id, window, tokens: tokensOf(fitted), how, summary_model, ...left_out }

@@ -4,7 +4,7 @@ import { thinkingTokens } from '../parameters/contract.ts'
 import { boundedSystem, boundMessage } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
-import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, within } from './shorten.ts'
+import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, shortenTo } from './shorten.ts'
 import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, toolsTokens } from './tokens.ts'
 
@@ -108,9 +108,9 @@ export function fitRequest(
   const { context_full, context_target } = smallest ? SMALLEST : settings
   const fitted = fittingOf(said, { full: space * context_full, target: space * context_target, input })
   fitted.replay(said)
-  const shown = fitted.shown()
+  const fittedMessages = fitted.shown()
   return {
-    messages: [...system, ...shown],
+    messages: [...system, ...fittedMessages],
     max_tokens: answer,
     thinking_tokens: thinking,
     window: stated,
@@ -120,7 +120,7 @@ export function fitRequest(
     summarized: fitted.summarized,
     summary_model: fitted.summary_model,
     digested: fitted.digested,
-    whole: fitted.whole,
+    whole: fitted.fullLength,
     cut: fitted.cut + tally.cut,
   }
 }
@@ -223,7 +223,7 @@ class Fitting {
     return [...this.#opening, ...this.#view]
   }
 
-  get whole(): number {
+  get fullLength(): number {
     return this.#view.length
   }
 
@@ -232,7 +232,7 @@ class Fitting {
     const from = Math.max(this.#said.length - keeps, 0)
     this.summarized += from
     this.summary_model = model
-    const content = within(summaryText(message), this.#input * RECORD_SHARE)
+    const content = shortenTo(summaryText(message), this.#input * RECORD_SHARE)
     this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }]
     this.#said = this.#said.slice(from)
     this.#view = [...this.#said]

@@ -21,14 +21,14 @@ export function shorten(text: string, tokens: number, way = ''): string {
 }
 
 /** The text, shortened if it takes more than `tokens`. */
-export function within(text: string, tokens: number): string {
+export function shortenTo(text: string, tokens: number): string {
   return textTokens(text) > tokens ? shorten(text, tokens) : text
 }
 
 /** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
-  const what = whatGave(message, messages)
+  const what = sourceOf(message, messages)
   const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. Call it again if you need it.]`
   return { ...message, content }
 }
@@ -36,7 +36,7 @@ export function clearedResult(message: Message, messages: readonly Message[]): M
 /** A tool result whose images became a line each that says how to get them again; undefined when it has none. */
 export function clearedImages(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || !message.images?.length) return undefined
-  return withoutImages(message, `removed to save space. Call ${whatGave(message, messages)} again to see it`)
+  return withoutImages(message, `removed to save space. Call ${sourceOf(message, messages)} again to see it`)
 }
 
 /** A message of the user without its images, which are named; undefined when it has none. */
@@ -45,7 +45,7 @@ export function clearedPictures(message: Message): Message | undefined {
   return withoutImages(message, 'removed to save space')
 }
 
-function whatGave(message: Message, messages: readonly Message[]): string {
+function sourceOf(message: Message, messages: readonly Message[]): string {
   const call = callOf(message, messages)
   return call ? `${call.name} ${briefly(call.arguments)}` : (message.name ?? 'a tool')
 }

@@ -1,7 +1,7 @@
 import { textTokens } from '#lib/text-tokens'
 import type { Message, ModelAnswer, Summary } from '../contract.ts'
 import type { SummaryDue, SummaryMark } from './contract.ts'
-import { briefly, shorten, within } from './shorten.ts'
+import { briefly, shorten, shortenTo } from './shorten.ts'
 
 /** The sections of a summary: the heading that its writer is asked for, and the one that its reader sees. */
 const SECTIONS = [
@@ -73,7 +73,7 @@ export function summaryRequest(
     headings.join('\n'),
   ].join('\n\n')
   const user = [
-    goal && wrapInTag('goal', within(goal.content, source_limit / 4)),
+    goal && wrapInTag('goal', shortenTo(goal.content, source_limit / 4)),
     record && `The record so far. Keep what still matters of it:\n${record}`,
     wrapInTag('conversation', conversationText(said, left)),
     `Write the record now, beginning with "## ${SECTIONS[0][0]}".`,
@@ -100,7 +100,7 @@ export function readSummary(
     .map(line => line.replace(/^[-*\d.)\s]+/, '').slice(0, LONGEST_REMEMBERED))
     .filter(line => line !== '' && !/^none\b/i.test(line))
   return {
-    message: summaryMessage(messages, due, within(kept.join('\n'), due.limit), spend.model),
+    message: summaryMessage(messages, due, shortenTo(kept.join('\n'), due.limit), spend.model),
     remember: remember.slice(0, MAX_REMEMBERED),
   }
 }

@@ -39,7 +39,7 @@ const made = new Map<string, WeakMap<SentMessage, SentMessage>>()
  * Returns a conversation as a model is shown it: the newest images, each with its tokens, and the others named in the text.
  * @param id `provider:model`
  */
-export function shownTo(id: string, sees: boolean, messages: readonly SentMessage[]): readonly SentMessage[] {
+export function selectImages(id: string, sees: boolean, messages: readonly SentMessage[]): readonly SentMessage[] {
   if (!hasImages(messages)) return messages
   const tokensOf = imageTokensBy(id)
   const count = messages.reduce((sum, { images = [] }) => sum + images.length, 0)
@@ -49,7 +49,7 @@ export function shownTo(id: string, sees: boolean, messages: readonly SentMessag
     if (images.length === 0) return message
     const dropped = Math.min(over, images.length)
     over -= dropped
-    return once(`${id} ${sees} ${dropped}`, message, () => {
+    return memoizeMessage(`${id} ${sees} ${dropped}`, message, () => {
       const kept = images.slice(dropped)
       const shown = withoutImages(message, sees ? TOO_MANY : UNSEEN, kept)
       return { ...shown, ...imagesOf(kept.map(image => ({ ...image, tokens: tokensOf(image) }))) }
@@ -57,7 +57,7 @@ export function shownTo(id: string, sees: boolean, messages: readonly SentMessag
   })
 }
 
-function once(kind: string, message: SentMessage, make: () => SentMessage): SentMessage {
+function memoizeMessage(kind: string, message: SentMessage, make: () => SentMessage): SentMessage {
   const known = made.get(kind) ?? new WeakMap()
   made.set(kind, known)
   const shown = known.get(message) ?? make()

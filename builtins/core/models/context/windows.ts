@@ -2,7 +2,7 @@ import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
-import { RoomMade } from './contract.ts'
+import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
 /** Assumed of a model of which nothing is known, in tokens: large, as a refusal corrects it and a cut loses words. */
@@ -18,7 +18,7 @@ const [MIN_RATIO, MAX_RATIO] = [0.75, 3]
 /** Of a refused request, the share that is taken for the window where the refusal does not name it. */
 const REFUSED_SHARE = 0.5
 
-type LeftOut = Record<RoomMade, number>
+type LeftOut = Record<Shortening, number>
 
 interface Conversation {
   ratio: number
@@ -77,7 +77,7 @@ export class ContextWindows {
     const before = conversation.left_out
     const left_out: LeftOut = { summary: summarized, digest: digested, cleared, cut }
     conversation.left_out = left_out
-    return RoomMade.options.find(way => left_out[way] > 0 && left_out[way] !== before[way])
+    return Shortening.options.find(way => left_out[way] > 0 && left_out[way] !== before[way])
   }
 
   #of(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {

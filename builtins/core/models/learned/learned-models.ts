@@ -67,7 +67,7 @@ export class LearnedModels {
   }
 
   /** Makes this process read the stored facts again at its next call. */
-  lookAgain(): void {
+  invalidate(): void {
     this.#known.clear()
   }
 

@@ -28,7 +28,7 @@ export const modelsForget = operation({
     const store = svc.use(Store)
     const forgotten = (await listLearned(store)).filter(each => each.model === model)
     if (forgotten.length > 0) await store.apply([forgetLearned({ model })])
-    svc.use(OwnLearned).lookAgain()
+    svc.use(OwnLearned).invalidate()
     return forgotten
   },
 })

@@ -182,7 +182,7 @@ export class AnthropicStream {
       if (use) use.json += delta.partial_json ?? ''
     } else if (type === 'message_delta' && delta?.stop_reason) {
       return [
-        ...[...this.#uses.values()].map(calledBy),
+        ...[...this.#uses.values()].map(toolCallEvent),
         ...thinkingEvents([...this.#blocks.values()]),
         ...usageEvents(this.#usage),
         doneEvent(delta.stop_reason),
@@ -208,7 +208,7 @@ export function eventsOfAnswer(raw: unknown): ModelEvent[] {
   return [
     ...(thought ? [{ type: 'reasoning' as const, text: thought }] : []),
     { type: 'text', text: content.map(({ text }) => text ?? '').join('') },
-    ...content.filter(({ type }) => type === 'tool_use').map(block => calledBy(useOf(block))),
+    ...content.filter(({ type }) => type === 'tool_use').map(block => toolCallEvent(useOf(block))),
     ...thinkingEvents(content),
     ...usageEvents(WireUsage.safeParse(usage).data ?? {}),
     doneEvent(stop_reason ?? 'end_turn'),
@@ -234,7 +234,7 @@ function useOf({ id, name, input }: z.infer<typeof Block>): ToolUse {
   return { id: id ?? '', name: name ?? '', input, json: '' }
 }
 
-function calledBy({ id, name, input, json }: ToolUse): ModelEvent {
+function toolCallEvent({ id, name, input, json }: ToolUse): ModelEvent {
   return { type: 'tool_call', id, name, arguments: json || JSON.stringify(input ?? {}) }
 }
 

@@ -108,7 +108,7 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
   const own = ofEnvironment ?? settings.base_url
   const at = name === 'ollama' ? withVersion(own ?? base_url) : (own ?? base_url).replace(/\/+$/, '')
   const key_env = settings.api_key_env ?? `${prefix}_API_KEY`
-  const free_because = whyFree(name, at, start !== undefined, settings.free)
+  const free_because = freeReason(name, at, start !== undefined, settings.free)
   return {
     name,
     base_url: at,
@@ -126,7 +126,7 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
 }
 
 /** Why a provider is taken to cost nothing; undefined where it may cost something. */
-function whyFree(name: string, at: string, ownServer: boolean, configured: boolean | undefined): string | undefined {
+function freeReason(name: string, at: string, ownServer: boolean, configured: boolean | undefined): string | undefined {
   if (configured !== undefined) return configured ? `model.providers.${name}.free is true` : undefined
   if (isLoopback(at)) return `${new URL(at).host} is on this machine`
   return ownServer ? `${name} is a server of your own` : undefined

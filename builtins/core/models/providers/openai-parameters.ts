@@ -40,9 +40,9 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
       if (effort === 'none') return { reasoning: { enabled: false } }
       // It takes one of the two.
       if (thinking_tokens) return { reasoning: { max_tokens: thinking_tokens } }
-      return effort ? { reasoning: { effort: atMost('xhigh', effort) } } : {}
+      return effort ? { reasoning: { effort: capEffort('xhigh', effort) } } : {}
     case 'gemini':
-      if (!thinking_tokens) return { reasoning_effort: effort && atMost('high', effort) }
+      if (!thinking_tokens) return { reasoning_effort: effort && capEffort('high', effort) }
       return { extra_body: { google: { thinking_config: { thinking_budget: thinking_tokens } } } }
     case 'mistral':
       return { reasoning_effort: effort && (isLeast(effort) ? 'none' : 'high') }
@@ -50,13 +50,13 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
       if (effort === 'none') return { thinking: { type: 'disabled' } }
       return effort ? { thinking: { type: 'enabled' }, reasoning_effort: isMost(effort) ? 'max' : 'high' } : {}
     case 'ollama':
-      return { reasoning_effort: effort && atLeast('low', atMost('high', effort)) }
+      return { reasoning_effort: effort && raiseEffort('low', capEffort('high', effort)) }
     case 'local':
       // The templates of most models know an on and an off only; gpt-oss has levels.
       if (!effort) return {}
       return {
         chat_template_kwargs: { enable_thinking: effort !== 'none' },
-        ...(effort === 'none' ? {} : { reasoning_effort: atLeast('low', atMost('high', effort)) }),
+        ...(effort === 'none' ? {} : { reasoning_effort: raiseEffort('low', capEffort('high', effort)) }),
       }
     default:
       return { reasoning_effort: effort }
@@ -65,12 +65,12 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
 
 const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
-function atMost(most: Effort, effort: Effort): Effort {
+function capEffort(most: Effort, effort: Effort): Effort {
   return EFFORTS[Math.min(EFFORTS.indexOf(most), EFFORTS.indexOf(effort))]!
 }
 
 /** `none` stays: it turns thinking off. */
-function atLeast(least: Effort, effort: Effort): Effort {
+function raiseEffort(least: Effort, effort: Effort): Effort {
   return effort === 'none' ? effort : EFFORTS[Math.max(EFFORTS.indexOf(least), EFFORTS.indexOf(effort))]!
 }
 

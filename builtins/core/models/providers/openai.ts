@@ -82,7 +82,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         throw fault(error)
       })
       refuseWebPage(model, response)
-      if (isJson(response)) return whole(response, fault)
+      if (isJson(response)) return readWholeAnswer(response, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
   }
@@ -130,7 +130,7 @@ function isJson({ headers }: Response): boolean {
 }
 
 /** What a server answers as a whole that was asked for a stream: some know nothing else, or report an error so. */
-async function* whole(
+async function* readWholeAnswer(
   response: Response,
   fault: (error: unknown) => ModelError,
 ): AsyncGenerator<ModelEvent, undefined> {

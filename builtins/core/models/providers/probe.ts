@@ -1,4 +1,4 @@
-import { errorMessage, type Ports, within, z } from '#kernel'
+import { errorMessage, type Ports, withTimeLimit, z } from '#kernel'
 import { ModelError } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { causeCode } from './faults.ts'
@@ -52,7 +52,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
         if (!ok) throw new Error(`it answered HTTP ${status}`)
         return ModelList.safeParse(await response.json().catch(() => undefined)).data
       })
-      const list = await within(clock, PROBE_LIMIT_MS, 'GET /models', answer)
+      const list = await withTimeLimit(clock, PROBE_LIMIT_MS, 'GET /models', answer)
       const none = (available: boolean, reason: string) => ({ available, models: null, reason })
       if (!list) return none(false, `${base_url}/models is no OpenAI-compatible list of models; check ${base_url_from}`)
       if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
@@ -95,7 +95,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       const answer = capBody(get(url, { ...init, signal: abort.signal })).then(response =>
         response.ok ? response.json() : undefined,
       )
-      return await within(clock, PROBE_LIMIT_MS, path, answer)
+      return await withTimeLimit(clock, PROBE_LIMIT_MS, path, answer)
     } catch {
       return undefined
     } finally {

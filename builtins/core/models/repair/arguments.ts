@@ -4,7 +4,7 @@ import { parseJson } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 
-export interface Mended {
+export interface RepairedArguments {
   /** JSON of an object; the text as it came where nothing was wrong with it. */
   arguments: string
   /** What was wrong, in the order of the alphabet; empty when nothing was. */
@@ -35,8 +35,8 @@ export function mendArguments(
   raw: string,
   tool: { name: string; parameters: Schema },
   cut: boolean,
-): Mended | undefined {
-  const repaired = new Set<Mended['repaired'][number]>()
+): RepairedArguments | undefined {
+  const repaired = new Set<RepairedArguments['repaired'][number]>()
   const read = objectIn(raw, tool.parameters, cut, repaired, 0)
   if (!read) return undefined
   const inside = unwrapEnvelope(read, tool, repaired)

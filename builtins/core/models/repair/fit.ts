@@ -48,13 +48,13 @@ export function adapt(value: unknown, schema: Schema, done: Set<Conversion>): un
 
 function fitValue(value: unknown, schema: unknown, done: Set<Conversion>): unknown {
   step()
-  if (!isTree(schema) || fits(value, schema)) return isTree(schema) ? within(value, schema, done) : value
+  if (!isTree(schema) || matchesType(value, schema)) return isTree(schema) ? fitInside(value, schema, done) : value
   const options = optionsOf(schema)
   if (options.length > 1) {
     const ways = options.flatMap(option => {
       const conversions = new Set<Conversion>()
       const converted = fitValue(value, option, conversions)
-      return fits(converted, option) ? [{ converted, conversions }] : []
+      return matchesType(converted, option) ? [{ converted, conversions }] : []
     })
     const [way] = ways
     if (ways.length !== 1 || !way) return value
@@ -63,13 +63,13 @@ function fitValue(value: unknown, schema: unknown, done: Set<Conversion>): unkno
   }
   const only = options[0] ?? schema
   const conversion = convert(value, only)
-  if (!conversion) return within(value, only, done)
+  if (!conversion) return fitInside(value, only, done)
   done.add(conversion.how)
-  return within(conversion.value, only, done)
+  return fitInside(conversion.value, only, done)
 }
 
 /** The same, for what is inside of a value that has the right type itself. */
-function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
+function fitInside(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
   if (Array.isArray(value)) return value.map(item => fitValue(item, schema.items, done))
   if (!isTree(value) || !isTree(schema.properties)) return value
   const properties = schema.properties
@@ -79,7 +79,8 @@ function within(value: unknown, schema: Schema, done: Set<Conversion>): unknown 
     const key = matchKey(given, value, properties, done)
     const property = properties[key]
     // Many models say null for what they leave out.
-    if (each === null && isTree(property) && !required.has(key) && !fits(null, property)) done.add('null_omitted')
+    if (each === null && isTree(property) && !required.has(key) && !matchesType(null, property))
+      done.add('null_omitted')
     else result[key] = fitValue(each, property, done)
   }
   return result
@@ -131,9 +132,10 @@ function convert(value: unknown, schema: Schema): { value: unknown; how: Convers
   if (types.length === 1 && takes('array') && value !== null && !Array.isArray(value)) {
     const isOne =
       typeof value !== 'string' || (value.trim() !== '' && !SEVERAL.test(value) && !/^[{[]/.test(value.trim()))
-    if (isOne && isTree(schema.items) && fits(value, schema.items)) return { value: [value], how: 'list_from_single' }
+    if (isOne && isTree(schema.items) && matchesType(value, schema.items))
+      return { value: [value], how: 'list_from_single' }
   }
-  if (Array.isArray(value) && value.length === 1 && fits(value[0], schema))
+  if (Array.isArray(value) && value.length === 1 && matchesType(value[0], schema))
     return { value: value[0], how: 'list_around' }
   return undefined
 }
@@ -147,7 +149,7 @@ function choiceOf(value: string, schema: Schema): unknown {
 }
 
 /** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
-function fits(value: unknown, schema: unknown): boolean {
+function matchesType(value: unknown, schema: unknown): boolean {
   step()
   if (!isTree(schema)) return true
   if ('const' in schema) return value === schema.const
@@ -156,7 +158,7 @@ function fits(value: unknown, schema: unknown): boolean {
     return schema.enum.includes(value)
   }
   const options = schema.anyOf ?? schema.oneOf
-  if (Array.isArray(options)) return options.some(option => fits(value, option))
+  if (Array.isArray(options)) return options.some(option => matchesType(value, option))
   const types = typesOf(schema)
   if (types.length > 0 && !types.some(type => isA(value, type))) return false
   if (!isTree(value) || !Array.isArray(schema.required)) return true

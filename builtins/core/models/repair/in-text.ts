@@ -1,4 +1,4 @@
-import { behind, brokenCalls, callsOf, elementsOf, type TextCall, valuesAt } from './shapes.ts'
+import { brokenCalls, callsOf, elementsOf, endOfMatch, type TextCall, valuesAt } from './shapes.ts'
 
 /** Maximum number of blocks that are read; further ones are only counted. It is high enough for blocks that hold no call. */
 const MAX_BLOCKS = 64
@@ -63,7 +63,7 @@ const TAIL = 200
 const LANDMARK =
   /```|`|<think>|<tool_call|<function=|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/g
 
-export interface Spoken {
+export interface ParsedText {
   /** What is said before the first call. */
   text: string
   calls: TextCall[]
@@ -78,7 +78,7 @@ export interface Spoken {
  * @param cut the answer stopped at its limit: a block without its end is no call then
  * @param bare whether an answer that is nothing but JSON of the shape of a call is one
  */
-export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: boolean }): Spoken | undefined {
+export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: boolean }): ParsedText | undefined {
   LANDMARK.lastIndex = 0
   const blocks = { left: MAX_BLOCKS }
   for (let mark = LANDMARK.exec(text); mark; mark = LANDMARK.exec(text)) {
@@ -93,7 +93,7 @@ export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: b
     while (block) {
       last = block
       calls.push(...block.calls)
-      block = blockAt(text, behind(BETWEEN, text, block.end), cut, blocks)
+      block = blockAt(text, endOfMatch(BETWEEN, text, block.end), cut, blocks)
     }
     const unread = blocks.left < 0 ? openingsIn(text.slice(last.end), last.style) : 0
     return { text: withoutWrapping(text.slice(0, at)), calls, unread }
@@ -162,7 +162,7 @@ function withoutWrapping(text: string): string {
 }
 
 /** The calls of an answer that is JSON of their shape and nothing else, or ends in a fence with it. */
-function bareCalls(text: string): Spoken | undefined {
+function bareCalls(text: string): ParsedText | undefined {
   const thought = /^\s*<think>/.test(text) ? (endOf(text, '</think>', 0) ?? text.length) : 0
   const said = text.slice(thought).trim()
   const fence = said.endsWith('```') ? lastFence(said) : undefined

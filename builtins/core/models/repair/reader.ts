@@ -1,6 +1,6 @@
 import { isForbiddenKey } from '#lib/yaml'
 import { Ambiguous, type Repair } from './repairs.ts'
-import { type Place, readString } from './strings.ts'
+import { readString, type StringPosition } from './strings.ts'
 
 export interface Reading {
   value: unknown
@@ -46,7 +46,7 @@ export class Reader {
     return { value, repairs: this.repairs, end: this.#at }
   }
 
-  #value(place: Place, depth: number): unknown {
+  #value(place: StringPosition, depth: number): unknown {
     if (depth > MAX_DEPTH) throw new Ambiguous()
     this.#space()
     const sign = this.#text[this.#at]
@@ -134,7 +134,7 @@ export class Reader {
     if (sign !== ':') this.repairs.add('wrong_separators')
   }
 
-  #string(place: Place): string {
+  #string(place: StringPosition): string {
     const { value, end, repairs } = readString(this.#text, this.#at, place)
     for (const repair of repairs) this.repairs.add(repair)
     this.#at = end

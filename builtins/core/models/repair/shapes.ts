@@ -19,7 +19,7 @@ export function valuesAt(text: string, at: number): { values: unknown[]; end: nu
   const values: unknown[] = []
   let end = at
   for (;;) {
-    const start = behind(/[\s,;]*/y, text, end)
+    const start = endOfMatch(/[\s,;]*/y, text, end)
     const stop = /[{[]/.test(text[start] ?? '') ? endOfJson(text, start) : -1
     const value = stop < 0 ? undefined : parseJson(text.slice(start, stop))
     if (value === undefined) return { values, end }
@@ -152,7 +152,7 @@ function endOfJson(text: string, start: number): number {
 }
 
 /** The place behind what a sticky pattern finds at this place; this place when it finds nothing. */
-export function behind(pattern: RegExp, text: string, at: number): number {
+export function endOfMatch(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return at + (pattern.exec(text)?.[0].length ?? 0)
 }

@@ -25,7 +25,7 @@ const NEXT_KEY = /\s*(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]+'|“[^”\n]+”|[\p{L}_$][
 const QUOTED_KEY = /\s*"(?:[^"\\\n]|\\.)*"\s*:/y
 
 /** Where a string stands: as a key or a value of the outermost object, as a value of one within it, or in a list. */
-export type Place = 'key' | 'value' | 'nested' | 'item'
+export type StringPosition = 'key' | 'value' | 'nested' | 'item'
 
 export interface ReadString {
   value: string
@@ -41,7 +41,7 @@ export interface ReadString {
  * escapes: then the meaning of `C:\new\data` is unknown.
  * @throws Ambiguous also when the text ends within it
  */
-export function readString(text: string, start: number, place: Place): ReadString {
+export function readString(text: string, start: number, place: StringPosition): ReadString {
   const opener = text[start]!
   const closer = CLOSERS[opener]!
   const repairs = new Set<Repair>()
@@ -63,7 +63,7 @@ export function readString(text: string, start: number, place: Place): ReadStrin
       }
       if (closer !== '"' && isApostrophe(text, at)) repairs.add('apostrophes')
       // A quote that begins what looks like the next member may be one: the end of the string is ambiguous.
-      else if (place !== 'value' || closer !== '"' || matches(QUOTED_KEY, text, at)) throw new Ambiguous()
+      else if (place !== 'value' || closer !== '"' || matchesAt(QUOTED_KEY, text, at)) throw new Ambiguous()
       else inner++
     } else if (sign === '\\') {
       parts.push(text.slice(from, at))
@@ -97,7 +97,7 @@ export function readString(text: string, start: number, place: Place): ReadStrin
 }
 
 /** Whether a string may end here: behind a key comes its colon; behind a value the next member, a closer, or the end. */
-function closes(text: string, at: number, place: Place): boolean {
+function closes(text: string, at: number, place: StringPosition): boolean {
   const after = behindSpace(text, at)
   const sign = text[after]
   if (place === 'key') return sign === ':' || sign === '='
@@ -105,9 +105,10 @@ function closes(text: string, at: number, place: Place): boolean {
   if (sign === '/') return /[/*]/.test(text[after + 1] ?? '')
   if (place === 'item') return sign === ']' || sign === ','
   if (sign === '}') return true
-  if (sign === ',') return /[},/]/.test(text[behindSpace(text, after + 1)] ?? '}') || matches(NEXT_KEY, text, after + 1)
+  if (sign === ',')
+    return /[},/]/.test(text[behindSpace(text, after + 1)] ?? '}') || matchesAt(NEXT_KEY, text, after + 1)
   // A comma that was forgotten.
-  return sign === '"' && after > at && matches(QUOTED_KEY, text, at)
+  return sign === '"' && after > at && matchesAt(QUOTED_KEY, text, at)
 }
 
 function behindSpace(text: string, at: number): number {
@@ -119,7 +120,7 @@ function isApostrophe(text: string, at: number): boolean {
   return /\p{L}/u.test(text[at - 1] ?? '') && /\p{L}/u.test(text[at + 1] ?? '')
 }
 
-function matches(pattern: RegExp, text: string, at: number): boolean {
+function matchesAt(pattern: RegExp, text: string, at: number): boolean {
   pattern.lastIndex = at
   return pattern.test(text)
 }

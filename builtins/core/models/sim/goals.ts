@@ -1,7 +1,7 @@
 import { capitalise, FORMS, type Form, fill, POEM, REVIEW, slug, tradeOf } from './lore.ts'
 import { answeringGoal } from './mail.ts'
 import { itemsUnder, lineOf, oneLine, pathIn, type Scene } from './scene.ts'
-import { livingGoal } from './world.ts'
+import { incomeGoal } from './world.ts'
 
 /** Above this share of common words two goals count as the same. */
 const TOO_ALIKE = 0.75
@@ -16,7 +16,7 @@ export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
     const goal = answerTo(nudge, files)
     if (isNew(goal, recent)) return { goal, reasoning: 'The operator asked, and that comes first.' }
   }
-  for (const wish of [answeringGoal(scene), livingGoal(scene)]) if (wish && isNew(wish.goal, recent)) return wish
+  for (const wish of [answeringGoal(scene), incomeGoal(scene)]) if (wish && isNew(wish.goal, recent)) return wish
   const trade = tradeOf(scene.role)
   const forms = formsFor(scene)
   const count = forms.length * trade.topics.length
@@ -58,11 +58,11 @@ function answerTo(nudge: string, files: boolean): string {
 }
 
 function isNew(goal: string, recent: readonly string[]): boolean {
-  return recent.every(other => alike(goal, other) <= TOO_ALIKE)
+  return recent.every(other => similarity(goal, other) <= TOO_ALIKE)
 }
 
 /** The share of common words in the larger of two sets. */
-function alike(a: string, b: string): number {
+function similarity(a: string, b: string): number {
   const [these, those] = [a, b].map(text => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])) as [
     Set<string>,
     Set<string>,

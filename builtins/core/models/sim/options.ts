@@ -22,12 +22,12 @@ export function chooseOption(scene: Scene): string {
   if (options.length === 0) return 'I am simulated by rules, not an AI model, and have no rule for this question.'
   if (options.every(({ said }) => said === undefined))
     return options[Math.floor(scene.draw('option') * options.length)]!.number
-  const worths = options.map(({ said = '' }) => worthOf(said, scene))
+  const worths = options.map(({ said = '' }) => scoreChoice(said, scene))
   return options[worths.indexOf(Math.max(...worths))]!.number
 }
 
 /** Returns the value of a choice by its written effects, such as `money -50.00, health +5 %`. */
-function worthOf(said: string, { prompt, role }: Scene): number {
+function scoreChoice(said: string, { prompt, role }: Scene): number {
   const money = Number(/\byou have (-?[\d,.]*\d) credits/i.exec(prompt)?.[1]?.replaceAll(',', '') ?? 0)
   let worth = 0
   for (const [, name, sign, figure] of said.matchAll(/\b([a-z]+) ([+-])([\d,.]*\d)/g)) {

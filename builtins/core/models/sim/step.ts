@@ -25,7 +25,7 @@ export function callsOf(acts: readonly Act[], tool: string): Act[] {
 }
 
 /** Without what only answers a remark. */
-export function own(acts: readonly Act[]): Act[] {
+export function withoutReplies(acts: readonly Act[]): Act[] {
   return acts.filter(({ args: { path, text } }) => {
     return !String(path ?? '').startsWith(REMARK_FOLDER) && !String(text ?? '').startsWith(REMARK_NOTE)
   })
@@ -33,7 +33,7 @@ export function own(acts: readonly Act[]): Act[] {
 
 /** The page that was written, if that succeeded. */
 export function pageIn(acts: readonly Act[]): string | undefined {
-  const written = own(callsOf(acts, 'file_write')).findLast(({ failed }) => !failed)
+  const written = withoutReplies(callsOf(acts, 'file_write')).findLast(({ failed }) => !failed)
   return written && String(written.args.path)
 }
 
@@ -42,7 +42,7 @@ export function end(scene: Scene): Step {
   const { tools, acts } = scene
   const sentBack = callsOf(acts, 'finish_goal')
   const summary = summaryOf(scene)
-  if (!tools.has('finish_goal') || cameToNothing(acts) || sentBack.length >= MAX_SENT_BACK) return { say: summary }
+  if (!tools.has('finish_goal') || hasOnlyFailures(acts) || sentBack.length >= MAX_SENT_BACK) return { say: summary }
   const objection = sentBack.at(-1)
   const path = pageIn(acts)
   return act('That is done.', 'finish_goal', {
@@ -60,14 +60,14 @@ function summaryOf({ objective, acts, remarks }: Scene): string {
   const mentions = remarks.filter(remark => !isQuestionOfEnd(remark)).map(remark => `A message said ${quote(remark)}`)
   const simulated = 'Simulated by rules, not an AI model.'
   const account = [...results, ...mentions].join('; ')
-  if (cameToNothing(acts)) return `I am not able to reach ${quote(objective)}: ${account}. ${simulated}`
+  if (hasOnlyFailures(acts)) return `I am not able to reach ${quote(objective)}: ${account}. ${simulated}`
   if (account) return `Done: ${quote(objective)}. Step by step: ${account}. ${simulated}`
   return `You asked ${quote(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
 }
 
 /** Whether all that was tried failed, looking around aside. */
-function cameToNothing(acts: readonly Act[]): boolean {
-  const tried = own(acts).filter(({ tool }) => tool !== 'finish_goal')
+function hasOnlyFailures(acts: readonly Act[]): boolean {
+  const tried = withoutReplies(acts).filter(({ tool }) => tool !== 'finish_goal')
   const done = tried.filter(({ tool }) => !LOOKING.test(tool))
   const judged = done.length > 0 ? done : tried
   return judged.length > 0 && judged.every(({ failed }) => failed)

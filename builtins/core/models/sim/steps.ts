@@ -3,7 +3,17 @@ import { slug } from './lore.ts'
 import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
 import { type Act, pathIn, quote, type Scene } from './scene.ts'
-import { act, callsOf, end, isQuestionOfEnd, own, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step } from './step.ts'
+import {
+  act,
+  callsOf,
+  end,
+  isQuestionOfEnd,
+  pageIn,
+  REMARK_FOLDER,
+  REMARK_NOTE,
+  type Step,
+  withoutReplies,
+} from './step.ts'
 import { live } from './world.ts'
 
 type Rule = (scene: Scene) => Step | undefined
@@ -12,7 +22,7 @@ type Rule = (scene: Scene) => Step | undefined
 const RULES: readonly Rule[] = [
   endWhenAsked,
   answer,
-  heedRemark,
+  answerRemark,
   live,
   useNamedTool,
   lookAround,
@@ -43,7 +53,7 @@ function endWhenAsked(scene: Scene): Step | undefined {
   return scene.unread.some(isQuestionOfEnd) ? end(scene) : undefined
 }
 
-function heedRemark({ unread: unheard, tools, objective }: Scene): Step | undefined {
+function answerRemark({ unread: unheard, tools, objective }: Scene): Step | undefined {
   const remark = unheard.at(-1)
   if (!remark) return undefined
   const say = `I have read ${quote(remark)} and take it into account.`
@@ -78,7 +88,7 @@ function readBeforeReview({ tools, acts, objective }: Scene): Step | undefined {
 function writeDown(scene: Scene): Step | undefined {
   const { tools, acts, objective, kind } = scene
   if (kind === 'task' && !mentionsFiles(objective)) return undefined
-  const tries = own(callsOf(acts, 'file_write'))
+  const tries = withoutReplies(callsOf(acts, 'file_write'))
   if (tries.some(({ failed }) => !failed)) return undefined
   const failure = tries.at(-1)
   if (failure && isUnread(failure) && tools.has('file_read')) {
@@ -91,7 +101,7 @@ function writeDown(scene: Scene): Step | undefined {
     const say = failure ? `That failed (${quote(failure.result)}), so I try ${path}.` : `Now I write ${path}.`
     return act(say, 'file_write', { path, content: pageFor(scene) })
   }
-  if (!tools.has('write_notepad') || own(callsOf(acts, 'write_notepad')).length > 0) return undefined
+  if (!tools.has('write_notepad') || withoutReplies(callsOf(acts, 'write_notepad')).length > 0) return undefined
   const say = failure ? 'Files do not work just now; my notepad may.' : 'I write it into my notepad.'
   return act(say, 'write_notepad', { text: pageFor(scene) })
 }

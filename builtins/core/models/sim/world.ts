@@ -13,7 +13,7 @@ const TIRED = 30
 const MOST_BETS = 3
 
 /** Returns a goal that earns its living, if the prompt has an economy and the mood is for it. */
-export function livingGoal(scene: Scene): { goal: string; reasoning: string } | undefined {
+export function incomeGoal(scene: Scene): { goal: string; reasoning: string } | undefined {
   const status = lineOf(scene.prompt, 'Economic status')
   if (!status || scene.draw('living') >= OFTEN) return undefined
   const money = Number(/You have (-?[\d,.]+\d) credits/.exec(status)?.[1]?.replaceAll(',', '') ?? 0)

@@ -38,7 +38,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
-    const news = await request.news()
+    const news = await request.newMessages()
     // Taken up after an answer without calls: no provider lets a conversation end with the assistant.
     if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
     const summary = await request.summarize?.(modelCall(request, messages))
@@ -127,8 +127,8 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
     model,
     fallback,
     messages,
-    tools: tools.offered(messages),
-    toolsWithin: tokens => tools.offered(messages, tokens),
+    tools: tools.toolsAfter(messages),
+    toolsWithin: tokens => tools.toolsAfter(messages, tokens),
     temperature,
     max_tokens,
     purpose,

@@ -1,6 +1,6 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { type Clock, type Effect, errorMessage, issuesOf, within, z } from '#kernel'
+import { type Clock, type Effect, errorMessage, issuesOf, withTimeLimit, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
@@ -47,7 +47,7 @@ interface Outcome {
 }
 
 /** How a call ends: with a result, or waiting for the operator. */
-export type Ended = Outcome | { approval_id: string }
+export type CallOutcome = Outcome | { approval_id: string }
 
 /** What calls need beside their request. */
 export interface CallParts {
@@ -62,7 +62,7 @@ export interface CallParts {
  * Runs one call. Whatever goes wrong with it becomes a result that the model can read.
  * @throws what the gate throws: then nothing was run
  */
-export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<Ended> {
+export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
   let checked: Awaited<ReturnType<typeof prepare>>
   try {
     checked = await prepare(call.name, call.arguments, request)
@@ -164,7 +164,7 @@ async function run(
     if (!isThenable(result)) return result
     const work = new Promise((resolve, reject) => {
       stop = () => {
-        end.tell(request.signal.reason)
+        end.logFailure(request.signal.reason)
         reject(request.signal.reason)
       }
       request.signal.addEventListener('abort', stop, { once: true })
@@ -173,11 +173,11 @@ async function run(
       result.then(resolve, reject)
     })
     if (request.tool_timeout === 0) return await work
-    return await within(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
+    return await withTimeLimit(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
   } finally {
     request.signal.removeEventListener('abort', stop)
     // A tool that exceeds its limit gets its signal aborted.
-    end.tell('the tool call is over')
+    end.logFailure('the tool call is over')
   }
 }
 
@@ -194,7 +194,7 @@ class CallEnd {
     return this.#abort.signal
   }
 
-  tell(reason: unknown): void {
+  logFailure(reason: unknown): void {
     this.#reason ??= reason
     this.#abort?.abort(reason)
   }

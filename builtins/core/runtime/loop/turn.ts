@@ -3,7 +3,7 @@ import { recordInput } from '#lib/recording-context'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { Finish } from './finish.ts'
 import { addNotice, isRepeating } from './repeats.ts'
-import { type CallParts, type Ended, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
+import { type CallOutcome, type CallParts, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
 /** Calls that begin at once, side by side, before the rest of the process has a turn. */
 const IN_A_ROW = 8
@@ -60,7 +60,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     arguments: args,
     step: 0,
   }))
-  const execute = async (call: PlannedCall): Promise<Ended> => {
+  const execute = async (call: PlannedCall): Promise<CallOutcome> => {
     // After a checkpoint was restored, the journal may have done with what the transcript still waits for.
     const isOpen = request.unanswered?.has(call.id) ?? true
     const idempotent = request.tools.find(call.name)?.idempotent === true
@@ -77,7 +77,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
  */
 async function* runAll(
   calls: readonly PlannedCall[],
-  execute: (call: PlannedCall) => Promise<Ended>,
+  execute: (call: PlannedCall) => Promise<CallOutcome>,
   request: RunRequest,
   messages: Message[],
   { clock }: CallParts,

@@ -49,7 +49,7 @@ export function recordRunStart(svc: PluginHandle, run_id: string): void {
  * What is written with a new task because work on it begins at once.
  * @returns undefined for an agent whose profile cannot be had: its task begins, and fails for that
  */
-export async function beginsAs(
+export async function startEffects(
   svc: PluginHandle,
   agent: AgentRow,
   { traceparent, ...place }: { task_id: string; session_id: string; traceparent: string | undefined },
@@ -58,7 +58,7 @@ export async function beginsAs(
   if (!lives) return undefined
   const task = { ...place, agent_id: agent.agent_id }
   const begins = svc.has(Runs)
-    ? await svc.use(Runs).begins('task', runOf(task, modelOf(agent, lives.profile)))
+    ? await svc.use(Runs).startEffects('task', runOf(task, modelOf(agent, lives.profile)))
     : { run_id: null, effects: [] }
   const { run_id } = begins
   return {

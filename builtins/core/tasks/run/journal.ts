@@ -92,7 +92,7 @@ export class TaskJournal {
     }
     const runs = this.#svc.use(Runs)
     for (;;) {
-      const { run_id, effects } = await recordInput('run begins', () => runs.begins('task', about))
+      const { run_id, effects } = await recordInput('run begins', () => runs.startEffects('task', about))
       this.#run_id = run_id
       // Refused: a run of another process has this id.
       if (await this.#trySave([...effects, ...startEffects()])) return this.#recordRunStart(run_id)
@@ -115,13 +115,13 @@ export class TaskJournal {
   }
 
   /** Writes an answer after which the work goes on. @throws LostTask */
-  async goesOn(calls: readonly (PlannedCall & Pick<CallIntent, 'state'>)[] = []): Promise<void> {
+  async recordProgress(calls: readonly (PlannedCall & Pick<CallIntent, 'state'>)[] = []): Promise<void> {
     const last = this.#last
     if (!last) return
     this.#last = undefined
     const { rows, booked, spend } = last
     const { agent_id, task_id, session_id, epoch } = this.#row
-    const used = usedOf(spend)
+    const used = usageOf(spend)
     const intents = calls.map(call => ({ ...call, args_hash: hashOf(call) }))
     const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
     const { effects, written } = await this.#unwrittenText()
@@ -140,7 +140,7 @@ export class TaskJournal {
   /** Saves a summary and what it cost. @param summary null if the model's answer was no summary @throws LostTask */
   async saveSummary(spend: Spend, summary: Message | null): Promise<void> {
     const { agent_id, task_id, session_id } = this.#row
-    const used = usedOf(spend)
+    const used = usageOf(spend)
     const row = summary && this.#transcript.add(summary)
     await this.#save([
       recordSummary({ task_id, row, ...used }),
@@ -152,7 +152,7 @@ export class TaskJournal {
   /** A model call that brought no answer. What it cost has been booked; here it only counts for the task and its session. */
   async bookSpend(spend: Spend): Promise<void> {
     const { task_id, session_id } = this.#row
-    const used = usedOf(spend)
+    const used = usageOf(spend)
     await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
   }
 
@@ -168,7 +168,7 @@ export class TaskJournal {
     const { status, duration_ms } = end
     const last = this.#last
     this.#last = undefined
-    const used = usedOf(last?.spend)
+    const used = usageOf(last?.spend)
     const { effects, written } = await this.#unwrittenText()
     const data = { agent_id, task_id, session_id, status }
     const isOurs = await this.#svc
@@ -179,7 +179,7 @@ export class TaskJournal {
         ...effects,
         sessionUsed({ session_id, ...used, duration_ms }),
         appendEvent({ type: 'task_ended', agent_id, run_id: this.#run_id, data }),
-        ...(this.#run ? [this.#run.runs.ends(this.#run.run_id, status)] : []),
+        ...(this.#run ? [this.#run.runs.endEffect(this.#run.run_id, status)] : []),
       ])
     if (!isOurs) throw new LostTask()
     written()
@@ -208,14 +208,14 @@ export class TaskJournal {
   }
 
   /** Returns the write of streamed text, and what to call once it is committed. */
-  unwritten(piece: Piece | null): { effects: Effect[]; written: () => void } {
+  textEffects(piece: Piece | null): { effects: Effect[]; written: () => void } {
     if (!piece) return { effects: [], written: () => {} }
-    return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.wrote(piece.until) }
+    return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.markWritten(piece.until) }
   }
 
   /** The write of what the reaper has not written yet. How much that is depends on when it came, so it is recorded. */
   async #unwrittenText() {
-    return this.unwritten(this.#row.text === 'shown' ? await recordInput('unwritten', () => this.#text.piece) : null)
+    return this.textEffects(this.#row.text === 'shown' ? await recordInput('unwritten', () => this.#text.piece) : null)
   }
 
   /** Writes, as long as the task is ours. @throws LostTask */
@@ -233,7 +233,7 @@ export class TaskJournal {
   }
 }
 
-function usedOf(spend: Spend | undefined) {
+function usageOf(spend: Spend | undefined) {
   const { cost_micros = 0, input_tokens = 0, output_tokens = 0 } = spend ?? {}
   return { cost_micros, input_tokens, output_tokens }
 }

@@ -23,7 +23,7 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
   )
   const at = exchanges.findIndex(({ task_id }) => summaries.has(task_id))
   const summary = summaries.get(exchanges[at]?.task_id ?? '')
-  const open = summary ? exchanges.slice(0, at + 1 + keptBefore(summary)) : exchanges
+  const open = summary ? exchanges.slice(0, at + 1 + exchangesBefore(summary)) : exchanges
   const fitting = recentExchanges(open)
   const chars = fitting.reduce((sum, { instruction, output }) => sum + instruction.length + output.length, 0)
   const isFull =
@@ -35,7 +35,7 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
 }
 
 /** Exchanges before a task that the summary in it does not stand for: each is two messages. */
-function keptBefore({ summary, before }: Message & { before: number }): number {
+function exchangesBefore({ summary, before }: Message & { before: number }): number {
   return Math.ceil(Math.max(0, (summary?.keeps ?? 0) - before) / 2)
 }
 

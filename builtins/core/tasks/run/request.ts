@@ -87,7 +87,7 @@ export async function prepareRun(
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',
       ...(form ? { response_schema: form.schema } : {}),
-      news: async () => first.splice(0),
+      newMessages: async () => first.splice(0),
     },
   }
 }

@@ -173,8 +173,8 @@ export class TaskRun {
     const asked: Message[] = question ? [{ role: 'user', content: question }] : []
     const news = async () => {
       // It was not the last one.
-      await this.journal.goesOn()
-      return [...asked.splice(0), ...(await prepared.request.news())]
+      await this.journal.recordProgress()
+      return [...asked.splice(0), ...(await prepared.request.newMessages())]
     }
     const events = this.#svc.use(Runtime).run({
       ...prepared.request,
@@ -183,7 +183,7 @@ export class TaskRun {
         return prepared.tools()
       },
       signal: this.#abort.signal,
-      news,
+      newMessages: news,
       summarize: call => this.#summarize(call, prepared),
       ...(this.#form ? { review: () => this.#review() } : {}),
       ...(this.row.text === 'shown' && !this.#isGuarded ? this.#shows() : {}),
@@ -268,7 +268,7 @@ export class TaskRun {
         const isGated = call.name === ASK_OPERATOR || (tool && approvals?.needsApproval(tool))
         return { ...call, state: isGated ? ('planned' as const) : ('started' as const) }
       })
-      await this.journal.goesOn(planned)
+      await this.journal.recordProgress(planned)
     }
     this.#asked = this.#svc.clock.monotonic()
     this.#said = ''
@@ -294,7 +294,7 @@ export class TaskRun {
   /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
   async #endByError(thrown: unknown): Promise<Ending | undefined> {
     if (thrown instanceof LostTask) throw thrown
-    await this.journal.goesOn()
+    await this.journal.recordProgress()
     const { aborted, reason } = this.#abort.signal
     const { spend, text } = thrown as { spend?: Spend | null; text?: string }
     if (spend) await this.journal.bookSpend(spend)

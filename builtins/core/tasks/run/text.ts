@@ -73,7 +73,7 @@ export class LiveText {
   }
 
   /** What came after a place, an empty text for a reset: undefined when that is no longer in memory. */
-  after(place: number): Piece | undefined {
+  readAfter(place: number): Piece | undefined {
     if (place < this.begin) return { until: this.begin, text: '' }
     if (place < this.#from) return undefined
     const text = this.#text.slice(place - this.#from)
@@ -81,7 +81,7 @@ export class LiveText {
   }
 
   /** Whether all has been said. @throws the failure that kept the end from being written down */
-  get over(): boolean {
+  get isComplete(): boolean {
     if (this.#failure !== undefined) throw this.#failure
     return this.#ended
   }
@@ -110,7 +110,7 @@ export class LiveText {
   }
 
   /** It is written down up to a place; one that is repeated may not have said so much itself. */
-  wrote(until: number): void {
+  markWritten(until: number): void {
     this.#saved = Math.max(this.#saved, until)
     const from = this.until < this.#saved ? this.#saved : Math.min(this.#saved, this.until - KEPT)
     if (from <= this.#from) return

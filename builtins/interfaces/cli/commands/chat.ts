@@ -10,7 +10,7 @@ import { GrowingAnswer } from '../screen/growing.ts'
 import { INTERRUPTED } from '../screen/interrupt.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { report } from '../screen/report.ts'
-import { whileWaiting } from '../screen/waiting.ts'
+import { withElapsedTime } from '../screen/waiting.ts'
 
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const OPEN = operationRef('sessions.create', 'POST', '/sessions')
@@ -102,7 +102,7 @@ class Chat {
     this.#answer = stop
     try {
       const input = { id: this.#agent_id, instruction, session_id: this.#session_id }
-      const events = await whileWaiting(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
+      const events = await withElapsedTime(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
       this.#exit = 0
       await this.#printEvents(events)
     } catch (error) {

@@ -4,7 +4,7 @@ import type { Ports, SvcError } from '#kernel'
 import { type DemoReport, DemoTheatre } from '#lab/demos/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
-import { Stand } from '../process/stand.ts'
+import { StatusLines } from '../process/status-lines.ts'
 import { warningsOn } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { endSignal } from '../screen/interrupt.ts'
@@ -28,7 +28,7 @@ const demo: HandWritten = async (input, context) => {
     return 0
   }
   const signal = endSignal()
-  const stand = new Stand(terminal, input.quiet === true || json)
+  const stand = new StatusLines(terminal, input.quiet === true || json)
   const { name, model, cycles, seed, case: part, keep } = input
   const asked = { name, model, cycles, seed, part, keep }
   const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))

@@ -1,5 +1,5 @@
 import type { HandWritten } from '../context.ts'
-import { below, find, unknown } from '../parsing/find.ts'
+import { find, subcommandsOf, unknown } from '../parsing/find.ts'
 import { allCommandsOf, groupOf, helpOf, overviewOf, section } from '../parsing/help.ts'
 import { TOPICS } from '../parsing/topics.ts'
 
@@ -8,7 +8,7 @@ const help: HandWritten = async ({ about, all }, { commands, terminal, tree, jso
   const words = (about as string | undefined)?.split(' ') ?? []
   const topic = TOPICS[words[0] ?? '']
   const spec = find(commands, words)
-  const group = spec || topic ? [] : below(commands, words)
+  const group = spec || topic ? [] : subcommandsOf(commands, words)
   if (!spec && !topic && group.length === 0) throw unknown(commands, words)
   if (json) terminal.out(JSON.stringify(topic ? Object.fromEntries(topic.rows) : (spec ?? group), null, 2))
   else if (topic) terminal.out(section(topic.title, topic.rows, terminal))

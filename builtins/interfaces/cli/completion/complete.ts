@@ -56,14 +56,15 @@ export async function complete(
   const typed = words.at(-1) ?? ''
   const before = withoutRoot(words.slice(0, -1))
   if (words.at(-2) === '--root') return undefined
-  if (before[0] === 'help') return starting(typed, [...helpTopics(before), ...nextWords(before.slice(1), commands)])
+  if (before[0] === 'help')
+    return filterByPrefix(typed, [...helpTopics(before), ...nextWords(before.slice(1), commands)])
   const spec = commandOf(commands, before)
   const wanted = spec && optionBefore(spec, before)
   if (wanted) return offer(typed, spec, wanted, values)
-  if (typed.startsWith('-') && spec) return starting(typed, optionsOf(spec, before))
+  if (typed.startsWith('-') && spec) return filterByPrefix(typed, optionsOf(spec, before))
   const argument = spec && argumentAt(spec, before)
   const offered = argument ? await offer(typed, spec, argument, values) : []
-  return offered && [...starting(typed, nextWords(before, commands)), ...offered]
+  return offered && [...filterByPrefix(typed, nextWords(before, commands)), ...offered]
 }
 
 /** The command that the words begin with. Of those with the same words, as `runs` and `runs <id>`, the one that takes something. */
@@ -122,7 +123,7 @@ async function offer(
   values: Values,
 ): Promise<Candidate[] | undefined> {
   if ('choices' in place && place.choices)
-    return starting(
+    return filterByPrefix(
       typed,
       place.choices.map(word => ({ word, about: '' })),
     )
@@ -130,7 +131,7 @@ async function offer(
   const kind = kindOf(spec, place.field)
   if (!kind) return []
   const head = /^.*,/.exec(typed)?.[0] ?? ''
-  return starting(
+  return filterByPrefix(
     typed,
     (await values(kind)).map(({ word, about }) => ({ word: head + word, about })),
   )
@@ -141,7 +142,7 @@ function kindOf(spec: CommandSpec, field: string): ValueKind | undefined {
   return BY_COMMAND[[...spec.path, field].join(' ')] ?? BY_FIELD[field] ?? (field === 'id' ? 'agents' : undefined)
 }
 
-function starting(typed: string, candidates: readonly Candidate[]): Candidate[] {
+function filterByPrefix(typed: string, candidates: readonly Candidate[]): Candidate[] {
   return candidates.filter(({ word }) => word.startsWith(typed))
 }
 

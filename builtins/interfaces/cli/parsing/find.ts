@@ -31,7 +31,7 @@ export function find(commands: readonly CommandSpec[], words: readonly string[])
 }
 
 /** The commands below words that are none themselves, as `db backup` is below `db`. */
-export function below(commands: readonly CommandSpec[], words: readonly string[]): readonly CommandSpec[] {
+export function subcommandsOf(commands: readonly CommandSpec[], words: readonly string[]): readonly CommandSpec[] {
   const option = words.findIndex(word => word.startsWith('-'))
   const group = option < 0 ? words : words.slice(0, option)
   return commands.filter(({ path }) => path.length > group.length && group.every((word, at) => path[at] === word))
@@ -42,7 +42,7 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
   const option = words.findIndex(word => word.startsWith('-'))
   const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
   const names = commands.map(({ path }) => path.join(' '))
-  const group = below(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
+  const group = subcommandsOf(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
   const found = near(given, names)
   // What is no word has none near it.
   if (option === 0) return new UnknownCommandError({ words: given, near: [] })

@@ -2,7 +2,7 @@ import type { CommandSpec, CommandTree, OptionSpec } from '../contract.ts'
 import type { Terminal } from '../screen/terminal.ts'
 import { pad, widthOf, wrap } from '../screen/width.ts'
 
-type Paper = Pick<Terminal, 'style' | 'columns'>
+type PageStyle = Pick<Terminal, 'style' | 'columns'>
 
 /** What every command takes. */
 export const GLOBAL: readonly [string, string][] = [
@@ -23,7 +23,7 @@ export function usageOf(spec: CommandSpec): string {
 }
 
 /** One command in full, with those of its kind. */
-export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], paper: Paper): string {
+export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], paper: PageStyle): string {
   const places = spec.arguments.map(({ field, description }): [string, string] => [field, description])
   const options = spec.options.map((option): [string, string] => [flagsOf(option), describe(option)])
   return [
@@ -39,7 +39,7 @@ export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], pape
 }
 
 /** Commands that have their first words in common, where those are no command themselves. */
-export function groupOf(commands: readonly CommandSpec[], paper: Paper): string {
+export function groupOf(commands: readonly CommandSpec[], paper: PageStyle): string {
   return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
 }
 
@@ -52,7 +52,7 @@ const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The commands that people begin with, on one screen. */
-export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: PageStyle): string {
   const commandsNamed = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
   const topics = Object.entries(FIRST_COMMANDS).map(([topic, words]) => ({
     topic,
@@ -68,7 +68,7 @@ export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, 
 }
 
 /** All commands: those about processes, then those of operations. */
-export function allCommandsOf(commands: readonly CommandSpec[], tree: CommandTree, paper: Paper): string {
+export function allCommandsOf(commands: readonly CommandSpec[], tree: CommandTree, paper: PageStyle): string {
   const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)
   return [
     `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
@@ -91,7 +91,7 @@ function lineOf(spec: CommandSpec): [string, string] {
 export function section(
   title: string,
   rows: readonly (readonly [string, string])[],
-  paper: Paper,
+  paper: PageStyle,
   widest = Math.max(...rows.map(([left]) => left.length)),
 ): string {
   if (rows.length === 0) return ''
@@ -112,7 +112,7 @@ export function section(
   return [style.bold(text(`${title}:`, paper)), ...lines].join('\n')
 }
 
-function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: Paper): string {
+function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: PageStyle): string {
   return wrap(sentence, columns).join('\n')
 }
 

@@ -11,7 +11,7 @@ import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
 import { invokeMasked } from '../screen/masked.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { renderOutput } from '../screen/table.ts'
-import { whileWaiting } from '../screen/waiting.ts'
+import { withElapsedTime } from '../screen/waiting.ts'
 import { fold } from '../screen/width.ts'
 import { hiddenLine } from './hidden.ts'
 import { openReading, readsWithBuiltins } from './reading.ts'
@@ -33,10 +33,14 @@ export async function runOperation(
     // What is only read the daemon prints as well: this process then loads nothing of the project.
     const accept = isShown && isReading && !judged ? 'text/plain' : undefined
     const ask = () => askDaemon(root, spec.operation!, input, context, signal, accept)
-    const answer = await whileWaiting(terminal, ports.clock, ask)
+    const answer = await withElapsedTime(terminal, ports.clock, ask)
     if (!answer) return runHere(root, spec, input, context, signal)
     const isWritten = accept !== undefined && typeof answer.output === 'string'
-    const as = isWritten ? AS_WRITTEN : isShown || judged ? await shownAs(spec.operation!, root, context) : undefined
+    const as = isWritten
+      ? AS_WRITTEN
+      : isShown || judged
+        ? await findRenderer(spec.operation!, root, context)
+        : undefined
     const shown = show(answer.output, as, answerContext(spec, input, answer.around), context, signal)
     return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
   })
@@ -80,8 +84,8 @@ function reportStopped(error: SvcError, { terminal }: Context): number {
   return 0
 }
 
-type ShownAs = Pick<Operation, 'render' | 'exit'>
-const AS_WRITTEN: ShownAs = { render: String }
+type Renderer = Pick<Operation, 'render' | 'exit'>
+const AS_WRITTEN: Renderer = { render: String }
 
 const NO_FILTERS = ['limit', 'all']
 
@@ -123,7 +127,7 @@ function answerContext(
 /** Shows what an operation returned; a stream as it comes. */
 async function show(
   output: unknown,
-  as: ShownAs | undefined,
+  as: Renderer | undefined,
   { narrowed, hidden, notice, interruption }: AnswerContext,
   context: Context,
   signal: AbortSignal,
@@ -165,7 +169,7 @@ async function runHere(
   if (reach === 'daemon') throw new NeedsDaemonError({ command: spec.path.join(' ') })
   await using kernel = await openProject(root, context, reach === 'config' ? [] : ['cli'], spec.operation!)
   const progress = (message: string) => terminal.err(printable(message))
-  const output = await whileWaiting(terminal, ports.clock, () =>
+  const output = await withElapsedTime(terminal, ports.clock, () =>
     invokeMasked(kernel, name, input, { signal, progress }),
   )
   const operation = await findOperation(kernel, name)
@@ -187,7 +191,7 @@ async function surroundingsOf(
  * Returns how to print what the daemon did. It is printed as JSON where this process cannot open the project, as with a
  * bad configuration.
  */
-async function shownAs(operation: OperationRef, root: string, context: Context): Promise<ShownAs | undefined> {
+async function findRenderer(operation: OperationRef, root: string, context: Context): Promise<Renderer | undefined> {
   const { name, judged } = operation
   try {
     // The daemon has done the work: all that is needed is how the answer is written.

@@ -44,7 +44,7 @@ export async function runInChild(
     child.once('close', resolve)
   }).finally(cancel)
   const lines = said.stderr.split('\n').filter(line => line !== '')
-  const held = lines.map(heldUp).find(each => each !== undefined)
+  const held = lines.map(readBlockReport).find(each => each !== undefined)
   // A command says something in any case.
   if (code === null || (said.stdout === '' && lines.length === 0)) {
     const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
@@ -54,7 +54,7 @@ export async function runInChild(
 }
 
 /** What the watchdog of a child says of a plugin. */
-function heldUp(line: string): string | undefined {
+function readBlockReport(line: string): string | undefined {
   try {
     const { plugin, msg } = JSON.parse(line) as { plugin?: string; msg?: string }
     return plugin === undefined || msg === undefined ? undefined : `${msg[0]!.toUpperCase()}${msg.slice(1)}.`

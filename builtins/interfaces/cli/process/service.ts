@@ -11,7 +11,7 @@ import { type Journal, openJournal } from './journal.ts'
 /** What a process that runs for long does of its own. */
 export interface Service {
   /** What has to succeed before the first heartbeat, as taking a port: what fails here has cost no model call. */
-  before?(kernel: Kernel, life: Life): Promise<void>
+  beforeHeartbeat?(kernel: Kernel, life: Life): Promise<void>
   /** Runs once the process is up. @returns what is announced then, if anything */
   begin(kernel: Kernel, journal: Journal): Promise<Announcement | undefined>
 }
@@ -37,7 +37,7 @@ export async function serveUntilSignal(
   const life = lifeOf(context)
   let done: Promise<void> | undefined
   const before = async (kernel: Kernel) => {
-    done ??= service.before?.(kernel, life)
+    done ??= service.beforeHeartbeat?.(kernel, life)
     await done
   }
   // The daemon drives agents as soon as it is up: it has to ask for it itself.
@@ -46,7 +46,7 @@ export async function serveUntilSignal(
     kernel.points.add(DaemonStarts, { name: 'cli', begin, join: begin }, 'cli')
   }
   // Only the client on its pipes can start it again.
-  const restart = roles.includes('mcp') ? [] : sameAgain(context)
+  const restart = roles.includes('mcp') ? [] : restartCommand(context)
   const kernel = await context.program.open({ root, roles, restart, log, prepare }).catch(async error => {
     await journal.close()
     throw error
@@ -90,7 +90,7 @@ function lifeOf({ json, ports, terminal }: Context): Life {
 }
 
 /** The command that starts this process again. */
-function sameAgain({ ports }: Context): string[] {
+function restartCommand({ ports }: Context): string[] {
   const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   return isDetached(ports.env) ? [...words, '--detach'] : words
 }

@@ -38,7 +38,7 @@ export async function askDaemon(
   const found = await program.findDaemon(ports, svc)
   if (!found?.alive || found.stalled) return undefined
   const isStalled = async () => (await program.findDaemon(ports, svc))?.stalled === true
-  const answer = await whileNot(isStalled, ports.clock, signal, ending =>
+  const answer = await runUntilDaemon(isStalled, ports.clock, signal, ending =>
     send(resolve(svc, found.holder.socket), { ...request, accept }, ending),
   ).catch(async error => {
     if (signal?.aborted || !(await isStalled())) throw error
@@ -54,7 +54,7 @@ export async function askDaemon(
 }
 
 /** Does work that can be aborted, also by what is looked for now and then. */
-async function whileNot<T>(
+async function runUntilDaemon<T>(
   findDaemon: () => Promise<boolean>,
   clock: Clock,
   signal: AbortSignal | undefined,

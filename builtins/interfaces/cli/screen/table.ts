@@ -3,7 +3,7 @@ import { pad, widthOf, wrap } from './width.ts'
 
 type Row = Record<string, unknown>
 
-export interface Paper {
+export interface TableStyle {
   /** Characters in a line; without it lines are as long as they are. */
   columns?: number | undefined
   /** What the head of a table is drawn with. */
@@ -24,7 +24,7 @@ const INLINE = 3
  * part for each object in it. Nothing is ever cut: in a narrow terminal sentences are broken into lines, and a table that
  * still does not fit becomes a list of its rows.
  */
-export function renderOutput(output: unknown, paper: Paper = {}): string {
+export function renderOutput(output: unknown, paper: TableStyle = {}): string {
   if (output === null || output === undefined) return ''
   if (Array.isArray(output)) return renderList(output, paper)
   if (!isRow(output)) return printableLine(String(output))
@@ -42,13 +42,13 @@ export function renderOutput(output: unknown, paper: Paper = {}): string {
 }
 
 /** Of a table its rows stand as they are, of an object its lines further in. */
-function renderPart(value: unknown, paper: Paper): string {
+function renderPart(value: unknown, paper: TableStyle): string {
   if (Array.isArray(value)) return renderList(value, paper)
   const columns = paper.columns === undefined ? undefined : Math.max(1, paper.columns - GAP.length)
   return renderOutput(value, { ...paper, columns }).replaceAll(/^(?=.)/gm, GAP)
 }
 
-function renderList(list: readonly unknown[], paper: Paper): string {
+function renderList(list: readonly unknown[], paper: TableStyle): string {
   if (list.length === 0) return '(none)'
   if (!list.every(isRow)) return list.map(cell).join('\n')
   const all = [...new Set(list.flatMap(row => Object.keys(row)))]
@@ -95,7 +95,7 @@ function lines(cells: readonly string[], widths: readonly number[]): string {
   ).join('\n')
 }
 
-function record(pairs: readonly (readonly [string, string])[], { columns }: Paper): string {
+function record(pairs: readonly (readonly [string, string])[], { columns }: TableStyle): string {
   const width = Math.max(0, ...pairs.map(([key]) => widthOf(key)))
   const left = (columns ?? Number.POSITIVE_INFINITY) - width - GAP.length
   return pairs

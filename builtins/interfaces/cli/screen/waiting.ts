@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts'
 const TELL_MS = 1_000
 
 /** Runs work, and shows people who wait how long it takes. */
-export async function whileWaiting<T>(terminal: Terminal, clock: Clock, work: () => Promise<T>): Promise<T> {
+export async function withElapsedTime<T>(terminal: Terminal, clock: Clock, work: () => Promise<T>): Promise<T> {
   const began = clock.monotonic()
   let cancel = () => {}
   const showProgress = () => {

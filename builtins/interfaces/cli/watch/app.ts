@@ -2,9 +2,9 @@ import { errorMessage, type Ports, SvcError } from '#kernel'
 import type { Style } from '../screen/terminal.ts'
 import type { Feed, OperatorActions } from './feed.ts'
 import { keysOf } from './keys.ts'
-import { HELP, type Over, page } from './page.ts'
+import { HELP, type Overlay, page } from './page.ts'
 
-const NOTHING: Over = { kind: 'none' }
+const NOTHING: Overlay = { kind: 'none' }
 /** How long the effect of a key is shown, in milliseconds. */
 const OUTCOME_MS = 5_000
 
@@ -23,7 +23,7 @@ export interface AppParts {
 export class App {
   readonly #parts: AppParts
   #at = 0
-  #over: Over = NOTHING
+  #over: Overlay = NOTHING
   #said = ''
   #forget = () => {}
   /** What an answer is for. */
@@ -123,7 +123,7 @@ export class App {
     this.#said = ''
   }
 
-  #read(over: Over & { kind: 'text' }, key: string): void {
+  #read(over: Overlay & { kind: 'text' }, key: string): void {
     const step = { up: -1, k: -1, down: 1, j: 1, 'page-up': -10, 'page-down': 10 }[key]
     if (step !== undefined) this.#over = { ...over, from: Math.max(0, over.from + step) }
     else {
@@ -144,7 +144,7 @@ export class App {
     })
   }
 
-  #type(over: Over & { kind: 'ask' }, key: string): void {
+  #type(over: Overlay & { kind: 'ask' }, key: string): void {
     if (key === 'escape') this.#over = NOTHING
     else if (key === 'enter') {
       this.#over = NOTHING

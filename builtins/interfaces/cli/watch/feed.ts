@@ -71,7 +71,7 @@ export class Feed {
   }
 
   /** @throws what the operations throw */
-  async once(): Promise<Snapshot> {
+  async readOnce(): Promise<Snapshot> {
     const [daemon, { agents, summary }, approvals, budget] = await Promise.all([
       this.#calls.call<DaemonStatus>(DAEMON),
       this.#calls.call<Fleet>(FLEET, { all: this.#all }),
@@ -87,7 +87,7 @@ export class Feed {
 
   async #keepLooking(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const next = await this.once().catch((error: unknown) => ({ problem: errorMessage(error) }))
+      const next = await this.readOnce().catch((error: unknown) => ({ problem: errorMessage(error) }))
       if (signal.aborted) return
       this.#take(next)
       const wait = new AbortController()

@@ -3,14 +3,14 @@ import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
 import { wrap } from '../screen/width.ts'
 import type { Snapshot } from './feed.ts'
-import { beside, type Line, lay, type Panel, panel, type Span } from './paint.ts'
+import { fitLine, joinColumns, type Line, type Panel, panel, type Span } from './paint.ts'
 import { inWords } from './words.ts'
 
 type Member = Snapshot['agents'][number]
 type Event = Snapshot['events'][number]
 
 /** What is shown over the panels: a page of text, or a question below them. */
-export type Over =
+export type Overlay =
   | { kind: 'none' }
   | { kind: 'text'; title: string; lines: readonly string[]; from: number }
   | { kind: 'ask'; question: string; answer: string }
@@ -20,7 +20,7 @@ export interface View {
   snapshot: Snapshot
   /** Which agent is chosen, from 0. */
   at: number
-  over: Over
+  over: Overlay
   /** What came of the last key. */
   said: string
   /** The time of day, as HH:MM:SS. */
@@ -53,8 +53,8 @@ const BESIDE_LEAST = 70
 
 /** Returns all lines of the page, each exactly as wide as the terminal. */
 export function page(view: View, columns: number, rows: number, style: Style): string[] {
-  const head = lay(header(view), columns, style)
-  const foot = lay(footer(view), columns, style)
+  const head = fitLine(header(view), columns, style)
+  const foot = fitLine(footer(view), columns, style)
   const height = rows - 2
   return [head, ...body(view, columns, height, style), foot].slice(0, Math.max(1, rows))
 }
@@ -71,8 +71,8 @@ function body(view: View, columns: number, height: number, style: Style): string
   const right = columns - 2 - left
   const of = (each: Panel, width: number, rows: number) => panel(each, width, rows, style)
   return [
-    ...beside(of(agents(view, left), left, top), of(vitals(view), right, top)),
-    ...beside(of(activity(view), left, bottom), of(attention(view, right), right, bottom)),
+    ...joinColumns(of(agents(view, left), left, top), of(vitals(view), right, top)),
+    ...joinColumns(of(activity(view), left, bottom), of(attention(view, right), right, bottom)),
   ]
 }
 
@@ -159,9 +159,9 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
   ]
   const { load, level } = (chosen?.suffering ?? {}) as { load?: number; level?: string }
   const all: Line[] = [
-    ...(budget ? [fact('spent', spentOf(budget.spent.usd, budget.spent.tokens))] : []),
+    ...(budget ? [fact('spent', formatSpend(budget.spent.usd, budget.spent.tokens))] : []),
     ...(budget
-      ? [fact('budget', budget.unlimited ? 'unlimited' : leftOf(budget), budget.exceeded ? 'red' : undefined)]
+      ? [fact('budget', budget.unlimited ? 'unlimited' : formatRemaining(budget), budget.exceeded ? 'red' : undefined)]
       : []),
     ...(daemon ? [fact('cycles', `${daemon.in_flight} run now`)] : []),
   ]
@@ -173,7 +173,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
       ? []
       : [fact('load', `${bar(load)} ${load.toFixed(2)} ${level ?? ''}`, load >= 0.7 ? 'red' : undefined)]),
     ...(chosen.mood ? [fact('mood', chosen.mood)] : []),
-    fact('spent', spentOf(chosen.cost_usd, chosen.tokens)),
+    fact('spent', formatSpend(chosen.cost_usd, chosen.tokens)),
     fact('model', chosen.model || 'the default'),
     fact('next', chosen.next.reason),
     ...(chosen.error ? [fact('error', chosen.error, 'red')] : []),
@@ -181,7 +181,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
   return { title: 'Vitals', lines: [...all, ...own] }
 }
 
-function leftOf({ remaining }: NonNullable<Snapshot['budget']>): string {
+function formatRemaining({ remaining }: NonNullable<Snapshot['budget']>): string {
   const parts = [
     remaining.usd === null ? '' : `$${remaining.usd.toFixed(4)}`,
     remaining.tokens === null ? '' : `${inShort(remaining.tokens)} tokens`,
@@ -189,7 +189,7 @@ function leftOf({ remaining }: NonNullable<Snapshot['budget']>): string {
   return `${parts.filter(Boolean).join(', ')} left`
 }
 
-function spentOf(usd: number, tokens: number): string {
+function formatSpend(usd: number, tokens: number): string {
   return `$${usd.toFixed(4)}, ${inShort(tokens)} tokens`
 }
 

@@ -12,7 +12,7 @@ export function plain(line: Line): string {
 }
 
 /** Returns the line in exactly this number of columns. */
-export function lay(line: Line, width: number, style: Style, mark?: keyof Style): string {
+export function fitLine(line: Line, width: number, style: Style, mark?: keyof Style): string {
   let left = width
   let laid = ''
   for (const span of line) {
@@ -44,12 +44,12 @@ export function panel({ title, lines, marked, atEnd }: Panel, width: number, hei
   const first = atEnd ? Math.max(0, lines.length - available) : Math.max(0, (marked ?? 0) - available + 1)
   const shown = lines.slice(first, first + available)
   const body = Array.from({ length: available }, (_, at) =>
-    lay(shown[at] ?? [], width, style, marked !== undefined && first + at === marked ? 'inverse' : undefined),
+    fitLine(shown[at] ?? [], width, style, marked !== undefined && first + at === marked ? 'inverse' : undefined),
   )
   return [head, ...body]
 }
 
 /** Two blocks of the same height, side by side. */
-export function beside(left: readonly string[], right: readonly string[]): string[] {
+export function joinColumns(left: readonly string[], right: readonly string[]): string[] {
   return left.map((line, at) => `${line}  ${right[at] ?? ''}`)
 }

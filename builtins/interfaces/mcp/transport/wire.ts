@@ -10,7 +10,7 @@ export type Requests = ReadonlyMap<string, z.ZodType>
  * Between the protocol and a transport: requests whose parameters are wrong are answered here, with the code that JSON-RPC
  * has for it; secrets are taken out of all that goes out; and what is being answered is known.
  */
-export class Wire implements Transport {
+export class CheckingTransport implements Transport {
   readonly #inner: Transport
   readonly #requests: Requests
   readonly #hide: (json: string) => string

@@ -20,7 +20,7 @@ export class Apps {
   }
 
   /** Says that operations or pages came or went. */
-  outdate(): void {
+  invalidate(): void {
     this.#stale = true
   }
 

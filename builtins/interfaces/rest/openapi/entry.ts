@@ -45,7 +45,7 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
     ],
     ...(inBody.length > 0 || open ? { requestBody: bodyOf(operation, inBody, { ...rest, ...shape }, components) } : {}),
     responses: {
-      ...both(successResponses(operation, components), failureResponses(operation, components), components),
+      ...mergeContent(successResponses(operation, components), failureResponses(operation, components), components),
       default: ref('responses', 'problem'),
     },
   }
@@ -109,7 +109,11 @@ function successResponses(operation: Operation, components: Components): Record<
 }
 
 /** A status that says both that it went well and that it did not, such as the 503 of a health check, has both contents. */
-function both(good: Record<string, Json>, bad: Record<string, Json>, components: Components): Record<string, Json> {
+function mergeContent(
+  good: Record<string, Json>,
+  bad: Record<string, Json>,
+  components: Components,
+): Record<string, Json> {
   const shared = Object.keys(good).filter(status => bad[status])
   const merged = shared.map(status => {
     const problem = components.resolve(bad[status]!) as { content: Json }

@@ -31,7 +31,7 @@ export function sendOutput(
     reply.type('text/plain; charset=utf-8').header('vary', 'accept')
     return sendText(text)
   }
-  const { json, tag } = writtenOf(output)
+  const { json, tag } = serializeOutput(output)
   if (tag && status === 200) reply.header('etag', tag)
   return reply.type('application/json; charset=utf-8').send(json)
 }
@@ -44,7 +44,7 @@ function asHeader(location: string): string {
 /** What is frozen is written, and tagged, once. */
 const written = new WeakMap<object, { json: string; tag: string }>()
 
-function writtenOf(output: unknown): { json: string; tag?: string } {
+function serializeOutput(output: unknown): { json: string; tag?: string } {
   if (typeof output !== 'object' || output === null || !Object.isFrozen(output)) {
     return { json: JSON.stringify(output ?? null) }
   }

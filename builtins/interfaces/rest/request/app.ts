@@ -22,8 +22,8 @@ import { conditional, hideSecrets, sendOutput, windowHeaders } from './answer.ts
 import { parseBody } from './body.ts'
 import { RestCall } from './call.ts'
 import { admit } from './gate.ts'
+import { runIdempotently } from './idempotency.ts'
 import { inputOf } from './input.ts'
-import { once } from './once.ts'
 import { problemHeaders, reportError } from './problem.ts'
 import { createRefusal, shadowedRoutes } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
@@ -133,8 +133,8 @@ async function answer(
   const operation = svc.find(Operations, name)
   if (!operation?.http) throw new RouteNotFoundError({ path: request.url.split('?')[0]! })
   const call = new RestCall(request, reply, parts.listenerOf(request.raw))
-  const drives = () => (svc.has(Daemon) ? svc.use(Daemon).drives() : svc.heartbeat.live)
-  if ((operation.reach === 'daemon' || operation.http.daemon) && !(await drives())) throw new DaemonNotRunningError()
+  const isDriving = () => (svc.has(Daemon) ? svc.use(Daemon).isDriving() : svc.heartbeat.live)
+  if ((operation.reach === 'daemon' || operation.http.daemon) && !(await isDriving())) throw new DaemonNotRunningError()
   const { params, query, body } = request as FastifyRequest<{
     Params: Record<string, string>
     Querystring: Record<string, unknown>
@@ -147,7 +147,7 @@ async function answer(
   const output =
     key === undefined
       ? await invoke(operation, input, call)
-      : await once(svc, { operation, input, call, key, route, hide })
+      : await runIdempotently(svc, { operation, input, call, key, route, hide })
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   const left = await hiddenCount(operation, input, svc)
   if (left > 0) reply.header('x-hidden-count', String(left))

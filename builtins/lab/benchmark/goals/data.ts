@@ -1,4 +1,18 @@
-import { csv, grep, holdsJson, json, list, numbers, pad, read, reads, run, says, type WorkGoal, write } from './kit.ts'
+import {
+  csv,
+  fileMatches,
+  grep,
+  holdsJson,
+  json,
+  list,
+  numbers,
+  pad,
+  read,
+  reads,
+  run,
+  type WorkGoal,
+  write,
+} from './kit.ts'
 
 const CITIES = ['Ulm', 'Bonn', 'Kiel', 'Jena']
 
@@ -204,7 +218,7 @@ export const DATA: readonly WorkGoal[] = [
       'all have their names and contents': async folder => {
         const held = Array.from({ length: 12 }, (_, n) => {
           const path = `photos/2024-03-${pad(1 + Math.floor(n / 3))}-${(n % 3) + 1}.txt`
-          return says(path, text => text === `picture ${n}\n`)(folder)
+          return fileMatches(path, text => text === `picture ${n}\n`)(folder)
         })
         return (await Promise.all(held)).every(Boolean)
       },

@@ -1,4 +1,17 @@
-import { type Files, grep, holdsJson, json, list, numbers, pad, read, run, says, type WorkGoal, write } from './kit.ts'
+import {
+  type Files,
+  fileMatches,
+  grep,
+  holdsJson,
+  json,
+  list,
+  numbers,
+  pad,
+  read,
+  run,
+  type WorkGoal,
+  write,
+} from './kit.ts'
 
 const TOPICS = ['harbour', 'tides', 'lamps', 'ropes', 'charts', 'winds', 'ferries', 'locks', 'buoys', 'pilots']
 const FILLER = [
@@ -144,11 +157,11 @@ export const FIND: readonly WorkGoal[] = [
       }),
     acceptance: [{ file: 'answer.md' }],
     checks: {
-      'it gives the reason': says('answer.md', text => /boiler/i.test(text.split('>')[0]!)),
-      'it quotes word for word': says('answer.md', text =>
+      'it gives the reason': fileMatches('answer.md', text => /boiler/i.test(text.split('>')[0]!)),
+      'it quotes word for word': fileMatches('answer.md', text =>
         text.includes('> The ferry of the east was stopped, since its boiler had failed the inspection twice.'),
       ),
-      'it names the document last': says('answer.md', text =>
+      'it names the document last': fileMatches('answer.md', text =>
         text.trim().split('\n').at(-1)!.includes(documentOf(186)),
       ),
     },

@@ -1,4 +1,4 @@
-import { edit, type Files, list, passesTests, project, read, run, testFile, unchanged, type WorkGoal } from './kit.ts'
+import { edit, type Files, fileEquals, list, passesTests, project, read, run, testFile, type WorkGoal } from './kit.ts'
 
 interface Fault {
   name: string
@@ -22,7 +22,7 @@ function fault({ name, title, asks, src, imports, tests, hidden, edits }: Fault)
     acceptance: [{ command: 'node --test' }],
     checks: {
       'the tests pass, and others of the same promise': passesTests(imports, { ...tests, ...hidden }),
-      'the tests are as they were': unchanged('test/all.test.js', test),
+      'the tests are as they were': fileEquals('test/all.test.js', test),
     },
     solution: () => [
       ...[list(), run('node --test'), read('test/all.test.js')],

@@ -3,7 +3,7 @@ import type { z } from '#kernel'
 import type { Folder, Scenario, ToolUse } from '../contract.ts'
 
 export type Files = Readonly<Record<string, string>>
-type Holds = (folder: Folder) => boolean | Promise<boolean>
+type FolderTest = (folder: Folder) => boolean | Promise<boolean>
 
 /** A piece of work in a folder, with a check by program and a solution that passes it. */
 export interface WorkGoal {
@@ -18,7 +18,7 @@ export interface WorkGoal {
   /** What the agent is shown as the terms of its goal, and held to. */
   acceptance: NonNullable<z.input<typeof Scenario>['acceptance']>
   /** What is looked at in the end, which the agent is not shown: by what it finds. */
-  checks: Readonly<Record<string, Holds>>
+  checks: Readonly<Record<string, FolderTest>>
   /** Calls of tools that reach the goal. */
   solution: () => readonly ToolUse[]
   /** What the agent says in the end. */
@@ -80,22 +80,22 @@ export const edit = (path: string, old_text: string, new_text: string): ToolUse 
 })
 
 /** Holds when a command exits with 0. @param hidden files of a folder of their own beside which it is run, as `{check}` */
-export function passes(command: string, hidden: Files = {}): Holds {
+export function passes(command: string, hidden: Files = {}): FolderTest {
   return async folder => (await folder.run(command, hidden)).code === 0
 }
 
 /** Holds when tests that the agent has not seen pass. They import what they check from `../`. */
-export function passesTests(imports: string, cases: Files): Holds {
+export function passesTests(imports: string, cases: Files): FolderTest {
   return passes('node --test {check}/hidden.test.js', { 'hidden.test.js': testFile(imports, cases) })
 }
 
 /** Holds when a file is as it was. */
-export function unchanged(path: string, text: string): Holds {
+export function fileEquals(path: string, text: string): FolderTest {
   return async folder => (await folder.file(path)) === text
 }
 
 /** Holds when what a file says passes. */
-export function says(path: string, test: (text: string) => boolean): Holds {
+export function fileMatches(path: string, test: (text: string) => boolean): FolderTest {
   return async folder => {
     const text = await folder.file(path)
     return text !== undefined && test(text)
@@ -103,13 +103,13 @@ export function says(path: string, test: (text: string) => boolean): Holds {
 }
 
 /** Holds when a file is this text, but for white space at the ends of lines and of the file. */
-export function reads(path: string, wanted: string): Holds {
-  return says(path, text => trimmed(text) === trimmed(wanted))
+export function reads(path: string, wanted: string): FolderTest {
+  return fileMatches(path, text => trimmed(text) === trimmed(wanted))
 }
 
 /** Holds when a file is JSON of this value. Keys may stand in any order. */
-export function holdsJson(path: string, wanted: unknown): Holds {
-  return says(path, text => {
+export function holdsJson(path: string, wanted: unknown): FolderTest {
+  return fileMatches(path, text => {
     try {
       return canonical(JSON.parse(text)) === canonical(wanted)
     } catch {

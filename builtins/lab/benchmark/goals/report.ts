@@ -1,6 +1,7 @@
 import {
   csv,
   type Files,
+  fileMatches,
   grep,
   holdsJson,
   json,
@@ -10,7 +11,6 @@ import {
   read,
   reads,
   run,
-  says,
   type WorkGoal,
   write,
 } from './kit.ts'
@@ -121,7 +121,7 @@ export const REPORT: readonly WorkGoal[] = [
     files: () => logsOf(week()),
     acceptance: [{ file: 'report.md' }],
     checks: {
-      'all figures are right': says('report.md', text => {
+      'all figures are right': fileMatches('report.md', text => {
         const rows = (table: string) =>
           table
             .split('\n')
@@ -129,7 +129,7 @@ export const REPORT: readonly WorkGoal[] = [
             .map(line => line.replace(/\s/g, ''))
         return rows(text).join() === rows(weekly()).join()
       }),
-      'it has its heading': says('report.md', text => text.startsWith('# Week of 2024-03-04\n')),
+      'it has its heading': fileMatches('report.md', text => text.startsWith('# Week of 2024-03-04\n')),
     },
     solution: () => [
       list('logs'),
@@ -181,7 +181,7 @@ export const REPORT: readonly WorkGoal[] = [
     },
     acceptance: [{ command: "grep -q '## 2.1.0' CHANGELOG.md" }],
     checks: {
-      'both sections stand in their order': says('CHANGELOG.md', text => {
+      'both sections stand in their order': fileMatches('CHANGELOG.md', text => {
         const lines = text.split('\n').filter(line => line.trim() !== '')
         return lines.join('\n') === `# Changes\n${notes()}\n## 2.0.0\n### Fixed\n- Start without a file`
       }),

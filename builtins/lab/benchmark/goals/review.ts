@@ -1,4 +1,4 @@
-import { json, project, read, run, says, testFile, type WorkGoal, write } from './kit.ts'
+import { fileMatches, json, project, read, run, testFile, type WorkGoal, write } from './kit.ts'
 
 interface Review {
   name: string
@@ -20,13 +20,13 @@ function review({ name, title, files, finding, words, problem }: Review): WorkGo
     asks: `Review the change in change.diff to ${finding.file}, which is applied to the files here already. ${FORM}`,
     acceptance: [{ file: 'review.json' }],
     checks: {
-      'it finds the fault and says what it is': says('review.json', text => {
+      'it finds the fault and says what it is': fileMatches('review.json', text => {
         const found = findingsOf(text).filter(
           ({ file, line }) => file === finding.file && Math.abs(line - finding.line) <= 1,
         )
         return found.some(({ problem }) => words.test(problem))
       }),
-      'it finds nothing else': says('review.json', text => findingsOf(text).length === 1),
+      'it finds nothing else': fileMatches('review.json', text => findingsOf(text).length === 1),
       'the files are as they were': async folder =>
         (
           await Promise.all(Object.entries(files).map(async ([path, text]) => (await folder.file(path)) === text))
@@ -179,11 +179,13 @@ export const REVIEW: readonly WorkGoal[] = [
             }),
           })
         ).code === 0,
-      'there is one more test, and the old one': says(
+      'there is one more test, and the old one': fileMatches(
         'test/top.test.js',
         text => text.includes('the highest come first') && (text.match(/\b(test|it)\(/g) ?? []).length >= 2,
       ),
-      'the review says that the list was changed': says('review.md', text => /sort|mutat|chang|order/i.test(text)),
+      'the review says that the list was changed': fileMatches('review.md', text =>
+        /sort|mutat|chang|order/i.test(text),
+      ),
     },
     solution: () => [
       read('change.diff'),

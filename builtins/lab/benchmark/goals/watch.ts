@@ -1,4 +1,4 @@
-import { list, project, read, reads, run, says, type WorkGoal, write } from './kit.ts'
+import { fileMatches, list, project, read, reads, run, type WorkGoal, write } from './kit.ts'
 
 const LOG = ['start', 'ready', 'request 1', 'request 2'].map(line => `INFO ${line}\n`).join('')
 
@@ -40,7 +40,7 @@ export const WATCH: readonly WorkGoal[] = [
     files: project({ 'slow.js': SLOW }),
     acceptance: [{ file: 'result.txt' }, { file: 'lines.txt' }],
     checks: {
-      'the result is what it printed': says('result.txt', text => text.includes('sum: 110')),
+      'the result is what it printed': fileMatches('result.txt', text => text.includes('sum: 110')),
       'the lines are counted': reads('lines.txt', '4'),
     },
     solution: () => [

@@ -1,6 +1,7 @@
 import {
   edit,
   type Files,
+  fileMatches,
   grep,
   list,
   pad,
@@ -9,7 +10,6 @@ import {
   read,
   reads,
   run,
-  says,
   type WorkGoal,
   write,
 } from './kit.ts'
@@ -66,11 +66,11 @@ export const WRITE: readonly WorkGoal[] = [
     files: project({ 'lines.js': TOOL }),
     acceptance: [{ file: 'README.md' }],
     checks: {
-      'it has its heading and sections': says(
+      'it has its heading and sections': fileMatches(
         'README.md',
         text => text.startsWith('# lines\n') && /^## Options$/m.test(text) && /^## Example$[\s\S]*```/m.test(text),
       ),
-      'it lists all options, and no others': says('README.md', text => {
+      'it lists all options, and no others': fileMatches('README.md', text => {
         const named = [...text.matchAll(/^- `(--\w+)[^`]*`: \S/gm)].map(([, name]) => name).sort()
         return named.join() === '--input,--limit,--quiet,--reverse'
       }),
@@ -91,7 +91,7 @@ export const WRITE: readonly WorkGoal[] = [
     acceptance: [{ command: 'node lint.js' }],
     checks: {
       'the linter passes': passes('node {check}/lint.js', { 'lint.js': MATHS['lint.js']! }),
-      'the code is as it was': says('src/maths.js', text => {
+      'the code is as it was': fileMatches('src/maths.js', text => {
         const code = (source: string) =>
           source
             .replace(/\/\*\*[\s\S]*?\*\//g, '')
@@ -134,12 +134,14 @@ export const WRITE: readonly WorkGoal[] = [
     files: { 'talk.txt': TALK },
     acceptance: [{ file: 'actions.md' }],
     checks: {
-      'three actions, in order': says('actions.md', text => {
+      'three actions, in order': fileMatches('actions.md', text => {
         const lines = text.split('\n').filter(line => line.startsWith('- '))
         const found = lines.map(line => /^- (\w+): .+ \(by (\S+)\)$/.exec(line)?.slice(1).join(' '))
         return found.join() === 'Bob 2024-04-02,Cem 2024-04-05,Dana 2024-04-09'
       }),
-      'each says what': says('actions.md', text => ['paint', 'harbour', 'lamps'].every(word => text.includes(word))),
+      'each says what': fileMatches('actions.md', text =>
+        ['paint', 'harbour', 'lamps'].every(word => text.includes(word)),
+      ),
     },
     solution: () => [
       read('talk.txt'),

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Asked } from '#lib/recording-context'
+import type { RecordedQuestion } from '#lib/recording-context'
 
 /** Of which the order of what was asked makes multiples, so that it counts. */
 const PRIME = 31
@@ -19,20 +19,20 @@ export class Digester {
     this.#mask = mask
   }
 
-  of(asked: Asked): number {
+  of(asked: RecordedQuestion): number {
     let sum = 0
     for (const each of asked) sum = (Math.imul(sum, PRIME) + this.#ofOne(each)) >>> 0
     return sum
   }
 
   /** The same as versions 1 to 4 of the log have it. */
-  earlier(asked: Asked): string {
+  legacyDigest(asked: RecordedQuestion): string {
     const digests = asked.map(each => sha1(this.#mask(typeof each === 'string' ? each : JSON.stringify(each))))
     return sha1(digests.join(' ')).slice(0, 12)
   }
 
   /** A conversation is said again at each step: what was looked at once is not again. */
-  #ofOne(asked: Asked[number]): number {
+  #ofOne(asked: RecordedQuestion[number]): number {
     if (typeof asked === 'string') return crc32(this.#mask(asked))
     let sum = this.#known.get(asked)
     if (sum === undefined) {

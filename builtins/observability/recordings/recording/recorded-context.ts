@@ -1,19 +1,24 @@
-import { type Asked, type NondeterministicValue, type RecordingContext, withoutRecording } from '#lib/recording-context'
+import {
+  type NondeterministicValue,
+  type RecordedQuestion,
+  type RecordingContext,
+  withoutRecording,
+} from '#lib/recording-context'
 import { MODEL, recordOf } from './entries.ts'
-import type { Late, Recorder } from './recorder.ts'
+import type { DeferredEntry, Recorder } from './recorder.ts'
 
 /** State of a context that continues: the clocks as it last read them, and its reads that are not recorded yet. */
-export interface Earlier {
+export interface ContextState {
   ms: number
   monotonic: number
   reads: number
 }
 
 /** What an actor has asked for. */
-interface Taking {
+interface InputRequest {
   what: string
   name: number
-  asked: Asked | undefined
+  asked: RecordedQuestion | undefined
 }
 
 /** A cycle that is being recorded. */
@@ -30,9 +35,13 @@ export class RecordedContext implements RecordingContext {
   #timers = 0
   #reads: number
   /** What it has asked for and not been given yet. */
-  readonly #waiting: Taking[] = []
+  readonly #waiting: InputRequest[] = []
 
-  constructor(recorder: Recorder, id: number, { ms, monotonic, reads }: Earlier = { ms: 0, monotonic: 0, reads: 0 }) {
+  constructor(
+    recorder: Recorder,
+    id: number,
+    { ms, monotonic, reads }: ContextState = { ms: 0, monotonic: 0, reads: 0 },
+  ) {
     this.#recorder = recorder
     this.id = id
     this.#lastMs = ms
@@ -58,7 +67,7 @@ export class RecordedContext implements RecordingContext {
     return (micros / 1000) as T
   }
 
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T> {
     const recorder = this.#recorder
     // The caller may change the list that it asked with.
     const taking = { what, name: recorder.name(what), asked: asked && [...asked()] }
@@ -79,36 +88,41 @@ export class RecordedContext implements RecordingContext {
   }
 
   /** How many of the same name it asked for earlier and still waits for. */
-  #earlier({ name }: Taking, upTo = this.#waiting.length): number {
+  #earlier({ name }: InputRequest, upTo = this.#waiting.length): number {
     let earlier = 0
     for (let at = 0; at < upTo; at++) if (this.#waiting[at]!.name === name) earlier++
     return earlier
   }
 
   /** It waits no longer. @returns how many of the same name it asked for earlier and still waits for */
-  #stopWaiting(taking: Taking): number {
+  #stopWaiting(taking: InputRequest): number {
     const at = this.#waiting.indexOf(taking)
     const earlier = this.#earlier(taking, at)
     this.#waiting.splice(at, 1)
     return earlier
   }
 
-  #recordValue<T>(taking: Taking, earlier: number, value: T): T {
+  #recordValue<T>(taking: InputRequest, earlier: number, value: T): T {
     const recorder = this.#recorder
     this.#writeInput(taking, earlier, taking.what === MODEL ? recorder.answer(value) : recorder.value(value), '')
     return value
   }
 
-  #recordError(taking: Taking, earlier: number, error: unknown): unknown {
+  #recordError(taking: InputRequest, earlier: number, error: unknown): unknown {
     this.#writeInput(taking, earlier, 'null', JSON.stringify(recordOf(error)))
     return error
   }
 
-  #writeInput({ what, name, asked }: Taking, earlier: number, value: string | Late, failure: string): void {
+  #writeInput(
+    { what, name, asked }: InputRequest,
+    earlier: number,
+    value: string | DeferredEntry,
+    failure: string,
+  ): void {
     const recorder = this.#recorder
     if (what === MODEL) recorder.counts.steps++
     if (value === 'null' && !asked && !failure && earlier === 0) {
-      recorder.nothing(this.id, name)
+      recorder.recordNoResult(this.id, name)
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
@@ -119,7 +133,7 @@ export class RecordedContext implements RecordingContext {
   }
 
   /** Something from outside. */
-  #comes(entry: string | Late): void {
+  #comes(entry: string | DeferredEntry): void {
     this.#recorder.readBefore(this)
     this.#recorder.line(entry)
   }

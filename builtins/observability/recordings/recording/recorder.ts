@@ -8,7 +8,7 @@ import type {
 } from '#lib/recording-context'
 import { Digester } from './digest.ts'
 import { type Entry, type ErrorRecord, MODEL, recordOf } from './entries.ts'
-import { type Earlier, RecordedContext } from './recorded-context.ts'
+import { type ContextState, RecordedContext } from './recorded-context.ts'
 
 /** Length below which a value is written inline instead of by reference, in characters. */
 const LONG = 512
@@ -40,7 +40,7 @@ function sha1(text: string): string {
  * much.
  * @param before entries that must be written before it
  */
-export type Late = (before: string[]) => string
+export type DeferredEntry = (before: string[]) => string
 
 /**
  * Records what happens in one process until it is handed to the writer. It runs in every cycle.
@@ -54,7 +54,7 @@ export class Recorder implements RecordingBackend {
   readonly counts = { cycles: 0, steps: 0 }
   /** Pending entries: joined strings, and the newest ones separately. */
   #texts: string[] = []
-  #lines: (string | Late)[] = []
+  #lines: (string | DeferredEntry)[] = []
   #length = 0
   /** Consecutive entries that are not recorded yet, as JSON, and the context of the last entry. */
   #turns = ''
@@ -91,7 +91,7 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Opens the context of a new or a continued cycle. */
-  openContext(id: number, end: CycleEnd, earlier?: Earlier): RecordedContext {
+  openContext(id: number, end: CycleEnd, earlier?: ContextState): RecordedContext {
     const actor = new RecordedContext(this, id, earlier)
     this.#acting.add(actor)
     end.onAbort = reason => {
@@ -118,7 +118,7 @@ export class Recorder implements RecordingBackend {
     this.counts.steps += entries.filter(entry => entry[0] === 'v' && entry[2] === model).length
   }
 
-  wrote(statements: readonly WrittenStatement[]): void {
+  recordWrites(statements: readonly WrittenStatement[]): void {
     if (this.#over) return
     const changing = statements.filter(({ sql }) => !this.#selects.has(this.name(sql)))
     if (changing.length === 0) return
@@ -137,7 +137,7 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Adds an entry: its JSON, or a function that returns it later. */
-  line(entry: string | Late): void {
+  line(entry: string | DeferredEntry): void {
     if (this.#over) return
     this.#flushTurns()
     this.#push(entry)
@@ -152,7 +152,7 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Records that a context got no result. */
-  nothing(actor: number, name: number): void {
+  recordNoResult(actor: number, name: number): void {
     if (!this.#over) this.#next(actor, 3 * name + 1)
   }
 
@@ -182,7 +182,7 @@ export class Recorder implements RecordingBackend {
     this.#turning = undefined
   }
 
-  #push(entry: string | Late): void {
+  #push(entry: string | DeferredEntry): void {
     this.#lines.push(entry)
     this.#length += typeof entry === 'string' ? entry.length : LATE_LENGTH
     if (this.#length > TOGETHER) this.#join()
@@ -241,7 +241,7 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Returns a value in its recorded form, serialized now: the caller may change it later. */
-  value(value: unknown): string | Late {
+  value(value: unknown): string | DeferredEntry {
     if (value === undefined) return 'null'
     if (typeof value === 'string') return this.#later(value, LONG)
     const object = typeof value === 'object' && value !== null ? value : undefined
@@ -256,12 +256,12 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Returns a model's answer in its recorded form. It never changes, and hardly ever repeats. */
-  answer(value: unknown): string | Late {
+  answer(value: unknown): string | DeferredEntry {
     return Object.isFrozen(value) ? this.#later(value, LONG_ANSWER) : this.value(value)
   }
 
   /** @param long length from which a value is written by reference, in characters */
-  #later(value: unknown, long: number): Late {
+  #later(value: unknown, long: number): DeferredEntry {
     return before => {
       const json = JSON.stringify(value)
       return json.length < long ? `{"$j":${json}}` : this.#longOne(json, before)

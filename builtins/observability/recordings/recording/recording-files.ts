@@ -24,7 +24,7 @@ const LOG = 'tape.gz'
 const EVENTS = 'events.gz'
 
 /** What makes one recording, in memory. */
-export interface Whole {
+export interface CompleteRecording {
   about: Recording
   entries: Entry[]
   /** The database's file. */
@@ -32,7 +32,7 @@ export interface Whole {
 }
 
 /** When a recording came to be, by which the newest are known: a fork begins on the clock of the run that it left. */
-export function madeAt({ started_at, forked_from }: Recording): string {
+export function creationTime({ started_at, forked_from }: Recording): string {
   return forked_from?.at ?? started_at
 }
 
@@ -96,7 +96,7 @@ export class RecordingFiles {
   }
 
   /** @throws RecordingNotFoundError, NotReplayableError for one that was torn as it was written */
-  async about(run_id: string): Promise<Recording> {
+  async readRecording(run_id: string): Promise<Recording> {
     if (!RUN_ID.test(run_id)) throw new RecordingNotFoundError({ run_id })
     const file = join(this.folderOf(run_id), ABOUT)
     const text = await this.#files.readFile(file, 'utf8').catch(() => {
@@ -113,11 +113,11 @@ export class RecordingFiles {
   async list(): Promise<Recording[]> {
     const names = await this.#files.readdir(this.#root).catch(() => [])
     const found = await Promise.all(
-      names.filter(name => RUN_ID.test(name)).map(name => this.about(name).catch(() => undefined)),
+      names.filter(name => RUN_ID.test(name)).map(name => this.readRecording(name).catch(() => undefined)),
     )
     return found
       .flatMap(each => each ?? [])
-      .sort((a, b) => madeAt(b).localeCompare(madeAt(a)) || b.run_id.localeCompare(a.run_id))
+      .sort((a, b) => creationTime(b).localeCompare(creationTime(a)) || b.run_id.localeCompare(a.run_id))
   }
 
   /** @throws NotReplayableError for a damaged log; a torn end is skipped */

@@ -133,7 +133,7 @@ export class LiveRecording {
       const json = `[${piece.join()}]`
       const masked = this.#mask(json)
       this.about.bytes += await this.#file.append(masked)
-      if (masked !== json) await this.lacks(SECRETS_HIDDEN)
+      if (masked !== json) await this.noteMissing(SECRETS_HIDDEN)
     }
     if (this.about.bytes > this.#config.max_mb * MB)
       this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
@@ -154,13 +154,13 @@ export class LiveRecording {
   /** What another process wrote is missing on this recording unless that process announced it. */
   async #lookAround(): Promise<void> {
     if (this.#overheard) {
-      if (await this.#overheard.look()) await this.lacks(WRITTEN_BY_ANOTHER)
+      if (await this.#overheard.look()) await this.noteMissing(WRITTEN_BY_ANOTHER)
       return
     }
     const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
     const seen = this.#data_version
     this.#data_version = row?.data_version
-    if (seen !== undefined && seen !== row?.data_version) await this.lacks(WRITTEN_BY_ANOTHER)
+    if (seen !== undefined && seen !== row?.data_version) await this.noteMissing(WRITTEN_BY_ANOTHER)
   }
 
   /** Code is not recorded, but which plugins there are is. @param now the names of those of files */
@@ -172,7 +172,7 @@ export class LiveRecording {
   }
 
   /** Notes, once, that something happened that is not on this recording. */
-  async lacks(what: string): Promise<void> {
+  async noteMissing(what: string): Promise<void> {
     if (this.about.inexact.includes(what)) return
     this.about.inexact.push(what)
     await this.#files.write(this.about)
@@ -226,7 +226,7 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
 export function pluginsIn(svc: PluginHandle): string[] {
   return svc
     .use(HostToken)
-    .ofFiles()
+    .definitions()
     .map(({ name }) => name)
 }
 

@@ -67,7 +67,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
     digester: new Digester(text => text),
     compare: async () => undefined,
     configure: async () => {},
-    bring: async () => {},
+    loadPlugin: async () => {},
   })
   await using stage = await openReplayKernel(svc, whole, still)
   const store = stage.kernel.use(Store)

@@ -1,6 +1,6 @@
 import { basename, relative } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { askedIn, type CallPurpose, Models, modelOf } from '#core/models/contract'
+import { type CallPurpose, Models, modelOf, recordedQuestion } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import { defineError, definePlugin, errorMessage, HostToken, type PluginDefinition, type PluginHandle } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
@@ -103,7 +103,8 @@ export async function fork(
   stage.clock.start(ms, monotonic)
   recorder.resume(playback.playedEntries())
   await playback.goLive(recorder, async () => {
-    if (plugin) await bring(svc, stage, recorder, plugin).catch(error => Promise.reject(forkError(errorMessage(error))))
+    if (plugin)
+      await loadForkPlugin(svc, stage, recorder, plugin).catch(error => Promise.reject(forkError(errorMessage(error))))
     await files.write(forked)
     live.begin()
   })
@@ -147,10 +148,10 @@ async function liveOn(
 }
 
 /** A plugin's first writes are recorded after its arrival. */
-async function bring(svc: PluginHandle, stage: ReplayKernel, recorder: Recorder, file: string): Promise<void> {
+async function loadForkPlugin(svc: PluginHandle, stage: ReplayKernel, recorder: Recorder, file: string): Promise<void> {
   const definition = await svc.use(HostToken).load(file)
   recorder.add(['u', definition.name, true, relative(svc.project.root, file)])
-  await stage.bring(definition, file)
+  await stage.loadPlugin(definition, file)
 }
 
 /** Its models are the project's, with their bills, and so are the profiles that its agents live by. */
@@ -170,14 +171,14 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
         describe: name => svc.use(Models).describe(model ?? name),
         inUse: () => svc.use(Models).inUse(),
         ...(summaries
-          ? { summaries: { ...summaries, due: (call, keeps) => summaries.due(withChosenModel(call), keeps) } }
+          ? { summaries: { ...summaries, findDue: (call, keeps) => summaries.findDue(withChosenModel(call), keeps) } }
           : {}),
         call(call) {
           const { fallback, ...asked } = call
           const planning = String(stage.config.get('model.planning_model'))
           const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...asked, model }
           const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
-          return recordInput('model', ask, () => askedIn(call))
+          return recordInput('model', ask, () => recordedQuestion(call))
         },
       })
     },

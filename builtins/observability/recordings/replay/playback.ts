@@ -1,9 +1,9 @@
 import { type Clock, errorMessage, type Kernel } from '#kernel'
 import {
-  type Asked,
   type CycleEnd,
   type ExecutionIdentity,
   inContext,
+  type RecordedQuestion,
   type RecordingBackend,
   type RecordingContext,
   runInContext,
@@ -34,7 +34,7 @@ export interface PlaybackParts {
   /** Applies a configuration. */
   configure: (config: Record<string, unknown>) => Promise<void>
   /** Brings a plugin. @param file its own, where a fork brought it */
-  bring: (name: string, file: string | undefined) => Promise<void>
+  loadPlugin: (name: string, file: string | undefined) => Promise<void>
 }
 
 /**
@@ -71,7 +71,7 @@ export class Playback implements RecordingBackend {
       ...{ drawn: score.valuesOf(id), abort },
       onMove: () => this.#onMove(),
       rest: () => this.#rest(),
-      worksOut: what => score.worksOut(id, what),
+      isRecomputed: what => score.isRecomputed(id, what),
     })
     this.#actors.set(id, actor)
     actor.mayRead(score.readsBefore(id, this.#head))
@@ -79,8 +79,8 @@ export class Playback implements RecordingBackend {
     return actor
   }
 
-  wrote(statements: Parameters<RecordingBackend['wrote']>[0]): void {
-    this.#live?.wrote(statements)
+  recordWrites(statements: Parameters<RecordingBackend['recordWrites']>[0]): void {
+    this.#live?.recordWrites(statements)
   }
 
   /**
@@ -205,7 +205,7 @@ export class Playback implements RecordingBackend {
       case 'u': {
         const [, name, comes, file] = happening
         await this.#rest()
-        return comes ? this.#parts.bring(name, file) : this.#kernel!.host.remove(name)
+        return comes ? this.#parts.loadPlugin(name, file) : this.#kernel!.host.remove(name)
       }
       case 'e':
         return this.#until(happening, actor => (actor.over ? true : undefined)).then(() => {})
@@ -232,7 +232,7 @@ export class Playback implements RecordingBackend {
         if (isStep) this.steps++
         const asked = digest && taking.asked ? taking.asked() : undefined
         const { digester } = this.#parts
-        if (asked && digest !== (typeof digest === 'string' ? digester.earlier(asked) : digester.of(asked))) {
+        if (asked && digest !== (typeof digest === 'string' ? digester.legacyDigest(asked) : digester.of(asked))) {
           this.#diverge(happening, 'the model was asked something else than when this was recorded', {
             expected: `what has the digest ${digest}`,
             got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
@@ -297,7 +297,7 @@ export class Playback implements RecordingBackend {
   }
 
   #diverge(happening: Happening, what: string, { expected, got }: { expected: string; got: string }): void {
-    const whose = this.#parts.score.whose(happening[1] as number)
+    const whose = this.#parts.score.ownerOf(happening[1] as number)
     const { agent_id = null, cycle_num = null } = whose ?? {}
     this.divergence ??= { agent_id, cycle_num, step: this.steps, seq: null, what, expected, got }
   }
@@ -308,7 +308,7 @@ export class Playback implements RecordingBackend {
   }
 }
 
-function textOf(asked: Asked[number]): string {
+function textOf(asked: RecordedQuestion[number]): string {
   return typeof asked === 'string' ? asked : JSON.stringify(asked)
 }
 

@@ -18,7 +18,7 @@ import { moveOpenRuns } from '#observability/runs/statements'
 import { Effects, Store } from '#platform/store/contract'
 import { NotReplayableError, type Recording } from '../contract.ts'
 import { statements } from '../recording/effects.ts'
-import type { Whole } from '../recording/recording-files.ts'
+import type { CompleteRecording } from '../recording/recording-files.ts'
 import { ReplayClock } from './clock.ts'
 
 /** What a recorded run had in its environment and a repeated one has not. */
@@ -38,7 +38,7 @@ export interface ReplayKernel extends AsyncDisposable {
   /** Puts another configuration in force. */
   configure(config: Readonly<Record<string, unknown>>): Promise<void>
   /** Brings up a plugin, in the place of one of its name. @param origin its file @throws PluginError that says where it fails */
-  bring(definition: PluginDefinition, origin?: string): Promise<void>
+  loadPlugin(definition: PluginDefinition, origin?: string): Promise<void>
 }
 
 export interface ReplayKernelOptions {
@@ -53,7 +53,7 @@ export interface ReplayKernelOptions {
 /** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
 export async function openReplayKernel(
   svc: PluginHandle,
-  { about, state }: Whole,
+  { about, state }: CompleteRecording,
   backend: RecordingBackend,
   options: ReplayKernelOptions = {},
 ): Promise<ReplayKernel> {
@@ -85,7 +85,7 @@ export async function openReplayKernel(
         ...options.reach,
       },
       log: { level: 'silent', write: () => {} },
-      also: [...hadAtFirst(svc, about), ...(options.also ?? []), playing(backend)],
+      also: [...initialPlugins(svc, about), ...(options.also ?? []), playing(backend)],
     })
     // Its process distinguishes a run from those of other daemons.
     await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
@@ -101,7 +101,7 @@ export async function openReplayKernel(
       await kernel.host.remove(definition.name)
       await kernel.host.add(definition, origin)
     }
-    return { kernel, clock, root, configure, bring, [Symbol.asyncDispose]: close }
+    return { kernel, clock, root, configure, loadPlugin: bring, [Symbol.asyncDispose]: close }
   } catch (error) {
     await leave()
     throw new NotReplayableError({ run_id: about.run_id, why: String((error as Error).message) }, { cause: error })
@@ -109,8 +109,8 @@ export async function openReplayKernel(
 }
 
 /** The files' plugins that a run had when it began, as they are today. */
-function hadAtFirst(svc: PluginHandle, { plugins }: Recording): PluginDefinition[] {
-  const all = svc.use(HostToken).ofFiles()
+function initialPlugins(svc: PluginHandle, { plugins }: Recording): PluginDefinition[] {
+  const all = svc.use(HostToken).definitions()
   return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
 }
 

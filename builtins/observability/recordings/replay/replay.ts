@@ -7,13 +7,13 @@ import { eventsOf, LogHash, lineOf } from '../log.ts'
 import { Digester } from '../recording/digest.ts'
 import { LOG_VERSION } from '../recording/entries.ts'
 import { maskerOf } from '../recording/recording.ts'
-import type { Whole } from '../recording/recording-files.ts'
+import type { CompleteRecording } from '../recording/recording-files.ts'
 import { Playback } from './playback.ts'
 import { openReplayKernel, type ReplayKernel, type ReplayKernelOptions } from './replay-kernel.ts'
 import { Score, stepsIn } from './score.ts'
 
 /** What a replay is compared with. */
-export interface Original extends Whole {
+export interface Original extends CompleteRecording {
   /** The event log as it was recorded. */
   events: readonly EventRow[]
   /** Of a task's run: the actor that worked on it, on the recording of its process. */
@@ -61,7 +61,7 @@ class Comparison {
   }
 
   /** What should have come and has not. */
-  missing(): Divergence | undefined {
+  firstMissing(): Divergence | undefined {
     const { events, about } = this.#original
     const expected = events[this.count]
     if (!expected || expected.seq > (about.last_seq ?? 0)) return undefined
@@ -98,7 +98,7 @@ export async function rehearse(
     throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
   const comparison = new Comparison(original)
   const host = svc.use(HostToken)
-  const ours = new Map(host.ofFiles().map(plugin => [plugin.name, plugin]))
+  const ours = new Map(host.definitions().map(plugin => [plugin.name, plugin]))
   const gone = about.plugins?.filter(name => !ours.has(name)) ?? []
   const lacks = gone.map(isGone)
   let stage: ReplayKernel | undefined
@@ -110,12 +110,12 @@ export async function rehearse(
     configure: async config => {
       await stage!.configure(config)
     },
-    bring: async (name, file) => {
+    loadPlugin: async (name, file) => {
       const loaded =
         file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(errorMessage)
       const plugin = typeof loaded === 'string' ? (ours.get(name) ?? loaded) : loaded
       if (typeof plugin === 'string') lacks.push(plugin)
-      else await stage!.bring(plugin, file ?? name).catch(error => lacks.push(errorMessage(error)))
+      else await stage!.loadPlugin(plugin, file ?? name).catch(error => lacks.push(errorMessage(error)))
     },
   })
   stage = await openReplayKernel(svc, original, playback, options)
@@ -133,7 +133,7 @@ export async function replay(
   const { stage, playback, comparison, lacks } = await rehearse(svc, original, options)
   await using _ = stage
   await playback.run(stage.kernel, signal)
-  const missing = comparison.missing()
+  const missing = comparison.firstMissing()
   const divergence = playback.divergence ?? (missing && { ...missing, step: playback.steps }) ?? null
   return {
     run_id: about.run_id,

@@ -1,8 +1,8 @@
 import {
-  type Asked,
   type CycleEnd,
   inContext,
   type NondeterministicValue,
+  type RecordedQuestion,
   type RecordingContext,
   withoutRecording,
 } from '#lib/recording-context'
@@ -13,7 +13,7 @@ export interface Waiting {
   kind: 't' | 'v'
   what: string
   isRead?: boolean
-  asked?: (() => Asked) | undefined
+  asked?: (() => RecordedQuestion) | undefined
   /** Performs the call for real. */
   work: () => unknown
   resolve: (value: unknown) => void
@@ -28,7 +28,7 @@ export interface ReplayedContextParts {
   /** Resolves when every context that could continue has done so. */
   rest: () => Promise<void>
   /** Whether it is not given something by that name, but works it out itself. */
-  worksOut: (what: string) => boolean
+  isRecomputed: (what: string) => boolean
 }
 
 /** The context of a replayed cycle. */
@@ -62,9 +62,9 @@ export class ReplayedContext implements RecordingContext {
     return this.last[kind] as T
   }
 
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => Asked): T | Promise<T> {
+  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T> {
     if (this.#live) return this.#live.take(what, work, asked)
-    if (this.#parts.worksOut(what)) return work()
+    if (this.#parts.isRecomputed(what)) return work()
     return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
   }
 

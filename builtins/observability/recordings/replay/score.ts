@@ -1,7 +1,7 @@
 import type { ModelAnswer } from '#core/models/contract'
 import type { RecordedStep } from '../contract.ts'
 import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type PackedValue } from '../recording/entries.ts'
-import { Reads } from './reads.ts'
+import { ReadCounts } from './read-counts.ts'
 
 /** An entry that happens at its place in the order; the others say what stands in it. */
 export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
@@ -25,7 +25,7 @@ export class Score {
   readonly #long = new Map<number, string>()
   readonly #drawn = new Map<number, ReadValues>()
   readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
-  readonly #reads = new Reads()
+  readonly #reads = new ReadCounts()
   readonly #given = new Set<string>()
 
   /** @param process ids, which stand in some statements: of the one that recorded, and of this one */
@@ -70,7 +70,7 @@ export class Score {
   #happens(happening: Happening): void {
     const reads = this.#reads
     if (this.#isRead(happening)) {
-      reads.one(happening[1])
+      reads.countRead(happening[1])
       return
     }
     if (happening[0] === 'b') {
@@ -116,15 +116,15 @@ export class Score {
 
   /** Returns the number of reads of a context before the next write of any context, from this place on. */
   readsBefore(actor: number, here: number): number {
-    return this.#reads.before(actor, here)
+    return this.#reads.countBefore(actor, here)
   }
 
   /** Whether an actor works this out itself: plugins' contributions up to the sixth version, and those that have come since. */
-  worksOut(actor: number, what: string): boolean {
+  isRecomputed(actor: number, what: string): boolean {
     return CONTRIBUTED.test(what) && !this.#given.has(`${actor} ${what}`)
   }
 
-  whose(actor: number): { agent_id: string; cycle_num: number } | undefined {
+  ownerOf(actor: number): { agent_id: string; cycle_num: number } | undefined {
     return this.#begun.get(actor)
   }
 
@@ -167,8 +167,8 @@ export function stepsIn(entries: readonly Entry[], of?: number): RecordedStep[] 
     step++
     const [, actor, , , value, failure] = happening
     if (of !== undefined && actor !== of) continue
-    const { agent_id = '', cycle_num = 0 } = score.whose(actor) ?? {}
-    const says = failure ? failure.message : saying(score.value(value) as Partial<ModelAnswer> | undefined)
+    const { agent_id = '', cycle_num = 0 } = score.ownerOf(actor) ?? {}
+    const says = failure ? failure.message : describeAnswer(score.value(value) as Partial<ModelAnswer> | undefined)
     steps.push({
       step,
       agent_id,
@@ -209,6 +209,6 @@ export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask 
   return { actor, entries: upTo, over }
 }
 
-function saying({ text = '', tool_calls = [] }: Partial<ModelAnswer> = {}): string {
+function describeAnswer({ text = '', tool_calls = [] }: Partial<ModelAnswer> = {}): string {
   return tool_calls.map(({ name }) => name).join(', ') || text
 }

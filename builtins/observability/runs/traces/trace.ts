@@ -129,7 +129,7 @@ function decision({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
     context,
   } = data
   return {
-    ...blank(textOf(call_id) ?? `event-${seq}`, parent.span_id, 'decision', began(at, duration_ms)),
+    ...blank(textOf(call_id) ?? `event-${seq}`, parent.span_id, 'decision', startTime(at, duration_ms)),
     name: textOf(model) ?? 'model',
     end_time: at,
     status: data.failed ? 'error' : 'ok',
@@ -147,7 +147,7 @@ function toolCall({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
   const { call_id, tool, ok, arguments: params, output, duration_ms, step } = data
   const tool_name = textOf(tool) ?? 'tool'
   return {
-    ...blank(textOf(call_id) ?? `event-${seq}`, parent.span_id, 'tool', began(at, duration_ms)),
+    ...blank(textOf(call_id) ?? `event-${seq}`, parent.span_id, 'tool', startTime(at, duration_ms)),
     name: tool_name,
     end_time: at,
     status: ok === false ? 'error' : 'ok',
@@ -183,7 +183,7 @@ function blank(span_id: string, parent_id: string | null, kind: Span['kind'], st
 }
 
 /** Events are written at the end of what they tell of. */
-function began(at: string, duration_ms: unknown): string {
+function startTime(at: string, duration_ms: unknown): string {
   return isoTime(Date.parse(at) - Math.round(numberOf(duration_ms)))
 }
 

@@ -48,7 +48,7 @@ export async function traceOf(
   { run_id, agent_id: ref, limit, after, before, newest }: z.output<typeof TraceQuery>,
   signal: AbortSignal,
 ): Promise<Trace> {
-  await runs.fresh(run_id)
+  await runs.refresh(run_id)
   const run = await runs.row(run_id)
   const agent_id = ref === undefined ? undefined : await agentIn(svc.use(Store), run_id, ref)
   const builder = new TraceBuilder(run, factsIn(run), await runs.statusOf(run), limit)
@@ -111,7 +111,7 @@ async function finishTrace(svc: PluginHandle, run: RunRow, builder: TraceBuilder
   return {
     run_id: run.run_id,
     total_spans: builder.spans,
-    left_out: Math.max(0, leavesOf(agent_id === undefined ? [run] : agents) - builder.leaves),
+    left_out: Math.max(0, countLeaves(agent_id === undefined ? [run] : agents) - builder.leaves),
     root: builder.root,
   }
 }
@@ -129,7 +129,7 @@ async function agentIn(store: Store, run_id: string, ref: string): Promise<strin
   return ids[0] ?? ref
 }
 
-function leavesOf(rows: readonly (RunRow | RunAgentRow)[]): number {
+function countLeaves(rows: readonly (RunRow | RunAgentRow)[]): number {
   return rows.reduce((sum, { model_calls, tool_calls }) => sum + model_calls + tool_calls, 0)
 }
 

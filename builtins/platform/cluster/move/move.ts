@@ -42,12 +42,12 @@ export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts[
   const connections = await Connections.open(to, svc.clock)
   try {
     await migrate(connections, schema, true)
-    const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+    const query: Query = async text => (await connections.retry(() => connections.query(text))).at(-1)!
     const source = sourceOf(svc)
     const target = postgresEnd(query, source)
     const all = (sql: string, params?: readonly unknown[]) => svc.use(Store).all<Record<string, unknown>>(sql, params)
     const tables = await tablesOf(all)
-    if (await begins(query, source, connections.at)) await target.clear([...tables, ...FILE_TABLES])
+    if (await markTarget(query, source, connections.at)) await target.clear([...tables, ...FILE_TABLES])
     const copied = await copyTables(sqliteSource(all), target, tables)
     let files = 0
     await connections.transaction(async query => {
@@ -72,7 +72,7 @@ export async function moveBack(
   const images = svc.use(DatabaseImages)
   const file = join(svc.project.svc, 'moving.db')
   const connections = await Connections.open(from, svc.clock)
-  const query: Query = async text => (await connections.trying(() => connections.query(text))).at(-1)!
+  const query: Query = async text => (await connections.retry(() => connections.query(text))).at(-1)!
   try {
     const { copied, image } = await fill(svc, query, file, connections.at)
     const kept = `${keep}-files`
@@ -173,7 +173,7 @@ async function fill(svc: PluginHandle, query: Query, file: string, source: strin
 }
 
 /** Marks an empty database as one that a copy is made in. @returns false where it was begun before @throws TargetInUseError */
-async function begins(query: Query, source: string, at: string): Promise<boolean> {
+async function markTarget(query: Query, source: string, at: string): Promise<boolean> {
   const { rows } = await query(`SELECT to_regclass('${PROGRESS}') AS found`)
   if (rows[0]?.found) {
     const ours = await query(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ${literal(source)}`)

@@ -14,8 +14,8 @@ import {
 } from '../contract.ts'
 import { nodesOf } from '../nodes.ts'
 import { place } from '../postgres/connection.ts'
+import { requireExclusive, waitUntilExclusive } from './exclusive.ts'
 import { backUp, moveBack, moveTo, restore } from './move.ts'
-import { requireExclusive, waitUntilExclusive } from './still.ts'
 import { PACKED_GONE, unpack } from './unpack.ts'
 
 const POSTGRES = /^postgres(ql)?:\/\//

@@ -4,8 +4,8 @@ import { type Clock, errorMessage } from '#kernel'
 import { DiskFullError, MissingDependencyError } from '#lib/errors'
 import { DATABASE_FULL, DatabaseLockedError, DatabaseUnreachableError } from '#platform/store/contract'
 import { unescapeText } from './dialect.ts'
-import { once, type PreparedQuery } from './kept.ts'
 import { type Answer, type Column, Message, type OnDone, type StatementMessage } from './message.ts'
+import { type PreparedQuery, unpreparedMessage } from './prepared-statements.ts'
 
 /** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
 export const LIMIT_MS = 5_000
@@ -92,10 +92,10 @@ export class Connections {
     try {
       const full = kept.names.size >= MOST_KEPT
       if (full) kept.names.clear()
-      const said = full ? [once('DEALLOCATE ALL')] : []
+      const said = full ? [unpreparedMessage('DEALLOCATE ALL')] : []
       for (const part of parts) {
-        if (typeof part === 'string') said.push(once(part))
-        else if (!this.#keeps || !part.worth) said.push(part.inFull)
+        if (typeof part === 'string') said.push(unpreparedMessage(part))
+        else if (!this.#keeps || !part.isWorthPreparing) said.push(part.fullMessage)
         else {
           const known = kept.names.has(part.name)
           said.push(part.statement(known))
@@ -156,7 +156,7 @@ export class Connections {
    * @param limit_ms for how long
    * @throws DatabaseUnreachableError, DatabaseLockedError when it does not do so in time, and at once what is no such thing
    */
-  async trying<T>(work: () => Promise<T>, limit_ms = LIMIT_MS): Promise<T> {
+  async retry<T>(work: () => Promise<T>, limit_ms = LIMIT_MS): Promise<T> {
     let began: number | undefined
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {

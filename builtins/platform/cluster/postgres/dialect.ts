@@ -15,11 +15,11 @@ const templates = new Map<string, Template>()
 
 /** Returns a statement of a module with its parameters, as a string with the same meaning in PostgreSQL. */
 export function toPostgres(sql: string, params: readonly unknown[] = []): string {
-  return inFull(templateFor(sql, params), params)
+  return inlineParameters(templateFor(sql, params), params)
 }
 
 /** A template with its parameters written out. */
-export function inFull(template: Template, params: readonly unknown[]): string {
+export function inlineParameters(template: Template, params: readonly unknown[]): string {
   let text = template[0]!
   for (let n = 0; n < params.length; n++) {
     text += (isUnlimited(template, n, params[n]) ? 'ALL' : literal(params[n])) + template[n + 1]!

@@ -80,7 +80,7 @@ export const FENCED = 'SV002'
 export async function migrate(connections: Connections, schema: EngineParts['schema'], filling = false): Promise<void> {
   const { at: file } = connections
   const [own, ...steps] = stepsOf(schema)
-  await connections.trying(() =>
+  await connections.retry(() =>
     connections.transaction(async query => {
       await query(`SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
         SET LOCAL idle_in_transaction_session_timeout = '60s'; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`)

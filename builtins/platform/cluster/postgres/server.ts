@@ -24,7 +24,7 @@ interface ServerFile {
 
 /** Returns the project's own server, if it runs and answers. */
 export async function findServer(root: string, ports: Ports): Promise<LocalServer | undefined> {
-  const { kept, pid } = await standing(root, ports)
+  const { kept, pid } = await readServerState(root, ports)
   return kept && pid !== undefined && (await answers(kept, ports)) ? { url: urlOf(kept), pid } : undefined
 }
 
@@ -37,7 +37,7 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
   const { files, clock } = ports
   const bin = await binaries(root, ports)
   const as = await unprivilegedUser(ports)
-  const { data, log, kept: before } = await standing(root, ports)
+  const { data, log, kept: before } = await readServerState(root, ports)
   const kept = {
     password: before?.password ?? randomBytes(18).toString('base64url'),
     port: await freePort(before?.port),
@@ -50,7 +50,7 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
       () => false,
     )
     if (!made) await initialise({ root, data, bin, as, password: kept.password, log: output.fd }, ports)
-    await replaceFile(files, keptIn(root), JSON.stringify(kept))
+    await replaceFile(files, serverFileOf(root), JSON.stringify(kept))
     const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
     const place = await files.realpath(data)
     const words = ['-D', place, '-p', String(kept.port), ...settings.flatMap(each => ['-c', each])]
@@ -83,19 +83,19 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
 
 /** Has it end in order, as after Ctrl-C. @returns whether it ran */
 export async function stopServer(root: string, ports: Ports): Promise<boolean> {
-  const { pid, kept } = await standing(root, ports)
+  const { pid, kept } = await readServerState(root, ports)
   if (pid === undefined || !kept || !(await answers(kept, ports))) return false
   // A fast shutdown: clients are disconnected, and nothing is lost.
   process.kill(pid, 'SIGINT')
   const until = ports.clock.monotonic() + STOP_MS
-  while ((await standing(root, ports)).pid !== undefined && ports.clock.monotonic() < until)
+  while ((await readServerState(root, ports)).pid !== undefined && ports.clock.monotonic() < until)
     await ports.clock.sleep(LOOK_MS)
   return true
 }
 
 /** Resolves when it has ended, for whatever reason. */
 export async function serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await standing(root, ports)).pid !== undefined)
+  while (!signal.aborted && (await readServerState(root, ports)).pid !== undefined)
     await ports.clock.sleep(10 * LOOK_MS, signal)
 }
 
@@ -110,7 +110,7 @@ interface Making {
 
 async function initialise({ root, data, bin, as, password, log }: Making, ports: Ports): Promise<void> {
   const { files } = ports
-  if (as.uid !== undefined) await files.symlink(await ofAccount(as, ports), data)
+  if (as.uid !== undefined) await files.symlink(await dataFolderFor(as, ports), data)
   else await files.mkdir(data, { recursive: true, mode: 0o700 })
   // In the data's own folder, which has to be empty otherwise: read by the server's account alone.
   const secret = join(await files.realpath(data), '..', `.svc-${randomBytes(6).toString('hex')}`)
@@ -137,7 +137,7 @@ async function initialise({ root, data, bin, as, password, log }: Making, ports:
 }
 
 /** Where the account of the server can reach its data: a project's own folder is closed to all others. */
-async function ofAccount({ uid, gid }: { uid?: number; gid?: number }, { files }: Ports): Promise<string> {
+async function dataFolderFor({ uid, gid }: { uid?: number; gid?: number }, { files }: Ports): Promise<string> {
   const folder = join('/var/lib', `svc-postgres-${randomBytes(6).toString('hex')}`)
   const data = join(folder, 'data')
   await files.mkdir(data, { recursive: true, mode: 0o700 })
@@ -189,9 +189,9 @@ async function linkLibraries(home: string, { files }: Ports): Promise<void> {
   }
 }
 
-async function standing(root: string, { files }: Ports) {
+async function readServerState(root: string, { files }: Ports) {
   const data = join(root, '.svc', 'postgres')
-  const kept = await files.readFile(keptIn(root), 'utf8').then(
+  const kept = await files.readFile(serverFileOf(root), 'utf8').then(
     text => JSON.parse(text) as ServerFile,
     () => undefined,
   )
@@ -202,7 +202,7 @@ async function standing(root: string, { files }: Ports) {
   return { data, log: logOf(root), kept, pid: line ? Number(line) : undefined }
 }
 
-const keptIn = (root: string) => join(root, '.svc', 'postgres.json')
+const serverFileOf = (root: string) => join(root, '.svc', 'postgres.json')
 const logOf = (root: string) => join(root, 'logs', 'postgres.log')
 
 function urlOf({ password, port }: ServerFile, database = 'svc'): string {

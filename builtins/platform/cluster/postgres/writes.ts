@@ -3,8 +3,8 @@ import type { CommitResult } from '#platform/heartbeat/contract'
 import { type PlannedEffect, RemovedMeanwhileError, type Statement } from '#platform/store/contract'
 import { stepsOf } from '#platform/store/statements'
 import { type Connections, codeOf, isSaid, LIMIT_MS } from './connection.ts'
-import { PreparedQuery } from './kept.ts'
 import type { Answer } from './message.ts'
+import { PreparedQuery } from './prepared-statements.ts'
 import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
 /** Maximum number of writes in one message. */
@@ -151,7 +151,7 @@ export class Writes {
     let asked = this.#clock.monotonic()
     const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - asked
     try {
-      const answers = await this.#connections.trying(() => {
+      const answers = await this.#connections.retry(() => {
         asked = this.#clock.monotonic()
         return this.#connections.ask(message)
       }, left)

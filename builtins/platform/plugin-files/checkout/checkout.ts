@@ -87,7 +87,7 @@ export class CheckoutModules implements PluginSource {
 
   retryAfter(): undefined {}
 
-  changed(apply: () => Promise<unknown>): Undo {
+  onChange(apply: () => Promise<unknown>): Undo {
     this.#watch.start(apply, true)
     return () => this.#watch.close()
   }

@@ -25,7 +25,7 @@ const NONE: readonly unknown[] = []
 /** Number of prepared statements kept; statements with values in them, which none should have, are unbounded. */
 const PREPARED = 1_000
 
-type Looks = Pick<Ports, 'inodeOf' | 'stampOf'>
+type FileIdentityPorts = Pick<Ports, 'inodeOf' | 'stampOf'>
 
 /**
  * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
@@ -140,7 +140,7 @@ export class Database {
       besides = []
       const result = this.#transact(
         () => {
-          if (this.neighbours?.isNear) this.neighbours.readNews()
+          if (this.neighbours?.isNear) this.neighbours.readWrites()
           const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
           if (recording || isAnnounced) this.#statements = statements
           const result = work()
@@ -152,19 +152,19 @@ export class Database {
         },
         recording?.pretends ? 'ROLLBACK' : 'COMMIT',
       )
-      recording?.wrote([...statements, ...besides])
+      recording?.recordWrites([...statements, ...besides])
       return result
     }
     const taken = (actor: RecordingContext) => {
       const done = actor.turn(what, transact)
-      if (besides.length > 0) this.recording()?.wrote(besides)
+      if (besides.length > 0) this.recording()?.recordWrites(besides)
       return done
     }
     return this.waiting(who ? () => taken(who) : transact)
   }
 
   /** The same as `write`, for what is neither recorded nor replayed. */
-  unseen<T>(work: () => T): Promise<T> {
+  writeUnrecorded<T>(work: () => T): Promise<T> {
     return this.waiting(() => this.#transact(work, 'COMMIT'))
   }
 
@@ -196,7 +196,7 @@ export class Database {
   #alone<T>(work: () => T): T {
     for (;;) {
       const done = work()
-      if (!this.neighbours?.readNews()) return done
+      if (!this.neighbours?.readWrites()) return done
     }
   }
 
@@ -243,12 +243,12 @@ export class Database {
   }
 
   /** Records the inodes of the open files, with which `present` compares. */
-  remember(looks: Looks): void {
+  remember(looks: FileIdentityPorts): void {
     this.#inodes = PARTS.map(part => looks.inodeOf(this.file + part))
     this.#wasEmpty = isEmpty(this.file, looks)
   }
 
-  async health(looks: Looks): Promise<void> {
+  async health(looks: FileIdentityPorts): Promise<void> {
     this.present(looks)
     await this.waiting(() => this.get('SELECT 1'))
   }
@@ -257,7 +257,7 @@ export class Database {
    * Checks that the files on disk, log and index included, still are those that were opened; otherwise writes would be lost.
    * @throws DatabaseUnusableError
    */
-  present(looks: Looks): void {
+  present(looks: FileIdentityPorts): void {
     const gone = PARTS.find((part, n) => looks.inodeOf(this.file + part) !== this.#inodes[n])
     const isEmptied = gone === undefined && !this.#wasEmpty && isEmpty(this.file, looks)
     if (gone === undefined && !isEmptied) return
@@ -286,7 +286,7 @@ export class Database {
   }
 }
 
-function isEmpty(file: string, { stampOf }: Looks): boolean {
+function isEmpty(file: string, { stampOf }: FileIdentityPorts): boolean {
   return stampOf(file)?.endsWith(':0') ?? false
 }
 
@@ -306,11 +306,11 @@ export function fixedPlan(sql: string): string {
 
 /** The same values, as SQLite takes them: most are so already. */
 function bindable(params: readonly unknown[]): readonly unknown[] {
-  for (const value of params) if (value === undefined || typeof value === 'boolean') return params.map(bound)
+  for (const value of params) if (value === undefined || typeof value === 'boolean') return params.map(toBindable)
   return params
 }
 
-function bound(value: unknown): unknown {
+function toBindable(value: unknown): unknown {
   return value === undefined ? null : typeof value === 'boolean' ? Number(value) : value
 }
 

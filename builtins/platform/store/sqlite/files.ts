@@ -111,7 +111,7 @@ async function withFile(
 export async function backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport> {
   const { files } = ports
   if (await exists(files, target)) throw new FileExistsError({ file: target })
-  const copy = async (beside: string) => void (await withFile(file, ports, copiedTo(beside)))
+  const copy = async (beside: string) => void (await withFile(file, ports, vacuumInto(beside)))
   return keepCopy(file, target, copy, ports)
 }
 
@@ -153,7 +153,7 @@ export async function restoreDatabase(
   const { beside, report, discard } = await copyChecked(
     source,
     file,
-    async beside => void (await withFile(source, ports, copiedTo(beside))),
+    async beside => void (await withFile(source, ports, vacuumInto(beside))),
     ports,
   )
   try {
@@ -180,7 +180,7 @@ async function keepDamaged(file: string, kept: string, ports: Ports): Promise<vo
   if (loss && open.length > 0) throw loss
   if (open.length > 0) throw new DatabaseInUseError({ file })
   // SQLite would throw the log of a lost one away.
-  if (!loss && (await exists(files, file))) await alone(file, clock)
+  if (!loss && (await exists(files, file))) await leaveWalMode(file, clock)
   for (const rest of PARTS) {
     if (!(await exists(files, file + rest))) continue
     await files.mkdir(dirname(kept), { recursive: true, mode: 0o700 })
@@ -195,7 +195,7 @@ async function keepDamaged(file: string, kept: string, ports: Ports): Promise<vo
  * damaged for that is not held by another process either.
  * @throws DatabaseInUseError
  */
-async function alone(file: string, clock: Ports['clock']): Promise<void> {
+async function leaveWalMode(file: string, clock: Ports['clock']): Promise<void> {
   const database = await connect(file, clock, {}).catch(() => undefined)
   try {
     database?.script('PRAGMA journal_mode = DELETE')
@@ -228,7 +228,7 @@ async function copyChecked(file: string, target: string, copy: (beside: string) 
   }
 }
 
-function copiedTo(beside: string) {
+function vacuumInto(beside: string) {
   return (database: Database): string[] => {
     database.run({ sql: 'VACUUM INTO ?', params: [beside] })
     return []

@@ -17,7 +17,7 @@ export async function lossOf(
 ): Promise<InstanceType<typeof DatabaseUnusableError> | undefined> {
   const sizeOf = async (part: Part) => (await ports.files.stat(file + part).catch(() => undefined))?.size
   const [main, wal, shm] = await Promise.all([sizeOf(''), sizeOf('-wal'), sizeOf('-shm')])
-  const strange = main === undefined || wal ? await strangeness(file, main, ports) : undefined
+  const strange = main === undefined || wal ? await fileProblem(file, main, ports) : undefined
   // A connection makes the log before its index, and the last one removes the index before the log.
   const isTorn = main === undefined || (wal === undefined) !== (shm === undefined)
   if (!isTorn && !strange) return undefined
@@ -38,7 +38,7 @@ export async function lossOf(
 }
 
 /** What is wrong with the main file as such. A new one of ours has no mark yet while its schema is in the log alone. */
-async function strangeness(
+async function fileProblem(
   file: string,
   size: number | undefined,
   { files }: Pick<Ports, 'files'>,

@@ -21,7 +21,7 @@ const ANNOUNCED = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
  * What others have written since the last look: nothing, introductions only, announced transactions, or unannounced
  * writes.
  */
-type NeighbourNews = 'nothing' | 'words' | 'writes' | 'silence'
+type NeighbourChange = 'nothing' | 'words' | 'writes' | 'silence'
 
 interface Recorder {
   owner: string
@@ -58,7 +58,7 @@ export class Neighbours implements NeighbourWrites {
   /** Makes all other processes report their writes from now on. */
   async overhear(): Promise<void> {
     this.#version = this.#database.dataVersion()
-    await this.#database.unseen(() => {
+    await this.#database.writeUnrecorded(() => {
       this.#deafen()
       const params = [this.#owner, process.pid]
       this.#database.run({ sql: 'INSERT INTO svc_recorder (owner, pid) VALUES (?, ?)', params })
@@ -78,14 +78,16 @@ export class Neighbours implements NeighbourWrites {
   /** Removes reports that were read. */
   async #forget(): Promise<void> {
     const upTo = this.#last
-    await this.#database.unseen(() => this.#database.run({ sql: 'DELETE FROM svc_told WHERE n <= ?', params: [upTo] }))
+    await this.#database.writeUnrecorded(() =>
+      this.#database.run({ sql: 'DELETE FROM svc_told WHERE n <= ?', params: [upTo] }),
+    )
     this.#forgotten = upTo
   }
 
   async end(): Promise<void> {
     this.#records = false
     this.#near = false
-    await this.#database.unseen(() => this.#deafen())
+    await this.#database.writeUnrecorded(() => this.#deafen())
   }
 
   /** Ends recording. */
@@ -101,7 +103,7 @@ export class Neighbours implements NeighbourWrites {
   }
 
   /** Reads what others have written. @returns whether there was anything */
-  readNews(): boolean {
+  readWrites(): boolean {
     return this.#takeIn() !== 'nothing'
   }
 
@@ -136,8 +138,8 @@ export class Neighbours implements NeighbourWrites {
     const { listener } = this
     if (!listener) return
     // The recorder was killed.
-    if (!isAlive(listener.pid)) return this.#database.unseen(() => this.#deafen())
-    const n = await this.#database.unseen(() => {
+    if (!isAlive(listener.pid)) return this.#database.writeUnrecorded(() => this.#deafen())
+    const n = await this.#database.writeUnrecorded(() => {
       this.announce([])
       return this.#database.get<{ n: number }>(LAST)!.n
     })
@@ -157,10 +159,10 @@ export class Neighbours implements NeighbourWrites {
     else this.#deafen()
   }
 
-  #takeIn(): NeighbourNews {
+  #takeIn(): NeighbourChange {
     let version = this.#database.dataVersion()
     if (version === this.#version) return 'nothing'
-    let news: NeighbourNews = 'silence'
+    let news: NeighbourChange = 'silence'
     while (version !== this.#version) {
       this.#version = version
       for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(ANNOUNCED, [this.#last])) {
@@ -176,7 +178,9 @@ export class Neighbours implements NeighbourWrites {
 
   #hear(statements: string): boolean {
     const written = JSON.parse(statements) as [string, ...PackedParam[]][]
-    this.#database.recording()?.wrote(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
+    this.#database
+      .recording()
+      ?.recordWrites(written.map(([sql, ...params]) => ({ sql, params: params.map(unpackParam) })))
     return written.length > 0
   }
 }

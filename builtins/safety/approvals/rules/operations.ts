@@ -1,6 +1,6 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
-import { whoAsks } from '#lib/asker'
+import { callerName } from '#lib/caller-name'
 import { Instant, Store } from '#platform/store/contract'
 import { ApprovalSettings } from '../config.ts'
 import {
@@ -88,7 +88,7 @@ export const approvalsGrant = operation({
     const { svc } = call
     const ends = until === undefined ? null : Date.parse(until)
     if (ends === null ? uses === undefined : ends <= now(svc)) throw new EndlessRuleError()
-    const created_by = whoAsks(call)
+    const created_by = callerName(call)
     await refuseAgents(svc, created_by)
     const agent_id = agent === undefined ? null : (await svc.use(Agents).find(agent)).agent_id
     const rule_id = svc.ports.ids.make('rule', 8)
@@ -146,7 +146,7 @@ export const approvalsRevoke = operation({
   errors: [RuleNotFoundError, AgentCannotDecideError],
   async run({ rule_id }, call) {
     const { svc } = call
-    const revoked_by = whoAsks(call)
+    const revoked_by = callerName(call)
     await refuseAgents(svc, revoked_by)
     if (!(await svc.use(Store).apply([revokeRule({ rule_id, revoked_by })]))) throw new RuleNotFoundError({ rule_id })
     return null

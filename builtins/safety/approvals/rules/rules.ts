@@ -7,10 +7,13 @@ export function isMatch(matches: ArgumentMatches | null, args: unknown): boolean
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return false
   const given = new Map(Object.entries(args))
   const asked = Object.entries(matches)
-  return asked.length === given.size && asked.every(([name, match]) => given.has(name) && fits(match, given.get(name)))
+  return (
+    asked.length === given.size &&
+    asked.every(([name, match]) => given.has(name) && matchesValue(match, given.get(name)))
+  )
 }
 
-function fits(match: unknown, value: unknown): boolean {
+function matchesValue(match: unknown, value: unknown): boolean {
   const pattern = ArgumentPattern.safeParse(match)
   if (!pattern.success) return canonicalJson(match) === canonicalJson(value)
   if ('any' in pattern.data) return true

@@ -1,5 +1,5 @@
 import { fold, Rewriting, textOf, type View } from '../fold.ts'
-import { once } from '../once.ts'
+import { once } from '../lazy.ts'
 import type { Span } from '../rule.ts'
 
 /** Shorter runs are ignored. */

@@ -1,5 +1,5 @@
 import type { View } from '../fold.ts'
-import { once } from '../once.ts'
+import { once } from '../lazy.ts'
 import { NOWHERE, Prefilter } from '../prefilter/prefilter.ts'
 import { type Finder, PAUSE, type Span } from '../rule.ts'
 import { COERCION, PRESSURE } from './coercion.ts'

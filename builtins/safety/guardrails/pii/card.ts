@@ -1,4 +1,4 @@
-import type { Look, Span } from '../rule.ts'
+import type { InspectedText, Span } from '../rule.ts'
 
 /** Digits in groups, single blanks or hyphens between them, not within a number or name: as many as the shortest card has. */
 export const DIGIT_GROUPS = /(?<![\w.+]|\d[ -])\d(?:[ -]?\d){11,}/g
@@ -21,7 +21,7 @@ const MOST_GROUPS = 5
 const SHORTEST = 12
 const LONGEST = 19
 
-export function* findCards({ matches }: Look): Generator<Span> {
+export function* findCards({ matches }: InspectedText): Generator<Span> {
   for (const { start, found } of matches(DIGIT_GROUPS)) {
     const [run] = found
     for (let at = 0; at < run.length; at++) {

@@ -1,4 +1,4 @@
-import type { Look, Span } from '../rule.ts'
+import type { InspectedText, Span } from '../rule.ts'
 
 const LETTER = '\\w\\u00a1-\\uffff'
 /** Bounded as RFC 5321 bounds it: 64 characters before the @, labels of 63. */
@@ -13,7 +13,7 @@ export const SPELLED_EMAIL =
 /** `icon@2x.png`, `vite@5.0.0-beta.js` and `git@github.com:o/r` are names of files, packages and repositories. */
 const NO_ADDRESS = /^[^@]*@(?:\dx\.|v?\d{1,9}\.\d)/i
 
-export function* findEmails({ text, matches }: Look): Generator<Span> {
+export function* findEmails({ text, matches }: InspectedText): Generator<Span> {
   for (const { start, end, found } of matches(EMAIL)) {
     if (NO_ADDRESS.test(found[0]) || (found[0].startsWith('git@') && text[end] === ':')) continue
     yield { start, end }

@@ -1,4 +1,4 @@
-import type { Look, Span } from '../rule.ts'
+import type { InspectedText, Span } from '../rule.ts'
 
 /** Lengths by country, from the IBAN registry of SWIFT. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
@@ -12,7 +12,7 @@ const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
 
 export const IBAN_START = /(?<![a-z0-9])[a-z]{2}\d{2}(?=[ -]?[a-z0-9])/gi
 
-export function* findIbans({ text, matches }: Look): Generator<Span> {
+export function* findIbans({ text, matches }: InspectedText): Generator<Span> {
   for (const { start } of matches(IBAN_START)) {
     const end = ibanEnd(text, start)
     if (end) yield { start, end }

@@ -1,5 +1,5 @@
 import { Prefilter } from '../prefilter/prefilter.ts'
-import type { Finder, Look, Span } from '../rule.ts'
+import type { Finder, InspectedText, Span } from '../rule.ts'
 import { DIGIT_GROUPS, findCards } from './card.ts'
 import { EMAIL, findEmails, SPELLED_EMAIL } from './email.ts'
 import { findIbans, IBAN_START } from './iban.ts'
@@ -26,7 +26,7 @@ export const EXPRESSIONS: readonly RegExp[] = [
 /** Finds what may identify a person or grant access. In order of precedence where two find the same digits. */
 export function piiFinders(secrets: () => readonly string[]): Finder[] {
   const prefilter = new Prefilter(() => EXPRESSIONS)
-  const kinds: [kind: string, find: (look: Look) => Iterable<Span>][] = [
+  const kinds: [kind: string, find: (look: InspectedText) => Iterable<Span>][] = [
     ['secret', findSecrets(secrets)],
     ['email', findEmails],
     ['iban', findIbans],

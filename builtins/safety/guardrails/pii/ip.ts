@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import type { Look, Span } from '../rule.ts'
+import type { InspectedText, Span } from '../rule.ts'
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 /** Not a part of a longer number or name. */
@@ -8,7 +8,7 @@ export const IPV6 = /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15}(?![\w:])/gi
 /** `version 1.2.3.4`, `v1.2.3.4`, `Chrome/120.0.0.0`. */
 const VERSION = /(?:\bversions?|\bver\.?|\brelease|\bbuild|\bv)[ :=]{0,2}$/i
 
-export function* findAddresses({ text, matches }: Look): Generator<Span> {
+export function* findAddresses({ text, matches }: InspectedText): Generator<Span> {
   for (const { start, end, found } of matches(IPV4)) {
     const before = text.slice(Math.max(0, start - 12), start)
     if (isSpecialAddress(found[0]) || VERSION.test(before) || /[a-z]\/$/i.test(before)) continue

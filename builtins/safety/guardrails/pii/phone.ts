@@ -1,4 +1,4 @@
-import type { Look, Span } from '../rule.ts'
+import type { InspectedText, Span } from '../rule.ts'
 
 const EXTENSION = '(?: ?(?:x|ext\\.?|extension|#) ?\\d{1,6})?'
 const END = '(?![\\w-]|[./]\\d)'
@@ -34,7 +34,7 @@ export const NAMED_PHONE = new RegExp(
 /** Dates, and post codes of nine digits. */
 const NO_PHONE = /^(?:\d{5}-\d{4}$|\d{4}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/. ]\d{1,2}[-/. ]\d{4}(?!\d))/
 
-export function* findPhones({ matches }: Look): Generator<Span> {
+export function* findPhones({ matches }: InspectedText): Generator<Span> {
   for (const [shape, least, most] of PHONE_SHAPES) {
     for (const { start, end, found } of matches(shape)) {
       const digits = (found[0].split(/x|ext|#/i, 1)[0] ?? '').replace(/\D/g, '')

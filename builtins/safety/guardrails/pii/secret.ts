@@ -1,5 +1,5 @@
 import { fold } from '../fold.ts'
-import { type Look, PAUSE, type Span } from '../rule.ts'
+import { type InspectedText, PAUSE, type Span } from '../rule.ts'
 
 /** Keys and tokens by the prefixes that providers give them so that they are found. */
 export const TOKENS: readonly RegExp[] = [
@@ -38,7 +38,7 @@ const SHORTEST_SECRET = 8
 
 /** @param own values that must not go out, asked for at each look */
 export function findSecrets(own: () => readonly string[]) {
-  return function* find({ text, matches }: Look): Generator<Span> {
+  return function* find({ text, matches }: InspectedText): Generator<Span> {
     for (const token of TOKENS) {
       yield* matches(token)
       yield PAUSE

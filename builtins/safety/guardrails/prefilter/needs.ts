@@ -46,7 +46,7 @@ function symbol(char: string): string {
 export function needsOf({ source }: RegExp): Needs {
   const looks = { behind: 1, ahead: 1 }
   const whole = partOf(parsePattern(source, { looks: true }), looks)
-  const needs = [...whole.needs, ...asNeed(whole)].filter(({ any }) => weightOf(any) >= 1)
+  const needs = [...whole.needs, ...toRequiredLiteral(whole)].filter(({ any }) => weightOf(any) >= 1)
   needs.sort((a, b) => weightOf(b.any) - weightOf(a.any))
   return { needs: needs.slice(0, MOST_NEEDS), longest: whole.max, ...looks }
 }
@@ -64,18 +64,18 @@ function partOf(node: Node, looks: { behind: number; ahead: number }): Part {
       const side = node.behind ? 'behind' : 'ahead'
       looks[side] = Math.max(looks[side], seen.max + 1)
       if (!node.behind || !node.wanted) return NOTHING
-      return { min: 0, max: 0, needs: shiftNeeds([...seen.needs, ...asNeed(seen)], -seen.max, -seen.min) }
+      return { min: 0, max: 0, needs: shiftNeeds([...seen.needs, ...toRequiredLiteral(seen)], -seen.max, -seen.min) }
     }
     case 'all':
-      return inRow(partsOf(node.parts, looks))
+      return combineSequence(partsOf(node.parts, looks))
     case 'any':
-      return oneOf(node.parts.map(part => partOf(part, looks)))
+      return combineAlternatives(node.parts.map(part => partOf(part, looks)))
     case 'repeat': {
       const once = partOf(node.of, looks)
       const rest: Part = { min: 0, max: once.max === 0 ? 0 : (node.max - node.min) * once.max, needs: [] }
-      if (node.max === node.min) return inRow(Array<Part>(node.min).fill(once))
+      if (node.max === node.min) return combineSequence(Array<Part>(node.min).fill(once))
       if (node.min === 0 && node.max === 1 && once.exact) return { ...rest, exact: [...new Set(['', ...once.exact])] }
-      return inRow([...Array<Part>(node.min).fill(once), rest])
+      return combineSequence([...Array<Part>(node.min).fill(once), rest])
     }
   }
 }
@@ -93,7 +93,7 @@ function partsOf(nodes: readonly Node[], looks: { behind: number; ahead: number 
   return parts
 }
 
-function inRow(parts: readonly Part[]): Part {
+function combineSequence(parts: readonly Part[]): Part {
   let row = NOTHING
   const needs: RequiredLiteral[] = []
   let min = 0
@@ -106,7 +106,7 @@ function inRow(parts: readonly Part[]): Part {
     const joined = row.exact && part.exact && product(row.exact, part.exact)
     if (joined) row = { ...row, exact: joined }
     else {
-      needs.push(...shiftNeeds(asNeed(row), from, to), ...shiftNeeds(part.needs, min, max))
+      needs.push(...shiftNeeds(toRequiredLiteral(row), from, to), ...shiftNeeds(part.needs, min, max))
       broken = true
       row = part.exact ? part : NOTHING
       from = part.exact ? min : min + part.min
@@ -117,17 +117,17 @@ function inRow(parts: readonly Part[]): Part {
     if (joined) needs.push(...shiftNeeds(part.needs, min - part.min, max - part.max))
   }
   if (!broken && row.exact) return { min, max, exact: row.exact, needs }
-  return { min, max, needs: [...needs, ...shiftNeeds(asNeed(row), from, to)] }
+  return { min, max, needs: [...needs, ...shiftNeeds(toRequiredLiteral(row), from, to)] }
 }
 
-function oneOf(parts: readonly Part[]): Part {
+function combineAlternatives(parts: readonly Part[]): Part {
   const min = Math.min(...parts.map(part => part.min))
   const max = Math.max(...parts.map(part => part.max))
   const exact = [...new Set(parts.flatMap(part => part.exact ?? []))]
   if (parts.every(part => part.exact) && exact.length <= MOST_EXACT) return { min, max, exact, needs: [] }
   // Of each alternative the most selective.
   const best = parts.map(part =>
-    [...part.needs, ...asNeed(part)].reduce<RequiredLiteral | undefined>(
+    [...part.needs, ...toRequiredLiteral(part)].reduce<RequiredLiteral | undefined>(
       (one, other) => (one && weightOf(one.any) >= weightOf(other.any) ? one : other),
       undefined,
     ),
@@ -142,7 +142,7 @@ function oneOf(parts: readonly Part[]): Part {
   return { min, max, needs: [together] }
 }
 
-function asNeed({ exact }: Part): RequiredLiteral[] {
+function toRequiredLiteral({ exact }: Part): RequiredLiteral[] {
   return exact && weightOf(exact) > 0 ? [{ any: leanest(exact), min: 0, max: 0 }] : []
 }
 

@@ -7,7 +7,7 @@ import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import type { EconomyConfig } from '../config.ts'
 import type { LifeEvent } from '../contract.ts'
-import { stands } from '../economy-beat.ts'
+import { isWorldPaused } from '../economy-beat.ts'
 import type { LifeCatalogue } from './catalogue.ts'
 import { outcome } from './outcome.ts'
 import { choiceIn, lifePrompt } from './prompt.ts'
@@ -49,7 +49,7 @@ export class LifeChoices {
 
   /** Begins to ask for what waits, and returns at once. */
   async ask(): Promise<void> {
-    if (this.#stop.signal.aborted || (await stands(this.#svc))) return
+    if (this.#stop.signal.aborted || (await isWorldPaused(this.#svc))) return
     const most = Number(this.#svc.config.get('daemon.max_concurrent_agents') ?? 8) - this.#asking.size
     if (most <= 0) return
     for (const row of await waitingEvents(this.#store, this.#svc.clock.ms(), most)) {

@@ -122,7 +122,7 @@ async function furtherEffects(
     effects.push(leaveJob({ agent_id }), worldChanged({ agent_id, change: 'lost_job', summary }))
     words.push('without a job')
   }
-  const skill = chosen.skill === 'any' ? lacking(svc, config, agent_id, beat, skills) : chosen.skill
+  const skill = chosen.skill === 'any' ? missingSkill(svc, config, agent_id, beat, skills) : chosen.skill
   if (skill !== undefined) {
     effects.push(learnSkill({ agent_id, skill, by: Math.round(config.skill_increment * 1000) }))
     words.push(`learnt more of ${skill}`)
@@ -137,7 +137,7 @@ async function furtherEffects(
 }
 
 /** A skill that the agent has not mastered. */
-function lacking(
+function missingSkill(
   svc: PluginHandle,
   config: EconomyConfig,
   agent_id: string,

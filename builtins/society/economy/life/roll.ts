@@ -42,9 +42,9 @@ export function roll(
     if (event) return { event, follow_up }
   }
   const { agent_id } = citizen
-  if (!strikes(random, agent_id, beat, chance)) return undefined
+  if (!isChosen(random, agent_id, beat, chance)) return undefined
   const fitting = [...catalogue.values()]
-    .filter(event => fits(event, citizen, better_job))
+    .filter(event => isEligible(event, citizen, better_job))
     .sort((a, b) => (a.id < b.id ? -1 : 1))
   const tired = new Set(
     [...new Set(recent)].filter(id => fitting.some(event => event.id === id)).slice(0, fitting.length >> 1),
@@ -55,11 +55,15 @@ export function roll(
 }
 
 /** Whether chance has something in store for an agent in this beat. */
-function strikes(random: Random, agent_id: string, beat: number, chance: number): boolean {
+function isChosen(random: Random, agent_id: string, beat: number, chance: number): boolean {
   return random.number('life.roll', agent_id, beat) < chance
 }
 
-function fits({ follow_up_only, min_cycles, requires }: LifeEvent, citizen: CitizenRow, better_job: boolean): boolean {
+function isEligible(
+  { follow_up_only, min_cycles, requires }: LifeEvent,
+  citizen: CitizenRow,
+  better_job: boolean,
+): boolean {
   if (follow_up_only || citizen.cycles_alive < min_cycles) return false
   if (requires.employed !== undefined && requires.employed !== (citizen.job_id !== null)) return false
   if (requires.better_job !== undefined && requires.better_job !== better_job) return false
@@ -94,7 +98,7 @@ export async function rollEvents(
   for (const citizen of citizens) {
     const { agent_id } = citizen
     const mine = due.get(agent_id) ?? []
-    if (waiting.has(agent_id) || (mine.length === 0 && !strikes(random, agent_id, beat, config.life_event_chance)))
+    if (waiting.has(agent_id) || (mine.length === 0 && !isChosen(random, agent_id, beat, config.life_event_chance)))
       continue
     const salary = jobOf(svc, citizen.job_id)?.salary ?? 0
     const better_job = (await betterJob(svc, store, await skillsOf(store, agent_id), salary)) !== undefined
@@ -102,12 +106,12 @@ export async function rollEvents(
     const found = roll(candidate, events, beat, config.life_event_chance, random)
     const unknown = mine.filter(({ event }) => !events.has(event)).map(({ follow_up_id }) => follow_up_id)
     if (unknown.length > 0) effects.push(dropFollowUps({ follow_up_ids: unknown }))
-    if (found) effects.push(happens(svc, citizen, found, beat))
+    if (found) effects.push(eventEffect(svc, citizen, found, beat))
   }
   return effects
 }
 
-function happens(svc: PluginHandle, citizen: CitizenRow, { event, follow_up }: RolledEvent, beat: number): Effect {
+function eventEffect(svc: PluginHandle, citizen: CitizenRow, { event, follow_up }: RolledEvent, beat: number): Effect {
   const { agent_id, balance, happiness, health, reputation, energy } = citizen
   return happen({
     life_event_id: `life:${beat}:${agent_id}`,

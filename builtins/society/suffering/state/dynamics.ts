@@ -1,6 +1,6 @@
 import type { SufferingConfig } from '../config.ts'
 import type { StressorVerdict } from '../contract.ts'
-import { type ActiveRow, clamp, eachField, type Inner, loadOf } from './state.ts'
+import { type ActiveRow, clamp, eachField, loadOf, type PersistedState } from './state.ts'
 
 /** A stressor that fades is gone below this severity. */
 export const GONE = 0.02
@@ -36,7 +36,7 @@ export function thresholdsOf(config: SufferingConfig): Settings['thresholds'] {
  * @param ms of waking time, before `time_scale`
  * @param busy whether the agent has a goal
  */
-export function pass(inner: Inner, ms: number, busy: boolean, settings: Settings): Inner {
+export function pass(inner: PersistedState, ms: number, busy: boolean, settings: Settings): PersistedState {
   const hours = (Math.max(0, ms) / 3_600_000) * settings.time_scale
   const longest = Math.max(PIECE_HOURS, hours / MOST_PIECES)
   let { stressors } = inner
@@ -63,7 +63,7 @@ export function pass(inner: Inner, ms: number, busy: boolean, settings: Settings
 }
 
 /** For how long nothing of it will have moved so that one could see it, in milliseconds: what its next cycles may leave to a later one. */
-export function stillFor({ stressors, crisis }: Inner, settings: Settings): number {
+export function msUntilChange({ stressors, crisis }: PersistedState, settings: Settings): number {
   const fastest = Math.max(
     0,
     ...stressors.map(({ stressor, severity, trend }) => {
@@ -102,12 +102,12 @@ function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, be
 
 /** S: takes up a verdict on a stressor. One that begins does so once, with its initial severity; relief is not taken back. */
 export function applyVerdict(
-  inner: Inner,
+  inner: PersistedState,
   stressor: string,
   verdict: StressorVerdict,
   now: number,
   settings: Settings,
-): Inner {
+): PersistedState {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (verdict === 'resolve') return easeStressor(inner, stressor, 1)
   if (verdict !== 'raise' || row?.trend === 'rising') return inner
@@ -118,7 +118,13 @@ export function applyVerdict(
  * Adds a stressor, where there is space for one more. An existing one grows to at least this severity and rises from
  * then on.
  */
-export function addStressor(inner: Inner, stressor: string, severity: number, now: number, settings: Settings): Inner {
+export function addStressor(
+  inner: PersistedState,
+  stressor: string,
+  severity: number,
+  now: number,
+  settings: Settings,
+): PersistedState {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row && inner.stressors.length >= settings.max_stressors) return inner
   const grown = Math.max(row?.severity ?? 0, clamp(severity))
@@ -127,13 +133,13 @@ export function addStressor(inner: Inner, stressor: string, severity: number, no
 }
 
 /** Its condition is gone: it fades from now on, from this share of its severity. */
-export function easeStressor(inner: Inner, stressor: string, share: number): Inner {
+export function easeStressor(inner: PersistedState, stressor: string, share: number): PersistedState {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row || (row.trend === 'easing' && share === 1)) return inner
   return withRow(inner, { ...row, severity: row.severity * share, trend: 'easing' })
 }
 
-function withRow(inner: Inner, row: ActiveRow): Inner {
+function withRow(inner: PersistedState, row: ActiveRow): PersistedState {
   const at = inner.stressors.findIndex(each => each.stressor === row.stressor)
   return { ...inner, stressors: at < 0 ? [...inner.stressors, row] : inner.stressors.with(at, row) }
 }

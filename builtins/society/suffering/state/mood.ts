@@ -1,6 +1,6 @@
 import { errorMessage, type PluginHandle } from '#kernel'
 import { type InnerState, type MoodModel, Moods, type PersonaFields } from '../contract.ts'
-import { clamp, type Inner, loadOf } from './state.ts'
+import { clamp, loadOf, type PersistedState } from './state.ts'
 
 const MARKED = 0.3
 const STIRRED = 0.5
@@ -20,7 +20,7 @@ export const circumplex: MoodModel = {
 }
 
 /** M: a mood follows from happiness and load; nothing of it is kept. */
-export function feelingOf(agent_id: string, inner: Inner, persona: PersonaFields): InnerState {
+export function feelingOf(agent_id: string, inner: PersistedState, persona: PersonaFields): InnerState {
   const load = loadOf(inner)
   const { crisis } = inner
   return { agent_id, load, crisis, persona, valence: clamp(persona.happiness - load, -1), arousal: crisis ? 1 : load }

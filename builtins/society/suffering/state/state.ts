@@ -28,7 +28,7 @@ const ReportedSchema = z.object({ key: z.string(), load: share, persona: FieldNu
 export type ReportedState = z.infer<typeof ReportedSchema>
 
 /** All that is kept of an agent's inner life: everything else follows from it. */
-export const Inner = z.object({
+export const PersistedState = z.object({
   waking_ms: time,
   /** How far the persona's base is from the profile's own values. */
   offsets: FieldNumbers,
@@ -41,7 +41,7 @@ export const Inner = z.object({
   refusals: amount,
   told: ReportedSchema.nullable(),
 })
-export type Inner = z.infer<typeof Inner>
+export type PersistedState = z.infer<typeof PersistedState>
 
 /** What a profile that says nothing has. */
 export const DEFAULT_HOME: PersonaFields = {
@@ -57,7 +57,7 @@ export function eachField(value: (field: keyof PersonaFields) => number): Record
 }
 
 /** An inner life in which nothing has happened yet. */
-export function newborn(): Inner {
+export function newborn(): PersistedState {
   return {
     waking_ms: 0,
     offsets: eachField(() => 0),
@@ -72,7 +72,7 @@ export function newborn(): Inner {
 }
 
 /** The load: all severities together, at most 1. */
-export function loadOf({ stressors }: Pick<Inner, 'stressors'>): number {
+export function loadOf({ stressors }: Pick<PersistedState, 'stressors'>): number {
   return Math.min(
     1,
     stressors.reduce((sum, { severity }) => sum + severity, 0),

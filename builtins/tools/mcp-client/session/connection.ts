@@ -1,9 +1,9 @@
-import { type Clock, errorMessage, HostToken, type PluginHandle, within } from '#kernel'
+import { type Clock, errorMessage, HostToken, type PluginHandle, withTimeLimit } from '#kernel'
 import type { McpServerSettings } from '../config.ts'
 import { type McpServer, McpServerDownError } from '../contract.ts'
 import { type Listing, readListing } from '../listing.ts'
 import { prepared, presetFailure } from '../presets.ts'
-import { hiding } from './environment.ts'
+import { redactorFor } from './environment.ts'
 import { explainError, openSession, type Session } from './session.ts'
 
 /** How long it rests after the first failure in a row, in milliseconds; twice as long after each further one. */
@@ -122,7 +122,7 @@ export class Connection {
     const started = this.#start(AbortSignal.any([signal, abort.signal]))
     try {
       const limit = this.#settings.start_timeout * 1000
-      const session = await within(this.#clock, limit, 'Starting it and listing its tools', started)
+      const session = await withTimeLimit(this.#clock, limit, 'Starting it and listing its tools', started)
       this.#made++
       this.#since = this.#clock.monotonic()
       this.error = null
@@ -185,7 +185,7 @@ export class Connection {
     this.#failures = isSteady ? 1 : this.#failures + 1
     const rest = this.#failures < FAILURES ? FIRST_REST_MS * 2 ** (this.#failures - 1) : SUSPENDED_MS
     this.#retryAt = now + rest
-    this.error = hiding(this.#settings, this.#svc.ports.env)(problem)
+    this.error = redactorFor(this.#settings, this.#svc.ports.env)(problem)
     this.#svc.log.warn({}, `MCP server ${this.#name}: ${this.error}; it rests for ${rest / 1000} s`)
   }
 

@@ -33,7 +33,7 @@ export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<
 }
 
 /** Takes out of a text the values that were handed over by the names of their variables: they show nowhere. */
-export function hiding({ pass_env, headers_env }: McpServerSettings, own: Env): (text: string) => string {
+export function redactorFor({ pass_env, headers_env }: McpServerSettings, own: Env): (text: string) => string {
   const values = [...pass_env, ...Object.values(headers_env)].map(variable => own[variable]?.trim() ?? '')
   const secrets = values.filter(value => value.length >= SHORTEST_SECRET)
   return text => maskText(text, secrets)

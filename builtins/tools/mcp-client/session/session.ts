@@ -4,7 +4,7 @@ import { errorMessage, type PluginHandle, z } from '#kernel'
 import { cleanLine, cut } from '../clean.ts'
 import type { McpServerSettings } from '../config.ts'
 import { ToolResult } from '../result.ts'
-import { environmentOf, headersOf, hiding } from './environment.ts'
+import { environmentOf, headersOf, redactorFor } from './environment.ts'
 import { httpTransports, statusOf, wantsOtherWay } from './http.ts'
 import { ProcessTransport } from './stdio.ts'
 
@@ -98,7 +98,7 @@ function processOf(
   parse: (text: string) => ReturnType<typeof import('@modelcontextprotocol/sdk/types.js').JSONRPCMessageSchema.parse>,
 ): ProcessTransport {
   const { command = '', args, cwd = '.' } = settings
-  const hide = hiding(settings, ports.env)
+  const hide = redactorFor(settings, ports.env)
   let lines = 0
   const logLine = (line: string) => {
     if (++lines > MOST_LINES) return

@@ -80,7 +80,9 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ unread_only }, { agent_id: owner }) {
           const filter = { owner, box: 'inbox', ...(unread_only ? { unread: true } : {}) } as const
-          const found = unread_only ? await mail().unread(owner, LISTED) : await mail().list(filter, { limit: LISTED })
+          const found = unread_only
+            ? await mail().listUnread(owner, LISTED)
+            : await mail().list(filter, { limit: LISTED })
           if (found.length === 0) return unread_only ? 'No unread messages.' : 'No messages.'
           const texts = await Promise.all(found.map(message => mail().textForModel(message, owner, LISTED_CHARACTERS)))
           const more = (await mail().count(filter)) - found.length

@@ -1,4 +1,4 @@
-import { defineError, type Ports, within } from '#kernel'
+import { defineError, type Ports, withTimeLimit } from '#kernel'
 import type { Clipboard } from './own.ts'
 
 /** How long the machine's own program may take, in milliseconds. */
@@ -69,7 +69,7 @@ export class HostClipboard implements Clipboard {
     })
     child.stdin?.end(input ?? '')
     try {
-      return await within(clock, LIMIT_MS, program, ended)
+      return await withTimeLimit(clock, LIMIT_MS, program, ended)
     } catch (error) {
       child.kill('SIGKILL')
       throw error

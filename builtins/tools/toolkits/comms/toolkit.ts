@@ -34,7 +34,7 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
         async execute(_, call) {
           const mail = svc.use(Mail)
           const owner = call.agent_id
-          const unread = await mail.unread(owner, SHOWN)
+          const unread = await mail.listUnread(owner, SHOWN)
           const shown = unread.length > 0 ? unread : await mail.list({ owner, box: 'inbox' }, { limit: 3 })
           if (shown.length === 0) return 'No messages.'
           call.effect(mail.read(unread.map(({ message_id }) => message_id)))

@@ -11,7 +11,7 @@ export class IgnoreRules {
   static readonly none = new IgnoreRules([])
 
   /** Adds the rules of a file. @param folder that holds the file, relative to where the rules began; empty for that one */
-  with(text: string, folder: string): IgnoreRules {
+  withRules(text: string, folder: string): IgnoreRules {
     const added = text.split('\n').flatMap(line => ruleOf(line, folder) ?? [])
     return added.length === 0 ? this : new IgnoreRules([...this.#rules, ...added])
   }

@@ -18,7 +18,7 @@ export async function likelyPaths(
   signal: AbortSignal,
 ): Promise<string[]> {
   const found: string[] = []
-  for await (const file of new Walk(files, { base: '', rules: IgnoreRules.none, all: false, signal }).below(
+  for await (const file of new Walk(files, { base: '', rules: IgnoreRules.none, all: false, signal }).walkFolder(
     folder,
     '.',
   )) {

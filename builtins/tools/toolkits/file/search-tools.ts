@@ -31,7 +31,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
       const above = names.slice(0, n).join('/')
       const folder = await svc.use(Jail).folder(call, above || '.')
       try {
-        rules = rules.with(await rulesIn(files, folder), above)
+        rules = rules.withRules(await rulesIn(files, folder), above)
       } finally {
         await folder.close()
       }

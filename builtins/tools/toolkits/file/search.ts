@@ -34,7 +34,7 @@ export async function globFiles(search: Search, pattern: string, limit: number):
     if (matches(path)) found.push(displayPath(search.path, path))
     return found.length <= limit
   })
-  if (found.length === 0) return none(`No file matches ${JSON.stringify(pattern)}`, search, cut)
+  if (found.length === 0) return noMatches(`No file matches ${JSON.stringify(pattern)}`, search, cut)
   const notes = more ? [`There are more than ${limit}; ${NARROWER}, or set limit.`] : cutNote(cut)
   return [...found.slice(0, limit), ...notes.map(note => `[${note}]`)].join('\n')
 }
@@ -73,7 +73,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
     }
     return matches <= limit
   })
-  if (lines.length === 0) return none(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
+  if (lines.length === 0) return noMatches(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
   const notes = more
     ? [`There is more; ${NARROWER}${files_only ? '' : ', or list the files with files_only'}.`]
     : cutNote(cut)
@@ -84,7 +84,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
 async function eachFile({ files, folder, path, ...options }: Search, take: (file: FoundFile) => Promise<boolean>) {
   const walk = new Walk(files, options)
   try {
-    for await (const file of walk.below(folder, path)) if (!(await take(file))) return { more: true, cut: false }
+    for await (const file of walk.walkFolder(folder, path)) if (!(await take(file))) return { more: true, cut: false }
     return { more: false, cut: walk.cut }
   } finally {
     await folder.close()
@@ -145,7 +145,7 @@ function displayPath(folder: string, path: string): string {
   return /\p{Cc}/u.test(whole) ? JSON.stringify(whole) : whole
 }
 
-function none(what: string, { path, all }: Search, cut: boolean): string {
+function noMatches(what: string, { path, all }: Search, cut: boolean): string {
   const ignored = all ? '' : ' Files that .gitignore excludes were left out; include_ignored searches them too.'
   return `[${what} in ${JSON.stringify(path)}.${ignored}${cut ? ` ${cutNote(true)[0]}` : ''}]`
 }

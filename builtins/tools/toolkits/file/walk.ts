@@ -42,9 +42,14 @@ export class Walk {
   }
 
   /** @param asked the folder's path, as the agent gave it */
-  async *below(folder: JailFolder, asked: string, prefix = '', rules = this.#options.rules): AsyncGenerator<FoundFile> {
+  async *walkFolder(
+    folder: JailFolder,
+    asked: string,
+    prefix = '',
+    rules = this.#options.rules,
+  ): AsyncGenerator<FoundFile> {
     const place = (this.#options.base + prefix).replace(/\/$/, '')
-    const here = this.#options.all ? rules : rules.with(await rulesIn(this.#files, folder), place)
+    const here = this.#options.all ? rules : rules.withRules(await rulesIn(this.#files, folder), place)
     for (const entry of await this.#entries(folder)) {
       this.#options.signal.throwIfAborted()
       if (this.#visited++ >= MAX_VISITED) {
@@ -59,7 +64,7 @@ export class Walk {
       const next = await folder.below(entry.name, asked).catch(() => undefined)
       if (!next) continue
       try {
-        yield* this.below(next, asked, `${path}/`, here)
+        yield* this.walkFolder(next, asked, `${path}/`, here)
       } finally {
         await next.close()
       }

@@ -47,7 +47,7 @@ export class Repository {
   }
 
   #describe(end: ProcessEnd): Promise<string> {
-    return this.#svc.use(Sandbox).tell(end, this.#reach)
+    return this.#svc.use(Sandbox).describeEnd(end, this.#reach)
   }
 
   async #kind(): Promise<'none' | 'folder' | 'other'> {

@@ -14,7 +14,7 @@ const Note = z
   .meta({ id: 'Note' })
 type Note = z.infer<typeof Note>
 
-async function found(svc: PluginHandle, ref: string, query = '') {
+async function findNotes(svc: PluginHandle, ref: string, query = '') {
   const { agent_id } = await svc.use(Agents).find(ref)
   const all = await svc
     .use(Memory)
@@ -41,8 +41,8 @@ export const notesList = operation({
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
   run: async ({ id, query, limit, offset }, { svc }) =>
-    (await found(svc, id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
-  count: async ({ id, query }, { svc }) => (await found(svc, id, query)).length,
+    (await findNotes(svc, id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
+  count: async ({ id, query }, { svc }) => (await findNotes(svc, id, query)).length,
   render: notes => notes.map(page).join('\n\n') || 'no such notes',
 })
 

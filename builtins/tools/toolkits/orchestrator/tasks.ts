@@ -20,7 +20,7 @@ const OUTPUT_TOKENS = 100_000
 const DELETED = new Error('its agent was deleted')
 const LIMITS = { memory_mb: 8_192, file_mb: 2_048 }
 
-interface Asked {
+interface TaskRequest {
   program: Program
   path: string
   model: string | undefined
@@ -48,7 +48,7 @@ export class CodeTasks {
   }
 
   /** Begins a task, and waits a while for its end. @throws CodeTaskError, OutsideError, PathError */
-  async begin(asked: Asked, call: ToolCall): Promise<CodeTask> {
+  async begin(asked: TaskRequest, call: ToolCall): Promise<CodeTask> {
     const { agent_id, signal } = call
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
@@ -116,7 +116,7 @@ export class CodeTasks {
   /** Never rejects: how it ended stands in the record. */
   async #run(
     record: CodeTask,
-    { program, path, model, task }: Asked,
+    { program, path, model, task }: TaskRequest,
     place: Reach & { cwd: string; signal: AbortSignal },
   ): Promise<void> {
     const ends = (status: CodeTask['status'], reason: string | null, output?: string) =>
@@ -130,7 +130,7 @@ export class CodeTasks {
         ...needsOf(program, path, this.#svc, code_pass_env),
         limits: { ...LIMITS, cpu_seconds: Math.ceil(code_timeout) * 4 },
       })
-      const output = await sandbox.tell(end, place, OUTPUT_TOKENS)
+      const output = await sandbox.describeEnd(end, place, OUTPUT_TOKENS)
       const status = end.timed_out ? 'timeout' : end.code === 0 ? 'completed' : 'failed'
       await ends(status, end.timed_out ? `it took longer than ${code_timeout} s` : null, output)
     } catch (error) {

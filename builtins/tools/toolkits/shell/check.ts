@@ -4,7 +4,7 @@ import { CommandError } from './contract.ts'
 import { DEV_COMMANDS, RULES, type Rule } from './rules.ts'
 
 export interface Place {
-  jail: Pick<Jail, 'resolve' | 'closed'>
+  jail: Pick<Jail, 'resolve' | 'closedPaths'>
   reach: Reach
   /** The real path of the folder that it runs in. */
   cwd: string
@@ -180,7 +180,7 @@ class Check {
   /** Without a sandbox it would come upon what is closed. */
   async #refuseClosed(): Promise<void> {
     const { jail, reach, cwd } = this.#place
-    const closed = await jail.closed(reach)
+    const closed = await jail.closedPaths(reach)
     const reached = this.#reached.length > 0 ? this.#reached : [cwd]
     const met = closed.find(path => reached.some(folder => path.startsWith(`${folder}/`)))
     if (!met) return

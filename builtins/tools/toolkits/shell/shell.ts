@@ -37,7 +37,7 @@ export class Programs implements Shell {
 
   async run(command: string, at: At) {
     const end = await this.exec({ command, cwd: '.', input: '' }, at)
-    return { code: end.code, text: await this.tell(end, at) }
+    return { code: end.code, text: await this.describeEnd(end, at) }
   }
 
   /** Runs one program with its arguments. */
@@ -60,9 +60,9 @@ export class Programs implements Shell {
   }
 
   /** What a model reads of it. */
-  tell(end: ProcessEnd, at: At): Promise<string> {
+  describeEnd(end: ProcessEnd, at: At): Promise<string> {
     const tokens = Math.min(contentTokens(at.result_tokens), PROGRAM_TOKENS)
-    return this.#svc.use(Sandbox).tell(end, reachOf(at), tokens)
+    return this.#svc.use(Sandbox).describeEnd(end, reachOf(at), tokens)
   }
 
   async place(at: At, folder: string) {

@@ -38,7 +38,7 @@ export function shellToolkit(
           return background.start(call.agent_id, command, { ...request, ...reachOf(call), pass_env })
         }
         const end = await programs.exec({ command, cwd, input }, call)
-        const shown = await programs.tell(end, call)
+        const shown = await programs.describeEnd(end, call)
         return end.timed_out ? `${shown}\n[Start it with background if it needs longer.]` : shown
       }),
   })
@@ -74,7 +74,7 @@ export function shellToolkit(
         call.signal.throwIfAborted()
         refuseUnlessGated(svc)
         const { cwd: folder } = await programs.place(call, cwd)
-        return programs.tell(await programs.start({ argv: ['sh', '-c', script], cwd: folder }, call), call)
+        return programs.describeEnd(await programs.start({ argv: ['sh', '-c', script], cwd: folder }, call), call)
       }),
   })
   return { name: 'shell', everyday: true, tools: [exec, ...(config.shell_full ? [script] : []), output, stop] }

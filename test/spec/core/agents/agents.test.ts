@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
 import { agentDied, insertAgent } from '#core/agents/repository'
 import { Store } from '#platform/store/contract'
-import { behind } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import { fault, runHeartbeat, testHost, text, toolCall, until } from '../../../support/index.ts'
 import { AGENT_MODULES, asksForGoal, detail, spawn, testHostWithModel, WORKER } from '../models/model-host.ts'
 import { run, TASK_MODULES } from '../tasks/tasks-host.ts'
@@ -218,7 +218,7 @@ describe('a dead agent', () => {
   it('stays dead: it can be seen and deleted, and nothing else', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
-    await behind(home.root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
+    await writeDirectly(home.root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
     expect((await detail(home, id)).status).toBe('dead')
     for (const verb of ['pause', 'resume']) {
       await expect(home.kernel.invoke(`agents.${verb}`, { id })).rejects.toMatchObject({

@@ -6,7 +6,7 @@ import { definePlugin, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
 import { Toolkits, tool } from '#tools/toolkits/contract'
-import { behind } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import {
   type ModelServerRequest,
   runHeartbeat,
@@ -467,7 +467,7 @@ describe('with its parent', () => {
     await waitUntilIdle(home)
     const { sub_agent_id, goal_id } = await child(home)
     // As if the goal's end were written and the process had died before its hook.
-    await behind(home.root, "UPDATE goals SET status = 'completed', result = 'Found' WHERE goal_id = ?", goal_id)
+    await writeDirectly(home.root, "UPDATE goals SET status = 'completed', result = 'Found' WHERE goal_id = ?", goal_id)
     await runHeartbeat(home)
     expect(await child(home)).toMatchObject({ sub_agent_id, status: 'completed', result: 'Found' })
     expect((await detail(home, sub_agent_id)).status).toBe('dead')

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type GoalClaim, type GoalVerifier, GoalVerifiers, News, PromptSections } from '#core/goals/contract'
+import { type GoalClaim, type GoalVerifier, GoalVerifiers, PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
-import { behind } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import {
   fault,
   type ModelServerRequest,
@@ -349,13 +349,13 @@ describe('tool calls', () => {
         { id: 'c2', name: 'again', arguments: {} },
       ],
     }
-    await behind(
+    await writeDirectly(
       home.root,
       "INSERT INTO goals (goal_id, agent_id, objective, created_at, steps_completed) VALUES ('goal-1', ?, 'Go on from there', 1, 1)",
       id,
     )
     const row = (seq: number, message: unknown) =>
-      behind(
+      writeDirectly(
         home.root,
         "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
         ...[seq, id, say(message)],
@@ -363,7 +363,7 @@ describe('tool calls', () => {
     await row(0, { role: 'user', content: 'Goal: Go on from there' })
     await row(1, assistant)
     const call = (call_id: string, model_call_id: string, name: string) =>
-      behind(
+      writeDirectly(
         home.root,
         "INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at) VALUES (?, ?, ?, 'goal-1', 1, 1, ?, '{}', 'h', 1)",
         ...[call_id, model_call_id, id, name],
@@ -478,17 +478,17 @@ describe('a goal strategy', () => {
   })
 })
 
-it('an invalid answer of a news source is reported with its plugin', async () => {
+it('an invalid answer of a message source is reported with its plugin', async () => {
   const odd = definePlugin({
     name: 'odd',
-    setup: svc => void svc.add(News, { name: 'five', news: async () => 5 as never }),
+    setup: svc => void svc.add(PendingMessages, { name: 'five', pending: async () => 5 as never }),
   })
   await using home = await testHostWithModel(script(finish()), { builtins: [odd] })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect((await detail(home, id)).error).toBe(
-    'The answer of the news source "five" of odd is not valid: must be an object, not a number.',
+    'The answer of the message source "five" of odd is not valid: must be an object, not a number.',
   )
 })
 

@@ -57,7 +57,7 @@ async function pursue(
     signal: new AbortController().signal,
     workspace: join(home.root, 'workspace'),
     tool_timeout: 10,
-    news: async () => {
+    newMessages: async () => {
       const said = events.length >= 2 && nudge && !isNudged ? nudge : undefined
       isNudged ||= said !== undefined
       return said ? [{ role: 'user', content: `Message from the operator: ${said}` }] : []

@@ -77,7 +77,7 @@ test('a limit on calls is asked before each attempt, and gets what was not charg
   let refuseAt = 9
   const limit: CallLimit = {
     name: 'strict',
-    async hold({ model, priced: known, purpose, bound }) {
+    async hold({ model, priced: known, purpose, maxSpend: bound }) {
       if (reported.filter(each => Array.isArray(each)).length === refuseAt) throw new Error('no more')
       reported.push([model, known, purpose.kind, bound()])
     },

@@ -4,7 +4,7 @@ import images from '#core/images/index'
 import { boundOf } from '#core/models/call/spend'
 import { fitRequest } from '#core/models/context/fit'
 import { imageTokensBy } from '#core/models/context/tokens'
-import { shownTo } from '#core/models/context/vision'
+import { selectImages } from '#core/models/context/vision'
 import type { Message } from '#core/models/contract'
 import models from '#core/models/index'
 import store from '#platform/store/index'
@@ -170,7 +170,7 @@ it('images of old results are the first to go, with how to get them again; a lat
     { role: 'user', content: 'Goal: look', images: [imageOf(500, 500)] },
     ...[1, 2, 3, 4].flatMap(turn),
   ]
-  const messages = shownTo('anthropic:claude-sonnet-4-6', true, said)
+  const messages = selectImages('anthropic:claude-sonnet-4-6', true, said)
   const limits = { window: 8_000, max_output_tokens: null, ratio: 1 }
   const fitted = fitRequest({ messages, tools: [], max_tokens: 500 }, limits, {
     context_full: 0.75,
@@ -192,10 +192,10 @@ it('of more images than a request holds, the oldest are named', () => {
     content: `${n}`,
     images: [imageOf(9, 9)],
   }))
-  const shown = shownTo('openai:gpt-5.4', true, said)
+  const shown = selectImages('openai:gpt-5.4', true, said)
   expect(shown.map(({ images = [] }) => images.length)).toEqual([...Array(10).fill(0), ...Array(13).fill(1)])
   expect(shown[0]!.content).toMatch(/left out, as a request holds at most 20 images/)
-  expect(shownTo('openai:gpt-5.4', true, said)[0]).toBe(shown[0])
+  expect(selectImages('openai:gpt-5.4', true, said)[0]).toBe(shown[0])
 })
 
 it('a newest result whose image alone is too large for the window is named', () => {
@@ -206,7 +206,7 @@ it('a newest result whose image alone is too large for the window is named', () 
   ]
   const limits = { window: 2_000, max_output_tokens: null, ratio: 1 }
   const { messages } = fitRequest(
-    { messages: shownTo('anthropic:claude-sonnet-4-6', true, said), tools: [], max_tokens: 500 },
+    { messages: selectImages('anthropic:claude-sonnet-4-6', true, said), tools: [], max_tokens: 500 },
     limits,
     { context_full: 0.75, context_target: 0.45 },
   )

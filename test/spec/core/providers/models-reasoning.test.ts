@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Thoughts } from '#core/models/repair/thoughts'
+import { ReasoningSplitter } from '#core/models/repair/reasoning-splitter'
 import { text } from '../../../support/index.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
 /** Reads a text that comes in these pieces. */
 function read(pieces: readonly string[]) {
-  const thoughts = new Thoughts()
+  const thoughts = new ReasoningSplitter()
   const shown = pieces.map(piece => thoughts.push(piece)).join('')
   return { answer: shown + thoughts.end(), reasoning: thoughts.reasoning }
 }

@@ -6,7 +6,7 @@ import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../../builtins/index.ts'
 import { ConflictError, definePlugin, Operations, z } from '../../../../kernel/index.ts'
 import { type Answer, startRestServer } from '../../../interfaces/rest/rest-server.ts'
-import { behind } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import { RunningSvc, svc, tempDir, until } from '../../../support/index.ts'
 
 const OTHERS = BUILTINS.filter(({ name }) => name !== 'rest')
@@ -25,7 +25,7 @@ async function startServer(plugins: readonly ReturnType<typeof definePlugin>[] =
     post('/agents', { preset: 'coder' }),
     post('/agents', { preset: 'writer' }),
   ])
-  const age = (ms: number) => behind(home.root, `UPDATE idempotency_keys SET created_at = created_at - ${ms}`)
+  const age = (ms: number) => writeDirectly(home.root, `UPDATE idempotency_keys SET created_at = created_at - ${ms}`)
   return { ...home, post, age, id: agent.agent_id as string, other: other.agent_id as string }
 }
 type Home = Awaited<ReturnType<typeof startServer>>
@@ -244,7 +244,7 @@ describe('a server that is killed before it answers', () => {
     await svc(['init', '--quiet'], { cwd: dir.path })
     const serve = async (env: Record<string, string>) => {
       const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
-      const [, url] = await server.says(/^Dashboard: +(http:\S+)\/$/m)
+      const [, url] = await server.waitForOutput(/^Dashboard: +(http:\S+)\/$/m)
       const send = () =>
         fetch(`${url}/agents`, {
           method: 'POST',
@@ -264,7 +264,7 @@ describe('a server that is killed before it answers', () => {
       codes.push([answer.status, ((await answer.json()) as { code?: string }).code])
     }
     await ask()
-    await behind(dir.path, 'UPDATE idempotency_keys SET created_at = created_at - 60001')
+    await writeDirectly(dir.path, 'UPDATE idempotency_keys SET created_at = created_at - 60001')
     await ask()
     return {
       codes,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, type SvcError, z } from '#kernel'
 import runs from '#observability/runs/index'
 import { tool } from '#tools/toolkits/contract'
-import { behind } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import { fault, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
 import { detail, spawn } from '../models/model-host.ts'
 import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
@@ -331,4 +331,5 @@ describe('a one-shot task', () => {
 })
 
 /** As an expired sub-agent, or one with too many fatal errors. */
-const markDead = (root: string, id: string) => behind(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
+const markDead = (root: string, id: string) =>
+  writeDirectly(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)

@@ -23,7 +23,7 @@ export interface CheckerParts {
   /** Pursuits are gone on with at each cycle. */
   resumes: boolean
   /** A process that drives agents is up. */
-  driven(): boolean
+  isDriven(): boolean
 }
 
 /** Interval of the check that wakes were followed, in simulated milliseconds. */
@@ -119,7 +119,7 @@ export class InvariantChecker {
   }
 
   /** Time has passed. */
-  atRest(): void {
+  checkAtRest(): void {
     const now = this.#parts.elapsed()
     if (now < this.#tick) return
     this.#tick = now + TICK_MS
@@ -149,7 +149,7 @@ export class InvariantChecker {
   }
 
   /** An operator asks a process something. @returns what is to be done once it has answered; one that was killed never does */
-  asks(process: number): () => void {
+  recordRequest(process: number): () => void {
     const asking = this.#asking
     asking.set(process, (asking.get(process) ?? 0) + 1)
     return () => {
@@ -160,7 +160,7 @@ export class InvariantChecker {
   }
 
   /** Returns the number of processes that have not answered yet. */
-  get asking(): number {
+  get openRequests(): number {
     return this.#asking.size
   }
 
@@ -281,7 +281,7 @@ export class InvariantChecker {
     }
   }
 
-  decidedTwice(approval_id: string, decisions: readonly string[]): void {
+  reportDoubleDecision(approval_id: string, decisions: readonly string[]): void {
     this.#report('decided_once', `${approval_id}: ${decisions.join(' and ')} were both taken`)
   }
 
@@ -289,11 +289,11 @@ export class InvariantChecker {
     this.#report('acknowledged_is_kept', what)
   }
 
-  stands(what: string): void {
+  reportStuckGoal(what: string): void {
     this.#report('goals_move_on', what)
   }
 
-  leftBehind(what: string): void {
+  reportLeftover(what: string): void {
     this.#report('nothing_left_behind', what)
   }
 
@@ -370,7 +370,7 @@ export class InvariantChecker {
    * A nudge is read by a cycle that begins after it, or by one that is under way. Faults in the way extend its time.
    */
   #checkNudge(nudge: Nudge, now: number): void {
-    const { look, injector, wakes_within, driven } = this.#parts
+    const { look, injector, wakes_within, isDriven: driven } = this.#parts
     const row = look.get<{ delivered_at: number | null; stopped: number; owner: string | null }>(
       `SELECT n.delivered_at, a.paused_at IS NOT NULL OR a.died_at IS NOT NULL AS stopped, l.owner FROM nudges n
        JOIN agents a ON a.agent_id = n.agent_id JOIN leases l ON l.agent_id = n.agent_id WHERE n.nudge_id = ?`,

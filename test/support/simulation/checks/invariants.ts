@@ -8,7 +8,7 @@ interface Message {
 }
 
 /** Rows that must not be there. */
-function none(sql: string): Invariant['broken'] {
+function expectNoRows(sql: string): Invariant['broken'] {
   return look => {
     const found = look.all<object>(`${sql} LIMIT 3`)
     return found.length === 0 ? undefined : found.map(row => JSON.stringify(row)).join(' ')
@@ -30,7 +30,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'one_generated_goal',
     promise: 'An agent has at most one active goal of its own making.',
     tables: ['goals'],
-    broken: none(
+    broken: expectNoRows(
       "SELECT agent_id, count(*) AS goals FROM goals WHERE status = 'active' AND origin = 'generated' GROUP BY agent_id HAVING count(*) > 1",
     ),
   },
@@ -38,7 +38,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'no_transcript_after_the_end',
     promise: 'A goal that has not begun has no transcript, and a transcript ends exactly when its goal does.',
     tables: ['goals', 'pursuit_transcripts'],
-    broken: none(
+    broken: expectNoRows(
       `SELECT goal_id, status, steps_completed FROM goals g JOIN (SELECT goal_id, max(ended_at) AS ended_at
          FROM pursuit_transcripts GROUP BY goal_id) t USING (goal_id)
        WHERE (status = 'active') <> (t.ended_at IS NULL) OR (status = 'active' AND steps_completed = 0)`,
@@ -48,7 +48,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: RESUMES,
     promise: 'A goal that is active and has begun has its transcript.',
     tables: ['goals', 'pursuit_transcripts'],
-    broken: none(
+    broken: expectNoRows(
       `SELECT goal_id, steps_completed FROM goals g WHERE status = 'active' AND steps_completed > 0
        AND NOT EXISTS (SELECT 1 FROM pursuit_transcripts t WHERE t.goal_id = g.goal_id)`,
     ),
@@ -78,7 +78,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'known_statuses',
     promise: 'Whatever has a status has one of those there are.',
     tables: ['goals', 'approvals', 'tool_calls', 'task_runs', 'run_agents'],
-    broken: none(
+    broken: expectNoRows(
       `SELECT 'goal' AS what, status FROM goals WHERE status NOT IN ('active', 'completed', 'abandoned')
        UNION ALL SELECT 'approval', status FROM approvals WHERE status NOT IN ('pending', 'approved', 'denied', 'consumed')
        UNION ALL SELECT 'tool call', state FROM tool_calls WHERE state NOT IN ('planned', 'parked', 'started', 'done')
@@ -91,7 +91,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     tables: ['agents'],
     broken: look => {
       for (const table of CHILDREN) {
-        const found = none(
+        const found = expectNoRows(
           `SELECT agent_id FROM ${table} WHERE agent_id IS NOT NULL AND agent_id NOT IN (SELECT agent_id FROM agents)`,
         )(look)
         if (found) return `${table}: ${found}`
@@ -103,7 +103,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'approval_used_once',
     promise: 'An approval is used by one call, and only once it was given.',
     tables: ['approvals', 'tool_calls'],
-    broken: none(
+    broken: expectNoRows(
       `SELECT approval_id, status, used_by FROM approvals WHERE (status = 'consumed') <> (used_by IS NOT NULL)
        OR (status <> 'pending') <> (resolved_at IS NOT NULL)`,
     ),
@@ -112,7 +112,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'ended_goals_are_dated',
     promise: 'A goal that has ended says when and how.',
     tables: ['goals'],
-    broken: none(
+    broken: expectNoRows(
       "SELECT goal_id, status FROM goals WHERE (status = 'active') <> (completed_at IS NULL) OR status <> 'active' AND result IS NULL",
     ),
   },
@@ -120,7 +120,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'outcomes_are_written',
     promise: 'The journal has an outcome for each call that is done, and none for others.',
     tables: ['tool_calls'],
-    broken: none(
+    broken: expectNoRows(
       "SELECT call_id, state FROM tool_calls WHERE (state = 'done') <> (outcome IS NOT NULL AND ended_at IS NOT NULL)",
     ),
   },
@@ -128,7 +128,7 @@ export const ownInvariants = (): readonly Invariant[] => [
     name: 'budget_adds_up',
     promise: 'What the budget says is spent is what its calls cost, one by one.',
     tables: ['spend', 'budget'],
-    broken: none(
+    broken: expectNoRows(
       `SELECT b.spent_micros, b.spent_tokens, s.micros, s.tokens FROM budget b, (SELECT coalesce(sum(cost_micros), 0) AS micros,
          coalesce(sum(input_tokens + output_tokens), 0) AS tokens FROM spend WHERE budget_window =
          (SELECT budget_window FROM budget)) s WHERE b.spent_micros <> s.micros OR b.spent_tokens <> s.tokens`,

@@ -36,7 +36,7 @@ export function encodingOf(options: unknown): BufferEncoding | undefined {
 }
 
 /** How one process comes to what is in files: it may fail. */
-export class Reach {
+export class FileAccess {
   readonly #tree: Tree
   readonly #identity: string
   readonly #fault: Fault

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { systemPorts } from '#lib/system-ports'
-import type { Reach } from './access.ts'
+import type { FileAccess } from './access.ts'
 import { direntOf, resize, statsOf } from './entry.ts'
 import { failure } from './failure.ts'
 import { openFile } from './handle.ts'
@@ -9,7 +9,7 @@ import type { Tree } from './tree.ts'
 const { constants } = systemPorts().files
 
 /** The calls of `node:fs/promises` that the program uses. Each is done at once, and gives or throws what it would promise. */
-export function callsOf(tree: Tree, reach: Reach) {
+export function callsOf(tree: Tree, reach: FileAccess) {
   const at = (path: string | URL) => tree.real(String(path))
   return {
     access: (path: string) => void tree.get(at(path), 'access'),
@@ -90,7 +90,7 @@ export function callsOf(tree: Tree, reach: Reach) {
       const entry = tree.find(real)
       if (!entry && options.force) return
       if (tree.get(real, 'rm').kind === 'folder' && !options.recursive) throw failure('ERR_FS_EISDIR', 'rm', real)
-      for (const below of tree.below(real)) tree.remove(below)
+      for (const below of tree.listPaths(real)) tree.remove(below)
       tree.remove(real)
     },
     unlink: (path: string) => {

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Ports } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
-import { type Fault, Reach } from './access.ts'
+import { type Fault, FileAccess } from './access.ts'
 import { callsOf } from './calls.ts'
 import { Stats } from './entry.ts'
 import { Tree } from './tree.ts'
@@ -43,7 +43,7 @@ export class Disk {
    * @param alive calls of a dead process are never answered
    */
   filesFor(identity: string, alive: () => boolean, fault: Fault): Files {
-    const calls = callsOf(this.#tree, new Reach(this.#tree, identity, fault)) as Record<
+    const calls = callsOf(this.#tree, new FileAccess(this.#tree, identity, fault)) as Record<
       string,
       (...args: never[]) => unknown
     >

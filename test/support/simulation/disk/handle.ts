@@ -1,12 +1,12 @@
 import { systemPorts } from '#lib/system-ports'
-import { bitsOf, encodingOf, type Reach } from './access.ts'
+import { bitsOf, encodingOf, type FileAccess } from './access.ts'
 import { resize, statsOf } from './entry.ts'
 import type { Tree } from './tree.ts'
 
 const { constants } = systemPorts().files
 
 /** What `open` of `node:fs/promises` gives. */
-export function openFile(tree: Tree, reach: Reach, path: string, flags: string | number, mode: number) {
+export function openFile(tree: Tree, reach: FileAccess, path: string, flags: string | number, mode: number) {
   const bits = bitsOf(flags)
   const entry = reach.open(path, bits, mode)
   const fd = tree.open(path)

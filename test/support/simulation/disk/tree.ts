@@ -129,9 +129,9 @@ export class Tree {
   }
 
   /** Paths of all that is in a folder, at whatever depth. */
-  below(path: string): string[] {
+  listPaths(path: string): string[] {
     const names = this.#entries.get(path)?.names ?? []
-    return [...names].map(name => join(path, name)).flatMap(each => [each, ...this.below(each)])
+    return [...names].map(name => join(path, name)).flatMap(each => [each, ...this.listPaths(each)])
   }
 
   /** Names in a folder, sorted. */
@@ -147,10 +147,10 @@ export class Tree {
     const there = this.#entries.get(to)
     if (there === entry) return
     if (there) {
-      if (there.kind === 'folder' && this.below(to).length > 0) throw failure('ENOTEMPTY', 'rename', to)
+      if (there.kind === 'folder' && this.listPaths(to).length > 0) throw failure('ENOTEMPTY', 'rename', to)
       this.remove(to)
     }
-    const moved = [from, ...this.below(from)].map(path => [path, this.#entries.get(path)!] as const)
+    const moved = [from, ...this.listPaths(from)].map(path => [path, this.#entries.get(path)!] as const)
     for (const [path] of moved.toReversed()) this.#take(path)
     for (const [path, each] of moved) this.place(`${to}${path.slice(from.length)}`, each)
   }

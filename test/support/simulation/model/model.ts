@@ -82,7 +82,7 @@ function refuse({ injector, dice }: ModelParts, { model }: ModelRequest): void {
 /** What it says, with what that costs and how it ends. */
 function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
   const { injector, dice } = parts
-  const said = sayingOf(parts, request)
+  const said = randomAnswer(parts, request)
   const calls = said.filter(({ type }) => type === 'tool_call').length
   const finish_reason = injector.injects('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
   // A lower bound: four characters are a token.
@@ -93,7 +93,7 @@ function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
 }
 
 /** Text and tool calls, as the dice say. */
-export function sayingOf(
+export function randomAnswer(
   parts: SayingParts,
   request: Pick<ModelRequest, 'tools'> & { purpose: { kind: string } },
 ): ModelEvent[] {

@@ -9,12 +9,12 @@ import { printableLine } from '../../screen/printable.ts'
 import { withQuestions } from '../../screen/questions.ts'
 
 /** A person's answers when the project is made; empty where no one can be asked. */
-interface Wishes {
+interface InitAnswers {
   model?: string
   budget_usd?: number
 }
 
-function configOf({ model, budget_usd }: Wishes): string {
+function configOf({ model, budget_usd }: InitAnswers): string {
   const daemon = budget_usd === undefined ? '# daemon:' : `daemon:\n  budget_usd: ${budget_usd}`
   const models =
     model === undefined
@@ -64,7 +64,7 @@ const NEXT = [
 ]
 
 /** Asks two questions at most, and only on a terminal. @returns undefined after Ctrl-C */
-async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
+async function ask({ terminal, ports }: Context): Promise<InitAnswers | undefined> {
   if (process.stdin.isTTY !== true || terminal.columns === undefined) return {}
   return withQuestions(async question => {
     const usual = ports.env.OPENAI_API_KEY || ports.env.OPENAI_BASE_URL ? 'openai:standard' : 'a simulated one'
@@ -88,7 +88,7 @@ async function ask({ terminal, ports }: Context): Promise<Wishes | undefined> {
 export async function makeProject(
   root: string,
   context: Context,
-  { wishes = {}, presets = [] }: { wishes?: Wishes; presets?: readonly string[] } = {},
+  { wishes = {}, presets = [] }: { wishes?: InitAnswers; presets?: readonly string[] } = {},
 ): Promise<{ parts: { name: string; made: boolean }[] }> {
   const results: { name: string; made: boolean }[] = []
   for (const [name, make] of parts(root, wishes, presets, context)) {
@@ -103,7 +103,7 @@ export async function makeProject(
 /** Each part makes itself if it is missing, and says whether it did. */
 function parts(
   root: string,
-  wishes: Wishes,
+  wishes: InitAnswers,
   presets: readonly string[],
   context: Context,
 ): [string, () => Promise<boolean>][] {

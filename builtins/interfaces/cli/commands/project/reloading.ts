@@ -10,7 +10,7 @@ const LOOK_MS = 500
  * in a checkout those sources that cannot be reloaded. Changes of plugins, and of most modules, it takes by itself.
  * @returns its exit code, once a signal has ended it
  */
-export async function reloading(words: readonly string[], { program, ports, terminal }: Context): Promise<number> {
+export async function runReloading(words: readonly string[], { program, ports, terminal }: Context): Promise<number> {
   const { clock } = ports
   const stop = new AbortController()
   const { signal } = stop

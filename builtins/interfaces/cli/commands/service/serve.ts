@@ -15,7 +15,7 @@ import {
 import { serveUntilSignal } from '../../process/service.ts'
 import { findProject } from '../../project/project.ts'
 import { inDevelopment } from '../project/development.ts'
-import { reloading } from '../project/reloading.ts'
+import { runReloading } from '../project/reloading.ts'
 
 /** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
 const serve: HandWritten = async (input, context) => {
@@ -23,13 +23,13 @@ const serve: HandWritten = async (input, context) => {
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
   if (input.reload === true)
-    return reloading(['serve', ...wordsOf({ ...input, dev: true }, context), '--root', root], context)
+    return runReloading(['serve', ...wordsOf({ ...input, dev: true }, context), '--root', root], context)
   const withDaemon = input.with_daemon === true
   const roles: Role[] = withDaemon ? ['server', 'daemon'] : ['server']
   const presets = presetsOf(input.profiles)
   let url = ''
   return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
-    async before(kernel, life) {
+    async beforeHeartbeat(kernel, life) {
       await checkPresets(kernel, presets)
       url = (await kernel.use(Rest).listen({ host, port }, { described: true })).url
       await life('listening', { url })

@@ -38,7 +38,7 @@ const start: HandWritten = async (input, context) => {
   }
   const roles: Role[] = joins ? ['daemon', 'joined'] : ['daemon']
   return serveUntilSignal(root, roles, dev ? inDevelopment(context) : context, {
-    before: kernel => checkPresets(kernel, presets),
+    beforeHeartbeat: kernel => checkPresets(kernel, presets),
     async begin(kernel, journal) {
       await spawnMissing(kernel, presets)
       return announce(context.tree.version, root, [

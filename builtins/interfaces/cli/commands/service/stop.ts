@@ -96,10 +96,10 @@ async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s:
   await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
   try {
     process.kill(pid, 'SIGTERM')
-    if (await ends(ports, found, timeout_s * 1000)) return { pid, killed: false }
+    if (await waitForEnd(ports, found, timeout_s * 1000)) return { pid, killed: false }
     // Looked at once more: in the meantime the PID may have gone to another process.
     if (await found.isProven()) process.kill(pid, 'SIGKILL')
-    if (!(await ends(ports, found, KILL_MS))) throw new StillRunningError({ pid })
+    if (!(await waitForEnd(ports, found, KILL_MS))) throw new StillRunningError({ pid })
     await removeFiles(ports, svc, found)
     return { pid, killed: true }
   } finally {
@@ -107,7 +107,7 @@ async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s:
   }
 }
 
-async function ends(ports: Ports, found: FoundDaemon, limit_ms: number): Promise<boolean> {
+async function waitForEnd(ports: Ports, found: FoundDaemon, limit_ms: number): Promise<boolean> {
   const until = ports.clock.monotonic() + limit_ms
   while (await found.isProven()) {
     if (ports.clock.monotonic() >= until) return false

@@ -68,7 +68,7 @@ async function printUpdates(
       printed.set(agent_id, line)
     }
   }
-  const begun = await feed.once()
+  const begun = await feed.readOnce()
   printAgents(begun)
   if (begun.hidden > 0 && !json) terminal.out(hiddenLine(begun.hidden, 'ended sub-agent'))
   let seen = 0

@@ -15,7 +15,7 @@ interface Reading {
  * had before
  * each write and before each of its inputs.
  */
-export class Reads {
+export class ReadCounts {
   readonly #acting = new Map<number, Reading>()
   readonly #limits = new Map<number, Limit[]>()
 
@@ -29,7 +29,7 @@ export class Reads {
   }
 
   /** Counts a read of a context that is not recorded yet. */
-  one(actor: number): void {
+  countRead(actor: number): void {
     const reading = this.#acting.get(actor)
     if (reading) reading.since++
   }
@@ -62,7 +62,7 @@ export class Reads {
   }
 
   /** How many reads an actor has had before the next write, from here on. */
-  before(actor: number, here: number): number {
+  countBefore(actor: number, here: number): number {
     const limits = this.#limits.get(actor) ?? []
     while (limits.length > 0 && limits[0]!.at < here) limits.shift()
     return limits[0]?.reads ?? Number.POSITIVE_INFINITY

@@ -1,19 +1,19 @@
 import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, type ToolSpec } from '../contract.ts'
 import { mendArguments, textOfArguments } from './arguments.ts'
-import { Holding } from './holding.ts'
 import { callsInText } from './in-text.ts'
 import { toolNamed } from './names.ts'
-import { Thoughts } from './thoughts.ts'
+import { ReasoningSplitter } from './reasoning-splitter.ts'
+import { TextGate } from './text-gate.ts'
 
 /** How an answer is read: whether calls may stand in its text, and whether they were asked for there. */
 export type Reading = 'native' | 'either' | 'prompted'
 
 /** Turns what a provider streams into what was meant: calls out of the text, and calls mended. */
-export class Hearing {
+export class ToolCallReader {
   readonly #request: ModelRequest
   readonly #reading: Reading
-  readonly #holding: Holding | undefined
-  readonly #thoughts = new Thoughts()
+  readonly #holding: TextGate | undefined
+  readonly #thoughts = new ReasoningSplitter()
   readonly #calls: AskedCall[] = []
   readonly #dropped = { calls: 0, chars: 0 }
 
@@ -22,11 +22,11 @@ export class Hearing {
     this.#request = request
     this.#reading = reading
     // An answer of a given form may be JSON that looks like a call, and is none.
-    if (reading !== 'native' && request.tools.length > 0) this.#holding = new Holding(!request.response_schema)
+    if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(!request.response_schema)
   }
 
   /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
-  hear(event: ModelEvent): readonly ModelEvent[] {
+  receive(event: ModelEvent): readonly ModelEvent[] {
     if (event.type === 'text') {
       const { text: came, chars = came.length } = event
       const text = this.#thoughts.push(came)

@@ -2,7 +2,7 @@
 const DEEPEST = 100
 
 /** What keeps parsed JSON of a stranger from being looked at any closer: its depth, or keys that mean something to JavaScript. */
-export function dangerIn(value: unknown): string | undefined {
+export function findDanger(value: unknown): string | undefined {
   const open: [unknown, number][] = [[value, 0]]
   for (let next = open.pop(); next; next = open.pop()) {
     const [each, depth] = next

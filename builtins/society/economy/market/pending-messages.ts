@@ -1,4 +1,4 @@
-import type { NewsSource } from '#core/goals/contract'
+import type { MessageSource } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
@@ -6,10 +6,10 @@ import { amount } from '../contract.ts'
 import { markOrdersReported, unreportedOrders } from './market.ts'
 
 /** Reports orders to agents: to sellers what to deliver, to buyers what came of it. */
-export function orderMessages(svc: PluginHandle): NewsSource {
+export function orderMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'market',
-    async news(agent_id) {
+    async pending(agent_id) {
       const orders = await unreportedOrders(svc.use(Store), agent_id)
       if (orders.length === 0) return { items: [], acknowledgements: [] }
       return {

@@ -5,7 +5,7 @@ import type { Terminal } from '../screen/terminal.ts'
  * A status in lines at the bottom of a terminal, with events above them. Without a terminal, events are
  * printed line by line; all on standard error, so that standard output is the report alone.
  */
-export class Stand {
+export class StatusLines {
   readonly #terminal: Terminal
   readonly #quiet: boolean
   #shown = 0

@@ -14,7 +14,7 @@ const OPENINGS = [
 const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`, 'g')
 /** A stream's end that may be the beginning of one. */
 const HALF_OPENED = new RegExp(
-  `(?:${[...OPENINGS, '<|'].map(beginnings).join('|')}|(?<=\\n)(?:${beginnings('Action:')}))$`,
+  `(?:${[...OPENINGS, '<|'].map(prefixPattern).join('|')}|(?<=\\n)(?:${prefixPattern('Action:')}))$`,
   'g',
 )
 const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
@@ -28,7 +28,7 @@ type State = 'beginning' | 'open' | 'in_code' | 'held'
  * always a
  * beginning of what is left as the answer's text.
  */
-export class Holding {
+export class TextGate {
   readonly #bare: boolean
   readonly #all: string[] = []
   #length = 0
@@ -104,9 +104,9 @@ function first(pattern: RegExp, text: string, at: number): RegExpExecArray | nul
   return pattern.exec(text)
 }
 
-type May = 'yes' | 'no' | 'unknown'
+type Possibility = 'yes' | 'no' | 'unknown'
 
-function beginnings(word: string): string {
+function prefixPattern(word: string): string {
   return Array.from(word, (_, n) => literal(word.slice(0, n + 1))).join('|')
 }
 
@@ -114,13 +114,13 @@ function literal(text: string): string {
   return text.replace(/[[\]|]/g, '\\$&')
 }
 
-function mayBeCall(text: string): May {
+function mayBeCall(text: string): Possibility {
   if (!/^\s*(?:[{[]|$)/.test(text.slice(0, ENOUGH))) return 'no'
   if (BARE.test(text.slice(0, 2 * ENOUGH))) return 'yes'
   return text.length < ENOUGH ? 'unknown' : 'no'
 }
 
-function fenceMayBeCall(text: string, bare: boolean): May {
+function fenceMayBeCall(text: string, bare: boolean): Possibility {
   const line = text.slice(0, ENOUGH).indexOf('\n')
   if (/^```tool_call/.test(text)) return 'yes'
   if (line < 0) return text.length < 20 ? 'unknown' : 'no'

@@ -4,7 +4,7 @@ import { html, type Markup } from './html.ts'
 import { brief, clock, plural } from './words.ts'
 
 type Data = Readonly<Record<string, unknown>>
-interface Sentence {
+interface EventText {
   what: string
   tone?: 'good' | 'bad'
 }
@@ -12,7 +12,7 @@ interface Sentence {
 const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value ?? null))
 
 /** Events that have a sentence of their own; undefined leaves one out: it stands elsewhere, or says nothing. */
-const SENTENCES: Readonly<Record<string, (data: Data) => Sentence | undefined>> = {
+const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>> = {
   model_called: () => undefined,
   tool_result: () => undefined,
   suffering_changed: () => undefined,
@@ -39,7 +39,7 @@ const SENTENCES: Readonly<Record<string, (data: Data) => Sentence | undefined>> 
   }),
 }
 
-function errorMessage({ type, data }: LoggedEvent): Sentence | undefined {
+function errorMessage({ type, data }: LoggedEvent): EventText | undefined {
   const sentence = SENTENCES[type]
   if (sentence) return sentence(data)
   const { agent_id: _, ...rest } = data

@@ -10,7 +10,7 @@ import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watchdog.js', import.meta.url)
 
 /** The main thread's part of the watch: a count that moves as long as it does, and which plugin's code it runs. */
-export class Pulse {
+export class ThreadCounter {
   readonly #svc: PluginHandle
   readonly #cells = new Int32Array(new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT))
   readonly #watch: Watch
@@ -54,7 +54,7 @@ export class Pulse {
   }
 
   /** The plugin whose code runs. */
-  get running(): string | undefined {
+  get runningPlugin(): string | undefined {
     return this.#plugins[this.#entered.at(-1) ?? 0] || undefined
   }
 

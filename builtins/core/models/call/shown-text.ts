@@ -4,7 +4,7 @@ import type { ModelCall } from '../contract.ts'
  * What a caller was shown of the answer to its call, over all attempts and models: in the end it is the answer's text. What
  * an attempt showed that broke off stays until the next one has something in its place.
  */
-export class Shown {
+export class ShownText {
   /** Shown since the answer began. */
   text = ''
   readonly #onText: ModelCall['onText']
@@ -22,7 +22,7 @@ export class Shown {
   }
 
   /** Another attempt begins. */
-  again(): void {
+  beginAttempt(): void {
     this.#half = ''
     this.#isStale = this.text !== ''
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Clock, errorMessage, type Log, within, z } from '#kernel'
+import { type Clock, errorMessage, type Log, withTimeLimit, z } from '#kernel'
 import type { MemoryEmbeddings } from '../contract.ts'
 import type { Lines } from '../files/journal.ts'
 import { type IndexedRecord, wordsOf } from '../files/records.ts'
@@ -21,7 +21,7 @@ const Line = z.object({ memory_id: z.string(), by: z.string(), of: z.string(), v
  * What the records of one agent mean, as vectors by their number in the index. Vectors are made when a search needs them,
  * and kept in a file beside the memory: it is a cache, and made anew when it is lost.
  */
-export class Meanings {
+export class VectorIndex {
   readonly #journal: Lines
   readonly #backend: () => MemoryEmbeddings | undefined
   readonly #clock: Clock
@@ -122,7 +122,9 @@ export class Meanings {
     const abort = new AbortController()
     const { name } = backend
     const work = backend.embed(all, abort.signal)
-    const vectors = await within(this.#clock, LIMIT_MS, `embeddings by ${name}`, work).finally(() => abort.abort())
+    const vectors = await withTimeLimit(this.#clock, LIMIT_MS, `embeddings by ${name}`, work).finally(() =>
+      abort.abort(),
+    )
     const [size = 0] = vectors.map(({ length }) => length)
     if (vectors.length !== all.length || size === 0 || vectors.some(({ length }) => length !== size))
       throw new TypeError(`${name} gave ${vectors.length} vectors for ${all.length} texts, or not all of one length`)
@@ -147,7 +149,7 @@ export class Meanings {
     this.#vectors = held
     const lines = new Map<string, z.infer<typeof Line>>()
     let read = 0
-    this.#journal.again()
+    this.#journal.rewind()
     await this.#journal.catchUp(
       value => {
         const line = Line.parse(value)

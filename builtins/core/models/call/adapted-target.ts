@@ -1,10 +1,10 @@
 import type { Target } from '../catalogue/names.ts'
 import type { ModelEvent, ModelRequest } from '../contract.ts'
-import type { Hearing } from '../repair/hearing.ts'
+import type { ToolCallReader } from '../repair/tool-call-reader.ts'
 import { eachOrAbort } from './limits.ts'
 
 /** A model whose answers are understood, in whatever form it was asked. */
-export interface Understood extends Target {
+export interface AdaptedTarget extends Target {
   /**
    * Calls back with each event of an answer. @throws what the provider's stream throws, and the signal's reason at once
    */
@@ -14,9 +14,9 @@ export interface Understood extends Target {
 }
 
 /** A request under way, and the parser of its answer. */
-export interface Asked {
+export interface AnswerUnderWay {
   events: AsyncIterable<ModelEvent>
-  hearing: Hearing
+  hearing: ToolCallReader
 }
 
 /**
@@ -25,7 +25,7 @@ export interface Asked {
  * @param learns whether an error, before any text, shows that another form can help
  */
 export async function understand(
-  ask: () => Promise<Asked>,
+  ask: () => Promise<AnswerUnderWay>,
   learns: (error: unknown) => Promise<boolean>,
   signal: AbortSignal,
   tell: (event: ModelEvent) => void,
@@ -36,7 +36,7 @@ export async function understand(
     try {
       return await eachOrAbort(signal, pieces, piece => {
         begun = true
-        for (const event of hearing.hear(piece)) tell(event)
+        for (const event of hearing.receive(piece)) tell(event)
       })
     } catch (error) {
       void Promise.resolve(pieces.return?.()).catch(() => {})

@@ -27,7 +27,7 @@ const HeldAnswer = z.object({ user_id: z.string(), route: z.string(), key: z.str
 type HeldAnswer = z.infer<typeof HeldAnswer>
 
 const HELD = 'user_id = ? AND route = ? AND key = ? AND request_id = ? AND answer IS NULL'
-const heldBy = ({ user_id, route, key, request_id }: HeldAnswer) => [user_id, route, key, request_id]
+const keyOfAnswer = ({ user_id, route, key, request_id }: HeldAnswer) => [user_id, route, key, request_id]
 
 /** Removes the keys whose time is over. */
 const forgetKeys = defineEffect({
@@ -47,7 +47,7 @@ const claimKey = defineEffect({
             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, route, key) DO UPDATE
             SET request_id = excluded.request_id, request_hash = excluded.request_hash, created_at = excluded.created_at
             WHERE known.written = 0 AND known.answer IS NULL AND known.created_at < ?`,
-      params: [...heldBy(held), request_hash, now, now - RUNNING_MS],
+      params: [...keyOfAnswer(held), request_hash, now, now - RUNNING_MS],
     },
   ],
 })
@@ -57,14 +57,17 @@ const markWritten = defineEffect({
   name: 'rest.mark_written',
   mustChange: true,
   schema: HeldAnswer,
-  statements: held => [{ sql: `UPDATE idempotency_keys SET written = 1 WHERE ${HELD}`, params: heldBy(held) }],
+  statements: held => [{ sql: `UPDATE idempotency_keys SET written = 1 WHERE ${HELD}`, params: keyOfAnswer(held) }],
 })
 
 const keepAnswer = defineEffect({
   name: 'rest.keep_answer',
   schema: HeldAnswer.extend({ answer: z.string() }),
   statements: ({ answer, ...held }) => [
-    { sql: `UPDATE idempotency_keys SET written = 1, answer = ? WHERE ${HELD}`, params: [answer, ...heldBy(held)] },
+    {
+      sql: `UPDATE idempotency_keys SET written = 1, answer = ? WHERE ${HELD}`,
+      params: [answer, ...keyOfAnswer(held)],
+    },
   ],
 })
 
@@ -72,7 +75,9 @@ const keepAnswer = defineEffect({
 const releaseKey = defineEffect({
   name: 'rest.release_key',
   schema: HeldAnswer,
-  statements: held => [{ sql: `DELETE FROM idempotency_keys WHERE ${HELD} AND written = 0`, params: heldBy(held) }],
+  statements: held => [
+    { sql: `DELETE FROM idempotency_keys WHERE ${HELD} AND written = 0`, params: keyOfAnswer(held) },
+  ],
 })
 
 export const KEY_EFFECTS = [forgetKeys, claimKey, markWritten, keepAnswer, releaseKey]
@@ -93,7 +98,7 @@ export interface KeyedRequest {
  * Runs an operation once for all requests with the same key, and returns the output of that one run to each.
  * @throws IdempotencyKeyReusedError, RequestUnderWayError, IdempotencyOutcomeUnknownError, and what the operation throws
  */
-export async function once(
+export async function runIdempotently(
   svc: PluginHandle,
   { operation, input, call, key, route, hide }: KeyedRequest,
 ): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { inFull, isUnlimited, storable, type Template, templateFor } from './dialect.ts'
+import { inlineParameters, isUnlimited, storable, type Template, templateFor } from './dialect.ts'
 import type { StatementMessage } from './message.ts'
 
 /** Number of uses in this process from which a statement is worth the server's memory. */
@@ -41,13 +41,13 @@ export class PreparedQuery {
     return this.#kind.name
   }
 
-  get worth(): boolean {
+  get isWorthPreparing(): boolean {
     return this.#kind.asked >= WORTH && !this.#kind.refused
   }
 
   /** Returns the message with the full text. */
-  get inFull(): StatementMessage {
-    return once(inFull(this.#template, this.#params))
+  get fullMessage(): StatementMessage {
+    return unpreparedMessage(inlineParameters(this.#template, this.#params))
   }
 
   /** Returns the message by name. @param known whether the server has the statement already */
@@ -64,7 +64,7 @@ export class PreparedQuery {
 }
 
 /** Returns a message for a statement that is not prepared. */
-export function once(text: string): StatementMessage {
+export function unpreparedMessage(text: string): StatementMessage {
   return { name: '', text, types: [], values: [] }
 }
 

@@ -12,7 +12,7 @@ import type { Scenario } from './contract.ts'
 import { propsOf } from './props.ts'
 
 /** What came of a scenario, before it is looked at. */
-export interface Performance extends Outcome {
+export interface ScenarioOutcome extends Outcome {
   /** What kept it from an answer, such as `max_steps` or the code of an error. */
   failure: string | null
   detail: string | null
@@ -27,7 +27,7 @@ const CHECK_LIMIT = 60_000
 const FAILURES = { completed: 'claimed', abandoned: 'gave_up', active: 'not_done' } as const
 
 /** An agent that is put to one scenario, in a trial. */
-export class Examinee {
+export class ScenarioAgent {
   readonly #kernel: Kernel
   readonly #ports: Ports
   readonly #scenario: Scenario
@@ -44,7 +44,7 @@ export class Examinee {
   }
 
   /** @param model as people write it */
-  async perform(model: string, cycles: number, signal: AbortSignal): Promise<Performance> {
+  async perform(model: string, cycles: number, signal: AbortSignal): Promise<ScenarioOutcome> {
     const { asks, tools, mode, name, preset } = this.#scenario
     const undo = [
       this.#kernel.points.add(Toolkits, propsOf(tools), 'benchmark'),
@@ -69,7 +69,7 @@ export class Examinee {
     if (this.#detail) await this.#kernel.invoke('agents.delete', { id: this.#detail.agent_id })
   }
 
-  async #answer(asks: readonly string[], signal: AbortSignal): Promise<Performance> {
+  async #answer(asks: readonly string[], signal: AbortSignal): Promise<ScenarioOutcome> {
     const { max_steps, schema } = this.#scenario
     let last: TaskResponse | undefined
     for (const [n, instruction] of asks.entries()) {
@@ -85,7 +85,7 @@ export class Examinee {
     return { ...this.#outcome(last?.output ?? '', last?.parsed), failure: failed, detail }
   }
 
-  async #pursue(objective: string, cycles: number, signal: AbortSignal): Promise<Performance> {
+  async #pursue(objective: string, cycles: number, signal: AbortSignal): Promise<ScenarioOutcome> {
     const { agent_id } = this.#detail
     const { acceptance, ends } = this.#scenario
     const goal = (await this.#kernel.invoke('goals.add', { id: agent_id, objective, acceptance })) as Goal
@@ -111,7 +111,7 @@ export class Examinee {
   }
 
   /** Lets the agent choose a goal this number of times, and removes each again. */
-  async #goals(cycles: number, signal: AbortSignal): Promise<Performance> {
+  async #goals(cycles: number, signal: AbortSignal): Promise<ScenarioOutcome> {
     const { agent_id } = this.#detail
     const taken: string[] = []
     for (let n = 0; n < cycles; n++) {
@@ -147,7 +147,7 @@ export class Examinee {
     }
   }
 
-  async #failedPerformance(failure: string): Promise<Performance> {
+  async #failedPerformance(failure: string): Promise<ScenarioOutcome> {
     const { error } = await this.#kernel.use(Agents).find(this.#detail.agent_id)
     return { ...this.#outcome('', null), failure: failure === 'error' ? 'model_error' : failure, detail: error }
   }

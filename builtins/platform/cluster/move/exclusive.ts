@@ -16,9 +16,9 @@ export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefin
   const daemons = svc.has(Daemon) ? (await svc.use(Daemon).list()).filter(({ alive }) => alive) : []
   const [first] = daemons
   if (first) throw new DaemonRunningError({ pid: first.holder.pid })
-  const owners = nodes ? await atWork(svc, nodes) : []
+  const owners = nodes ? await findActiveNodes(svc, nodes) : []
   if (owners.length > 0) throw new NodesAtWorkError({ nodes: owners })
-  const processes = nodes ? await connectedTo(svc) : (await openersOf(svc)).map(pid => `process ${pid}`)
+  const processes = nodes ? await findConnections(svc) : (await openersOf(svc)).map(pid => `process ${pid}`)
   if (processes.length > 0) throw new OpenElsewhereError({ processes })
 }
 
@@ -42,14 +42,14 @@ export async function waitUntilExclusive(
 }
 
 /** Nodes that are not silent; of this place all daemons are known, so that one that has ended is none, whatever it left. */
-async function atWork(svc: PluginHandle, nodes: Nodes): Promise<string[]> {
+async function findActiveNodes(svc: PluginHandle, nodes: Nodes): Promise<string[]> {
   const { place } = svc.use(Store)
   const rows = (await nodes.list()).filter(each => !each.silent && (each.place !== place || !svc.has(Daemon)))
   return rows.map(({ owner }) => owner)
 }
 
 /** Other processes that are connected to a database of several machines. */
-async function connectedTo(svc: PluginHandle): Promise<string[]> {
+async function findConnections(svc: PluginHandle): Promise<string[]> {
   const rows = await svc.use(Store).all<{ name: string }>(
     `SELECT DISTINCT application_name AS name FROM pg_stat_activity
      WHERE datname = current_database() AND application_name LIKE 'svc %' AND application_name <> ? ORDER BY name`,

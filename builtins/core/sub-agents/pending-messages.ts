@@ -1,4 +1,4 @@
-import type { NewsSource } from '#core/goals/contract'
+import type { MessageSource } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import {
@@ -11,11 +11,11 @@ import {
 import { outcomeOf } from './toolkit.ts'
 
 /** Reports instructions of parents to sub-agents, and results of sub-agents to parents. */
-export function subAgentNews(svc: PluginHandle): NewsSource {
+export function subAgentMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'sub-agents',
     portion: REPORTED_AT_ONCE,
-    async news(agent_id) {
+    async pending(agent_id) {
       const store = svc.use(Store)
       const ended = await unreportedSubAgents(store, agent_id)
       const instructions = await instructionsFor(store, agent_id)

@@ -6,7 +6,7 @@ import type { ModelError } from '../contract.ts'
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240] as const
 
 /** How the attempts at one provider ended, and how long they took, since this process began. */
-export class Measured {
+export class ProviderStatistics {
   readonly #clock: Clock
   readonly #outcomes = new Map<string, number>()
   readonly #within = new Map<number, number>()

@@ -1,4 +1,4 @@
-import type { NewsSource } from '#core/goals/contract'
+import type { MessageSource } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Mail } from './contract.ts'
 import { fencedMessage, headOf } from './fence.ts'
@@ -8,13 +8,13 @@ const AT_ONCE = 8
 const LONGEST = 2_000
 
 /** Adds an agent's unread messages to its prompts; messages that were shown are marked read. */
-export function mailMessages(svc: PluginHandle): NewsSource {
+export function mailMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'a2a',
     portion: AT_ONCE,
-    async news(agent_id) {
+    async pending(agent_id) {
       const mail = svc.use(Mail)
-      const messages = await mail.unread(agent_id, AT_ONCE)
+      const messages = await mail.listUnread(agent_id, AT_ONCE)
       return {
         items: messages.map(message => ({ from: headOf(message, agent_id), text: fencedMessage(message, LONGEST) })),
         acknowledgements: messages.length === 0 ? [] : [mail.read(messages.map(({ message_id }) => message_id))],

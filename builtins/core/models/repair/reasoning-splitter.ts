@@ -12,7 +12,7 @@ const MARKS = [
  * Parts the reasoning that a model writes into the beginning of its text from the answer, while it streams. Marks further on
  * are text: a model may well write about them.
  */
-export class Thoughts {
+export class ReasoningSplitter {
   /** What was reasoned, without its marks. */
   reasoning = ''
   #held = ''

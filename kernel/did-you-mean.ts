@@ -2,7 +2,7 @@
 export function near(word: string, names: readonly string[]): string[] {
   const limit = Math.ceil(word.length / 3)
   return names
-    .map(name => ({ name, steps: isPart(word, name) ? 1 : distance(word, name) }))
+    .map(name => ({ name, steps: isPart(word, name) ? 1 : editDistance(word, name) }))
     .filter(({ steps }) => steps <= limit)
     .sort((a, b) => a.steps - b.steps)
     .slice(0, 2)
@@ -15,7 +15,7 @@ function isPart(word: string, name: string): boolean {
 }
 
 /** Returns the restricted Damerau–Levenshtein distance of two words. */
-function distance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
