@@ -54,7 +54,7 @@ export interface PluginSupport {
   explain(plugin: string, origin: string, cause: unknown): SvcError
 }
 
-/** Returns whether a plugin is part of the program, not from a source. */
+/** Returns whether a plugin belongs to the program and not to a source. */
 export function isOfProgram(origin: string): boolean {
   return origin === 'builtin' || origin === 'code'
 }

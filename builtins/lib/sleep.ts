@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel'
 
-/** `Clock.sleep` in terms of `Clock.after`, for every clock alike. */
+/** Implements `Clock.sleep` with `Clock.after`, for every clock. */
 export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()
   return new Promise(resolve => {

@@ -9,21 +9,21 @@ import { nameTakenError, Version, type VersionParts } from './version.ts'
 
 export interface HostParts extends VersionParts {
   support: PluginSupport
-  /** Plugins that are off, by name: `null` for those that were switched off, else which of these they need. */
+  /** Disabled plugins by name: `null` if disabled directly, else the names of needed plugins that are disabled. */
   disabled: () => ReadonlyMap<string, string | null>
 }
 
-/** Orders plugins by their needs, makes them live, replaces them by newer versions and undoes them. */
+/** Orders plugins by their needs, activates, replaces and removes them. */
 export class Host {
   readonly #parts: HostParts
   readonly #swapper: PluginSwapper
   readonly #seen = new Map<string, Seen>()
   readonly #off = new Map<string, PluginState>()
-  /** The modules' newest versions by name, whether they are live or another plugin has their place. */
+  /** Newest version of each module by name, also while another plugin replaces it. */
   readonly #builtins = new Map<string, Version>()
   readonly #stop = new AbortController()
   #applying: Promise<unknown> = Promise.resolve()
-  /** Whether resources are started in this process by now. */
+  /** Whether resources of this process have been started. */
   #isStarted = false
 
   constructor(parts: HostParts) {
@@ -31,12 +31,15 @@ export class Host {
     this.#swapper = new PluginSwapper({ clock: parts.ports.clock, log: parts.log, signal: this.#stop.signal })
   }
 
-  /** The live versions by the names under which they are needed, in their order. */
+  /** Live versions in order, by the name under which others need them. */
   get live(): ReadonlyMap<string, Version> {
     return this.#swapper.live
   }
 
-  /** Brings up the builtins, then the plugins of sources. A builtin that fails fails the start; another one is logged and left out. */
+  /**
+   * Activates the modules, then the plugins of sources. A module that fails stops the start; another plugin that fails
+   * is logged and left out.
+   */
   async boot(source: PluginSource): Promise<void> {
     const loaded: LoadedPlugin[] = []
     for (const plugin of await source.find()) {
@@ -49,13 +52,13 @@ export class Host {
       if (hindered) throw this.#parts.support.explain(name, each.origin, hindered)
       this.#swapper.live.set(name, this.#declare(each))
     }
-    // Together, because builtins may name each other's points whichever comes first.
+    // In one loop, because modules may name each other's points in either order.
     for (const rank of [0, 1] as const) for (const version of this.live.values()) version.show(rank)
     await this.#apply()
     this.#parts.log.info({}, `${this.live.size} plugins are live`)
   }
 
-  /** Starts the resources of the live plugins, in their order. */
+  /** Starts the resources of live plugins in order. */
   async start(): Promise<void> {
     this.#isStarted = true
     for (const version of this.live.values()) {
@@ -72,22 +75,22 @@ export class Host {
   }
 
   /**
-   * Applies what changed in the sources: new plugins are loaded, changed ones replaced, removed ones undone. One that cannot
-   * be loaded, or cannot take its place, changes nothing but its error.
-   * @param only a plugin's name, stem or origin: that one alone, loaded again also when it is unchanged
+   * Applies changes of the sources: loads new plugins, replaces changed ones and removes missing ones. A plugin that
+   * fails to load or to start only gets an error; its old version stays. @param only name, stem or origin of the only
+   * plugin to load; it is loaded again even if unchanged
    */
   apply(only?: string): Promise<Outcome[]> {
     return this.runExclusive(() => this.#apply(only))
   }
 
-  /** Runs work while no plugins are being applied. */
+  /** Runs work after running changes of plugins, and delays later ones until it ends. */
   runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#applying.then(work)
     this.#applying = done.catch(() => {})
     return done
   }
 
-  /** Returns the plugins of sources that are not live as they are there, by how people call them. */
+  /** Returns the labels of source plugins whose newest revision is not live. */
   async listChanged(): Promise<string[]> {
     const found = await this.#find()
     const here = new Set(found.map(({ plugin }) => plugin.origin))
@@ -95,17 +98,15 @@ export class Host {
     return [...found.filter(({ plugin }) => this.#wants(plugin)), ...gone].map(({ plugin }) => plugin.stem)
   }
 
-  /** Has changes of the sources applied as they report them. @returns its end */
+  /** Applies changes of the sources as they are reported. @returns a function that stops it */
   follow(): () => Promise<void> {
     const undos = this.#parts.support.sources.map(source => source.onChange(() => this.apply()))
     return async () => void (await Promise.all(undos.map(undo => undo())))
   }
 
   /**
-   * Shows a plugin as it would be, without a turn of the event loop in between, and takes it back. Its resources are not
-   * started.
-   * @param look sees the version while it is shown
-   * @throws what refuses it
+   * Shows a plugin and hides it again in one turn of the event loop, without starting its resources. @param look called
+   * with the version while it is shown @throws the error of the plugin
    */
   preview<T>(loaded: LoadedPlugin, look: (version: Version) => T): T {
     const old = this.#placeOf(loaded)
@@ -120,7 +121,7 @@ export class Host {
     }
   }
 
-  /** Brings up one more plugin while the process runs. @throws what its setup throws, or a resource on starting; nothing of it remains then */
+  /** Adds a plugin while the process runs. @throws errors of its setup or of a resource; then nothing of it remains */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     try {
       const loaded = { definition, origin, load_ms: 0 }
@@ -131,13 +132,13 @@ export class Host {
     }
   }
 
-  /** Undoes one plugin, with what it is at. What its undoings throw is logged; a name that is not live is passed over. */
+  /** Removes one plugin and ends its running calls. Errors are logged; an unknown name is ignored. */
   async remove(name: string): Promise<void> {
     const version = [...this.live.values()].find(each => each.name === name)
     if (version && !(await this.#giveBack(version))) await this.#swapper.end(version)
   }
 
-  /** Undoes all plugins, last first. */
+  /** Removes all plugins, last first. */
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#applying
@@ -145,7 +146,7 @@ export class Host {
     await this.#swapper.close()
   }
 
-  /** All plugins with their state: the live ones in their order, then the failed, the disabled and those not loaded. */
+  /** Returns all plugins with their state: the live ones in order, then failed, disabled and unloaded ones. */
   list(): PluginState[] {
     const unloaded = this.#parts.support.sources.flatMap(source => source.unloaded)
     return [...statesOf([...this.live.values()], this.#seen, this.#builtins), ...this.#off.values(), ...unloaded]
@@ -169,23 +170,23 @@ export class Host {
       if (result && 'outcome' in result) outcomes.push(result)
       else if (result) loaded.push(result)
     }
-    // One that moved is not gone: the plugin is replaced by itself.
+    // A plugin whose file moved is replaced by itself, not removed.
     const arriving = new Set(loaded.map(({ definition }) => definition.name))
     outcomes.push(...(await this.#clear(found, arriving, only)))
     for (const each of order(loaded)) outcomes.push(await this.#bring(each))
-    // Unless it could not be.
+    // A moved plugin that failed to load is removed after all.
     outcomes.push(...(await this.#clear(found, new Set(), only)))
     return [...outcomes, ...(await this.#settle(outcomes))]
   }
 
-  /** Whether a plugin is to be loaded: it changed, or it is the one that was asked for. */
+  /** Returns whether to load a plugin: it has changed, or it was requested. */
   #wants({ origin, stem, revision }: FoundPlugin, only?: string): boolean {
     if (this.#isDisabled(stem, origin)) return false
     const seen = this.#seen.get(idOf(origin, stem))
     return only === undefined ? seen?.plugin.revision !== revision : [stem, seen?.name, origin].includes(only)
   }
 
-  /** Loads a plugin. @returns undefined for one that is switched off by its name */
+  /** Loads a plugin. @returns undefined if its name is disabled */
   async #load(found: Found, asked = false): Promise<LoadedPlugin | Outcome | undefined> {
     const { plugin, source } = found
     const { origin, stem } = plugin
@@ -217,7 +218,7 @@ export class Host {
     return this.#leave(new Set(gone))
   }
 
-  /** Removes plugins together with those that need them, last first. */
+  /** Removes plugins and those that need them, last first. */
   async #leave(gone: ReadonlySet<Version>): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const versions = [...this.live.values()].reverse()
@@ -241,7 +242,7 @@ export class Host {
     return outcomes
   }
 
-  /** Takes a loaded definition live, in the place of the version that is. */
+  /** Activates a loaded definition in place of the version that it replaces. */
   async #bring(loaded: LoadedPlugin): Promise<Outcome> {
     const { definition, origin } = loaded
     const { name, replaces } = definition
@@ -251,7 +252,7 @@ export class Host {
     const module = origin === 'builtin' ? this.#builtins.get(name) : undefined
     let [old, next]: (Version | undefined)[] = []
     try {
-      // Another plugin has its place until that one leaves; or an edit was taken back.
+      // Another plugin replaces it for now, or an edit was reverted.
       if (module && !module.isShown) this.#declare(loaded)
       if (module && (!module.isShown || module.definition === definition))
         return await this.#report({ plugin: name, origin, outcome: 'reloaded', error: null })
@@ -277,9 +278,8 @@ export class Host {
   }
 
   /**
-   * The version that a plugin replaces: its own, also by another name, the module whose place it takes, or one that its source
-   * no longer has.
-   * @throws when the place is another's
+   * Returns the version that a plugin replaces: its own, also under another name; the module named in `replaces`; or
+   * one that its source no longer has. @throws if another plugin has that place
    */
   #placeOf({ definition: { name, replaces }, origin }: LoadedPlugin): Version | undefined {
     const id = origin === 'code' ? undefined : idOf(origin, name)
@@ -293,12 +293,12 @@ export class Host {
     return old
   }
 
-  /** The module that comes back when a version leaves its place. */
+  /** Returns the module that returns when this version is removed. */
   #moduleBehind({ definition: { replaces } }: LoadedPlugin): Version | undefined {
     return replaces === undefined ? undefined : this.#builtins.get(replaces)
   }
 
-  /** Brings back the module whose place a version has taken. @returns whether there is one */
+  /** Restores the module that a version replaced. @returns whether there is one */
   async #giveBack(version: Version): Promise<boolean> {
     const module = this.#moduleBehind(version)
     if (module) await this.#swapper.replace(version, this.#declare(module, version), this.#isStarted)
@@ -309,7 +309,7 @@ export class Host {
     return this.#isStarted && this.#builtins.get(place)?.definition.fixed === true
   }
 
-  /** Plugins whose needs went leave too; those that waited for what came or went are brought. */
+  /** Removes plugins whose needs are gone, and loads those that waited for what changed. */
   async #settle(before: readonly Outcome[]): Promise<Outcome[]> {
     const outcomes = await this.#leave(new Set())
     for (const seen of this.#seen.values()) {
@@ -317,7 +317,7 @@ export class Host {
       const result = await this.#load(seen)
       if (result) outcomes.push('outcome' in result ? result : await this.#bring(result))
     }
-    // What came or went may be what others wait for.
+    // Each change may be what another plugin waits for.
     return outcomes.length > 0 ? [...outcomes, ...(await this.#settle(outcomes))] : outcomes
   }
 
@@ -334,7 +334,7 @@ export class Host {
     return version
   }
 
-  /** Why a plugin has to wait for others, by what is live and what was loaded last. */
+  /** Returns why a plugin has to wait for others, by what is live and what was last loaded. */
   #needsError({ name = '', needs = [] }: { name?: string; needs?: readonly string[] }): NeedsError | undefined {
     const seen = new Map([...this.#seen.values()].map(each => [each.name, each.needs]))
     const found = describeCycle(name, needs, need => seen.get(need) ?? this.live.get(need)?.definition.needs ?? [])
@@ -342,7 +342,7 @@ export class Host {
     return found ?? (missing.length > 0 ? needsError(missing, this.live.keys()) : undefined)
   }
 
-  /** Brings back the version that this one replaced, once no plugins are being applied. @param problem why */
+  /** Restores the version that this one replaced, once running changes are applied. @param problem the reason */
   rollBack(version: Version, problem: string): void {
     const { previous, name, origin } = version
     version.previous = undefined

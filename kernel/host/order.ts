@@ -1,7 +1,7 @@
 import { near } from '../did-you-mean.ts'
 import type { LoadedPlugin } from '../source.ts'
 
-/** Returns plugins after those they need, otherwise in the order given. Where they need each other, some order. */
+/** Returns plugins after those they need, else in the given order. Plugins in a cycle come in any order. */
 export function order(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   const byName = new Map(plugins.map(each => [each.definition.name, each]))
   const visited = new Set<LoadedPlugin>()
@@ -14,13 +14,13 @@ export function order(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   return plugins.flatMap(visit)
 }
 
-/** Why a plugin has to wait: what it needs is not live, or needs it in turn. */
+/** A plugin has to wait, because something that it needs is not live or needs it in turn. */
 export class NeedsError extends Error {}
 
-/** Why a plugin cannot take its place before the next start. */
+/** A plugin cannot be replaced before the next start. */
 export class RestartNeededError extends Error {}
 
-/** Why a plugin has to wait, or to leave. @param live the names there are */
+/** Returns the error of a plugin whose needs are missing. @param live names of live plugins */
 export function needsError(missing: readonly string[], live: Iterable<string>): NeedsError {
   const known = [...live]
   const names = missing.map(name => `"${name}"`).join(', ')
@@ -29,7 +29,10 @@ export function needsError(missing: readonly string[], live: Iterable<string>): 
   return new NeedsError(`needs ${names}, which is not live; ${remedy}`)
 }
 
-/** Why a plugin that comes to need itself has to wait; undefined for one that does not. @param needsOf what others need, by name */
+/**
+ * Returns an error that names the cycle if a plugin needs itself; else undefined. @param needsOf returns the needs of a
+ * plugin by name
+ */
 export function describeCycle(
   name: string,
   needs: readonly string[],

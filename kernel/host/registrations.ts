@@ -1,7 +1,7 @@
 import type { Role } from '../ports.ts'
 import { Scope, type Undo } from '../scope.ts'
 
-/** What a plugin holds as long as it is live, in processes of these roles. */
+/** A resource that a plugin starts while it is live, in processes of these roles. */
 export interface Resource {
   start: (signal: AbortSignal) => Promise<Undo | void> | Undo | void
   in: readonly Role[]
@@ -10,25 +10,25 @@ export interface Resource {
 /** A registration that can be shown and hidden again. */
 interface Registration {
   label: string
-  /** Listeners are applied after what they listen to. */
+  /** 0 for what others may name, such as events; 1 for what names it, such as listeners. */
   rank: 0 | 1
   apply: () => Undo
-  /** Where it was declared; the stack of an error on applying does not reach that far. */
+  /** Error made where it was declared, because the stack of a later error does not reach that far. */
   declaredAt: { readonly stack?: string }
   /** Set once it is applied. */
   undo?: Undo
 }
 
 /**
- * All that one version of a plugin registers: recorded during `setup`, shown and hidden by the host. The plugin itself only
- * sees its handle.
+ * Everything that one version of a plugin registers: recorded during `setup`, shown and hidden by the host. The plugin
+ * itself has only its handle.
  */
 export class Registrations {
   readonly #owner: string
   readonly #recorded = new Set<Registration>()
   #scope: Scope
   #isLive = false
-  /** What `start` recorded, in processes of any role. */
+  /** Resources that `setup` declared with `start`, for processes of any role. */
   readonly resources: Resource[] = []
   /** Returns the state for the next version of the plugin. */
   handOver: (() => unknown) | undefined
@@ -49,11 +49,10 @@ export class Registrations {
   }
 
   /**
-   * Records during `setup`, applies at once afterwards. What is applied later is not repeated when this version is shown
-   * again: the code that added it runs again.
-   * @param declaredAt an error whose stack is added to one on applying
-   * @returns the undoing
-   * @throws what applying throws; ScopeClosedError once the plugin is gone
+   * Records a registration during `setup`, and applies it at once afterwards. What is applied later is not repeated
+   * when this version is shown again: the code that added it runs again. @param declaredAt an error whose stack is
+   * appended to errors of applying @returns the function that undoes it @throws errors of applying; ScopeClosedError
+   * once the plugin is gone
    */
   add(label: string, apply: () => Undo, rank: 0 | 1 = 0, declaredAt: Registration['declaredAt'] = {}): Undo {
     if (this.#isLive || this.#scope.isClosed) return this.#scope.hold(label, apply())
@@ -63,8 +62,8 @@ export class Registrations {
   }
 
   /**
-   * Applies what was recorded, in two rounds: first what others may name, then what names it.
-   * @throws what applying throws, its stack followed by that of the declaration
+   * Applies the registrations of one rank: 0, then 1. @throws errors of applying, with the stack of the declaration
+   * appended
    */
   show(rank: 0 | 1): void {
     if (this.#scope.isClosed) this.#scope = new Scope(this.#owner)
@@ -75,7 +74,7 @@ export class Registrations {
     this.#isLive = rank === 1
   }
 
-  /** Takes back all that is applied, last first. @returns what the undoings threw */
+  /** Undoes all applied registrations, last first. @returns the errors of the undo functions */
   hide(): Promise<unknown[]> {
     this.#isLive = false
     return this.#scope.close()

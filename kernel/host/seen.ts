@@ -2,19 +2,19 @@ import type { FoundPlugin, PluginSource, Retry } from '../source.ts'
 import { inactiveState, type PluginState } from './state.ts'
 import type { Version } from './version.ts'
 
-/** A plugin with its source. */
+/** A found plugin and its source. */
 export interface Found {
   plugin: FoundPlugin
   source: PluginSource
 }
 
-/** What was last seen of a plugin of a source. */
+/** Last known state of a plugin of a source. */
 export interface Seen extends Found {
   /** The plugin's name and what it needs, once it could be loaded. */
   name?: string
   needs?: readonly string[]
   error?: string
-  /** It is loaded again when this says so. */
+  /** Returns whether to load it again. */
   retry?: Retry | undefined
 }
 
@@ -23,7 +23,7 @@ export function idOf(origin: string, name: string): string {
   return origin === 'builtin' ? name : origin
 }
 
-/** How plugins are shown: the live versions, those that failed, and the modules whose place another plugin has. */
+/** Returns the states to show: live versions, failed plugins, and replaced modules. */
 export function statesOf(
   versions: readonly Version[],
   seen: ReadonlyMap<string, Seen>,

@@ -9,7 +9,7 @@ export interface PluginState {
    * may not run in this process, and the error says why. `replaced`: another plugin replaces it.
    */
   state: 'live' | 'suspended' | 'failed' | 'disabled' | 'unloaded' | 'replaced'
-  /** What it registered: the labels of its scope. */
+  /** Labels of its registrations. */
   registered: string[]
   error: string | null
   /** Number of calls and failures of its code since it went live. */
@@ -21,7 +21,7 @@ export interface PluginState {
   /** Number of replacements, and the duration of the last one in milliseconds; null before the first. */
   swaps: number
   swap_ms: number | null
-  /** When it was replaced last, as ISO 8601. */
+  /** Time of the last replacement, as ISO 8601. */
   swapped_at: string | null
 }
 
@@ -32,7 +32,6 @@ export interface Outcome {
   error: string | null
 }
 
-/** Returns the state of a plugin that is not live. */
 export function inactiveState(
   name: string,
   origin: string,

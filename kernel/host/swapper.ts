@@ -2,9 +2,9 @@ import { errorMessage } from '../errors.ts'
 import type { Clock, Log } from '../ports.ts'
 import type { Version } from './version.ts'
 
-/** How long a replaced version may go on with what it is at, in milliseconds. */
+/** Time limit of running calls of a replaced version, in milliseconds. */
 const DRAIN_MS = 30_000
-/** How long calls wait for those of the version before, when resources must change hands, in milliseconds. */
+/** Time for which new calls wait for running calls of the old version while resources are swapped, in milliseconds. */
 const GATE_MS = 2_000
 
 export interface SwapperParts {
@@ -14,11 +14,11 @@ export interface SwapperParts {
   signal: AbortSignal
 }
 
-/** The versions that are live, in their order, and how one takes the place of another. */
+/** Holds the live versions in order, and replaces one by another. */
 export class PluginSwapper {
   readonly live = new Map<string, Version>()
   readonly #parts: SwapperParts
-  /** Versions that still have calls to end, with that end. */
+  /** Replaced versions whose calls still run, each with a promise of their end. */
   readonly #leaving = new Map<Version, Promise<void>>()
 
   constructor(parts: SwapperParts) {
@@ -26,10 +26,9 @@ export class PluginSwapper {
   }
 
   /**
-   * The swap. What the old version registered goes and what the next one did comes without a turn of the event loop in
-   * between; then resources change hands. What goes wrong brings the old one back as it was.
-   * @param started whether resources are started in this process by now
-   * @throws what hinders the next version; then the old one is live
+   * Swaps two versions: hides what the old one registered and shows what the new one did, in one turn of the event
+   * loop; then the resources change hands. A failure restores the old version. @param started whether resources are
+   * started in this process by now @throws the error of the new version; then the old one is active
    */
   async replace(old: Version | undefined, next: Version, started: boolean): Promise<void> {
     this.#exchange(old, next)
@@ -48,22 +47,22 @@ export class PluginSwapper {
     }
   }
 
-  /** Takes a version away: at once for new calls; those that run may end. */
+  /** Removes a version: new calls are refused at once, running ones may end. */
   async remove(version: Version): Promise<void> {
     this.#drop(version)
     await this.#release(version)
   }
 
-  /** Takes a version away with all that it is at. */
+  /** Removes a version and ends its running calls. */
   async end(version: Version): Promise<void> {
-    // A builtin's resources may need what it registered to end well; a file's plugin is out of reach first.
+    // Resources of a module may need its registrations to stop; a plugin file is hidden first.
     if (version.origin === 'builtin') await version.stop()
     this.#drop(version)
     version.dispose()
     await version.stop()
   }
 
-  /** Ends what replaced versions are still at. */
+  /** Ends the running calls of replaced versions. */
   async close(): Promise<void> {
     for (const version of this.#leaving.keys()) version.dispose()
     await Promise.all(this.#leaving.values())
@@ -100,11 +99,14 @@ export class PluginSwapper {
     }
   }
 
-  /** Lets a version end what it is at, for a while; its resources leave it sooner, because the next version waits for them. */
+  /**
+   * Waits for the running calls of a version, for a limited time. Its resources stop earlier, because the next version
+   * waits for them.
+   */
   async #release(version: Version): Promise<void> {
     const calm = this.#calm(version, DRAIN_MS)
       .then(() => {
-        // Unless it was brought back.
+        // It may have been restored meanwhile.
         if (!version.isShown) version.dispose()
       })
       .finally(() => this.#leaving.delete(version))

@@ -8,14 +8,14 @@ import { isOfProgram, type LoadedPlugin } from '../source.ts'
 import { Registrations } from './registrations.ts'
 import type { PluginState } from './state.ts'
 
-/** How long one resource of a file's plugin may take to start, and an undoing to end, in milliseconds. */
+/** Time limit for one resource of a plugin file to start or stop, in milliseconds. */
 const RESOURCE_LIMIT_MS = 5_000
 
 export type VersionParts = Omit<HandleParts, 'registrations' | 'builtin' | 'ofFile' | 'interceptor' | 'previous'>
 
 /**
- * One version of a plugin, from its setup to its end. What it registered can be shown and hidden at once, without an await
- * in between; its resources start after that and stop before.
+ * One version of a plugin, from its setup to its end. Its registrations are shown and hidden without an await in
+ * between; its resources start after that and stop before.
  */
 export class Version implements LoadedPlugin {
   readonly definition: PluginDefinition
@@ -23,13 +23,13 @@ export class Version implements LoadedPlugin {
   readonly stem: string | undefined
   readonly load_ms: number
   readonly interceptor: Interceptor | undefined
-  /** The one that this one replaced, to go back to. */
+  /** Version that this one replaced, for a rollback. */
   previous: Version | undefined
-  /** The labels of the services that `setup` provides for others, without those of `base`. */
+  /** Labels of the services that `setup` provides, without those of `base`. */
   readonly provides: readonly string[]
-  /** Whether what it registered is visible. */
+  /** Whether its registrations are visible. */
   isShown = false
-  /** How often versions of the plugin were replaced, and the last time. */
+  /** Number of replacements of the plugin, and the last one. */
   swapped: Pick<PluginState, 'swaps' | 'swap_ms' | 'swapped_at'> = { swaps: 0, swap_ms: null, swapped_at: null }
   readonly #remains: LoadedPlugin['remains']
   readonly #parts: VersionParts
@@ -37,9 +37,8 @@ export class Version implements LoadedPlugin {
   #resources: Scope
 
   /**
-   * Runs `setup`, which only records.
-   * @param replaced the module whose place it takes
-   * @throws what `setup` throws, for a bad configuration, and for a service that it lacks
+   * Runs `setup`, which only records. @param replaced the module that it replaces @throws errors of `setup`, also for a
+   * bad configuration or a missing service
    */
   constructor(
     loaded: LoadedPlugin,
@@ -69,7 +68,8 @@ export class Version implements LoadedPlugin {
     const handleOf = ({ definition: { name, section, config }, origin }: LoadedPlugin) => {
       const builtin = origin === 'builtin'
       const at = section ?? (builtin ? name : `plugins.config.${name}`)
-      // A simulation or a replay brings up the plugins of files as builtins; their section still says what they are.
+      // A simulation or a replay loads plugin files as modules; the section of their configuration still shows what
+      // they are.
       const ofFile = !builtin || at.startsWith('plugins.config.')
       const own = { builtin, ofFile, interceptor: builtin ? undefined : interceptor }
       const handle = new PluginHandle(name, { ...parts, ...handed, ...own })
@@ -90,13 +90,13 @@ export class Version implements LoadedPlugin {
       throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)
     const { base } = (replaced ?? this).definition
     const [svc, values] = base && replaced ? handleOf(replaced) : own
-    // What this version provides is not covered by what stays of the module.
+    // Services that this version provides replace those that the module leaves.
     const covers = (name: string) => this.provides.includes(`provides ${name}`)
     if (svc !== own[0]) svc.provide = (token, value) => (covers(token.name) ? () => {} : own[0].provide(token, value))
     base?.(svc, values)
   }
 
-  /** The name under which it is needed: its own, or that of the module whose place it takes. */
+  /** Name under which others need it: its own, or that of the module that it replaces. */
   get place(): string {
     return this.definition.replaces ?? this.name
   }
@@ -105,12 +105,12 @@ export class Version implements LoadedPlugin {
     return this.definition.name
   }
 
-  /** What it holds now, in words. */
+  /** Labels of its registrations and resources. */
   get labels(): string[] {
     return [...this.#registrations.labels, ...this.#resources.labels]
   }
 
-  /** What people are shown of it. */
+  /** State to show. */
   get state(): Omit<PluginState, 'error'> {
     const { definition, origin, name, labels, load_ms } = this
     const { description = '', version = '' } = definition
@@ -120,17 +120,17 @@ export class Version implements LoadedPlugin {
     return { name, description, version, origin, state, registered: labels, ...counts }
   }
 
-  /** Whether it holds something in processes like this one that must be started and stopped. */
+  /** Whether it has resources that start in processes of this role. */
   get hasResources(): boolean {
     return this.#startable().length > 0
   }
 
-  /** What `setup` recorded to be started, in processes of any role. */
+  /** Resources that `setup` declared, for processes of any role. */
   get resources() {
     return this.#registrations.resources
   }
 
-  /** What it hands over to the next version. What throws, or does not fit there, is a fresh start. */
+  /** Returns the state for the next version; undefined if that throws or does not match its schema. */
   handOver(): unknown {
     try {
       return this.#run('hand-over', () => this.#registrations.handOver?.())
@@ -141,9 +141,8 @@ export class Version implements LoadedPlugin {
   }
 
   /**
-   * Makes visible what it registered, in two rounds: what others may name, then what names it.
-   * @param ranks the rounds, both by default
-   * @throws ConflictError, UnknownHookError; then nothing is shown
+   * Shows its registrations in two rounds: what others may name, then what names it. @param ranks the rounds, both by
+   * default @throws ConflictError, UnknownHookError; then nothing is shown
    */
   show(...ranks: (0 | 1)[]): void {
     for (const rank of ranks.length > 0 ? ranks : ([0, 1] as const)) this.#registrations.show(rank)
@@ -152,20 +151,20 @@ export class Version implements LoadedPlugin {
     this.#remains?.open()
   }
 
-  /** Takes back what is visible, at once. */
+  /** Hides its registrations. */
   hide(): void {
     this.isShown = false
     this.interceptor?.close()
     void this.#registrations.hide().then(failures => this.#logFailures(failures))
   }
 
-  /** Ends what still runs: calls, for their callers, and what came into being by loading it. */
+  /** Rejects running calls for their callers, and ends side effects of loading it. */
   dispose(): void {
     this.interceptor?.dispose()
     this.#remains?.close()
   }
 
-  /** @throws what a resource throws, or TimeLimitError; call `stop` then */
+  /** Starts the resources. @throws errors of a resource, or TimeLimitError; call `stop` then */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#resources.isClosed) this.#resources = new Scope(this.name)
     const scope = this.#resources
@@ -174,13 +173,13 @@ export class Version implements LoadedPlugin {
         const undo = await this.#run('start', () => resource.start(signal))
         if (undo) scope.hold('resource', undo)
       })()
-      // A builtin may take its time, as for a migration; a file that hangs must not keep the rest from starting.
+      // A module may take long, as for a migration; a plugin file that hangs must not block the others.
       if (this.origin === 'builtin') await started
       else await withTimeLimit(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Starting "${this.name}"`, started)
     }
   }
 
-  /** Stops the resources, last first. One that does not end is left behind, and said so. */
+  /** Stops the resources, last first. One that does not stop in time is logged and left behind. */
   async stop(): Promise<void> {
     const closed = this.#resources.close()
     if (this.origin === 'builtin') return this.#logFailures(await closed)
@@ -201,7 +200,7 @@ export class Version implements LoadedPlugin {
   }
 }
 
-/** Why a plugin cannot be live: another one has its name. */
+/** Returns the error of a plugin whose name is taken. */
 export function nameTakenError({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
   const by = isOfProgram(origin) ? 'a part of the program' : origin
   return new ConflictError({ message: `the name "${name}" is taken by ${by}; give this plugin another` })

@@ -20,10 +20,10 @@ import { holdAgent, releaseAgent } from './repository.ts'
 
 type Origin = Checkpoint['origin']
 
-/** Checkpoints with all that operators do to them, by the current provider where it can. */
+/** Checkpoints with the operations of operators. */
 export const OwnCheckpoints = token<CheckpointService>('checkpoints/checkpoints')
 
-/** Takes agents down as they stand, and puts them back. */
+/** Saves and restores the state of agents. */
 export class CheckpointService implements Checkpoints {
   readonly #svc: PluginHandle
   readonly #config: CheckpointsConfig
@@ -164,7 +164,7 @@ export class CheckpointService implements Checkpoints {
     let { checkpoint_id } = taken
     try {
       const all = await this.list(agent_id)
-      // A simulated run that is started anew draws the same ids again.
+      // A simulated run that starts again makes the same ids.
       while (all.some(each => each.checkpoint_id === checkpoint_id)) checkpoint_id = this.#svc.ports.ids.make('ckpt', 8)
       const number = 1 + Math.max(0, ...all.map(each => each.number))
       await this.files.write({ ...taken, checkpoint_id, number }, json => this.#mask(json))
@@ -186,7 +186,7 @@ function problemOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full; make space and try again'
   if (code === 'ENOENT') return 'its folder is gone, as it is when the agent was deleted meanwhile'
-  // The system's own sentences name paths.
+  // System messages contain paths, so only the code is shown.
   if (code) return `its file could not be written (${code})`
   return errorMessage(error).replace(/\.$/, '')
 }

@@ -34,7 +34,7 @@ export default definePlugin({
     svc.add(ConfigChecks, toolkitsCheck(svc))
     svc.start(() => warnOfToolkits(svc, config), { in: ['daemon', 'server', 'mcp'] })
     svc.start(() => sweepNowAndThen(svc, service), { in: ['daemon', 'server'] })
-    // Last, so that it ends first: what runs is ended while everything that it needs is there.
+    // Started last and so stopped first: running tasks end while everything that they need is available.
     svc.start(
       () => {
         service.open()

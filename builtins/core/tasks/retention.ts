@@ -14,7 +14,7 @@ export function tasksForget(svc: PluginHandle): void {
   })
   svc.add(ImageHolders, {
     name: 'tasks',
-    // Tasks do not go with an agent that is exported.
+    // Tasks are not part of an exported agent.
     async heldHashes(agent_id) {
       if (agent_id !== undefined) return []
       const store = svc.use(Store)

@@ -7,7 +7,7 @@ import type { PluginCheck } from './contract.ts'
 type Registration = PluginCheck['registers'][number]
 type Detail = Registration['detail']
 
-/** How things are called that are no contributions to a point. */
+/** Names of registrations that are no contributions to a point. */
 const KINDS: Readonly<Record<string, string>> = {
   on: 'listens',
   'tap of': 'taps',
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   watches: 'watches',
 }
 
-/** Details of the kernel's own contributions; of others the name is enough. */
+/** Details of contributions that the kernel defines; for others the name is enough. */
 const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
   guards: ({ failClosed }: typeof Guards extends Point<infer G> ? G : never) => ({
     fails: failClosed() ? 'closed' : 'open',
@@ -34,7 +34,7 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
   }),
 }
 
-/** A rehearsal in words and schemas. @param file the plugin's, as it is shown */
+/** Describes a dry run with words and schemas. @param file path of the plugin as it is shown */
 export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck {
   const { definition, registered, contributions, config, resources } = rehearsal
   const { name, description = '', version = '', needs = [] } = definition
@@ -55,7 +55,7 @@ function describeLabel(label: string, contributions: Rehearsal['contributions'])
     return [{ kind, name, detail: DETAILS[kind]?.(contribution as never) ?? {} }]
   }
   const word = Object.keys(KINDS).find(word => label.startsWith(`${word} `))
-  // Configuration has a place of its own.
+  // Configuration is shown separately.
   return word === undefined ? [] : [{ kind: KINDS[word]!, name: label.slice(word.length + 1), detail: {} }]
 }
 

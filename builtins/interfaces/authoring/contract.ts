@@ -1,6 +1,6 @@
 import { defineError, ROLES, z } from '#kernel'
 
-/** What a plugin's file would register if it were live. */
+/** Registrations of a plugin file if it were live. */
 export const PluginCheck = z.object({
   plugin: z.string(),
   file: z.string(),

@@ -9,7 +9,7 @@ export default definePlugin({
   description: 'The command line, including commands of plugins.',
   fixed: true,
   setup(svc) {
-    // One after another: several plugins may come at once, and the file is written beside itself first.
+    // Written one after another, because several plugins may change at once and share the temporary file.
     let written = Promise.resolve()
     const write = () => {
       written = written.then(() => writeCommands(svc))
@@ -20,12 +20,12 @@ export default definePlugin({
   },
 })
 
-/** Puts the plugins' commands where the command line reads them without loading a plugin. */
+/** Stores the commands of plugins where the command line reads them without loading plugins. */
 async function writeCommands(svc: PluginHandle): Promise<void> {
   const file = join(svc.project.svc, 'commands.json')
   const { files } = svc.ports
   try {
-    // Nothing is known of plugins that may not run here.
+    // Plugins that may not run here have unknown commands.
     if ((await svc.use(HostToken).hindrance()) !== undefined) return
     const commands = commandsOf(pluginOperations(svc))
     const provides = pluginServices(svc)

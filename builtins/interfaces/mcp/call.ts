@@ -7,13 +7,14 @@ import { isStream, type StreamEvent } from '#lib/stream'
 import type { McpOffer } from './contract.ts'
 import { schemasOf } from './schemas.ts'
 
-/** Nothing that is taken has more than a handful. */
+/** Maximum nesting of arguments; no operation needs more than a few levels. */
 const MOST_LEVELS = 32
-/** Number of events of an endless stream that make up an answer. */
+/** Maximum number of events of an endless stream in one answer. */
 const MOST_EVENTS = 1_000
 
 /**
- * Runs an operation as a tool. What it throws is an answer too: the sentence for the client's model, the problem beside it.
+ * Runs an operation as a tool. Errors are results too: the message for the client's model, with the problem as
+ * structured content.
  */
 export async function callTool(
   offer: McpOffer,
@@ -38,19 +39,19 @@ export async function callTool(
   }
 }
 
-/** What was thrown, as an error that may be shown. */
+/** Returns the error that may be shown for what was thrown. */
 export function shownError(error: unknown): SvcError {
   return error instanceof SvcError ? error : new InternalError()
 }
 
-/** Deeper than the REST interface takes it. @throws InvalidInputError */
+/** Refuses arguments that are nested more deeply than over HTTP. @throws InvalidInputError */
 function refuseNest({ name }: Operation, given: Readonly<Record<string, unknown>>): void {
   if (!isTooDeep(given, MOST_LEVELS)) return
   const issues = [{ path: '', message: `is nested more than ${MOST_LEVELS} levels deep` }]
   throw new InvalidInputError({ what: `The call of ${name}`, issues }, { errors: issues })
 }
 
-/** A field that the schema would ignore is a mistake of the caller. @throws InvalidInputError */
+/** Refuses unknown fields, which the schema would ignore. @throws InvalidInputError */
 function refuseUnknown({ name, input }: Operation, given: Readonly<Record<string, unknown>>): void {
   if (input._zod.def.catchall) return
   const unknown = Object.keys(given).filter(field => !Object.hasOwn(input.shape, field))
@@ -63,7 +64,7 @@ function refuseUnknown({ name, input }: Operation, given: Readonly<Record<string
 function answerOf(operation: Operation, output: unknown): CallToolResult {
   const { wrapped } = schemasOf(operation)
   const whole = wrapped ? { result: output ?? null } : output
-  // As it goes over the wire: dates are texts, what is undefined is not there.
+  // As JSON: dates become strings, undefined fields are absent.
   const json = JSON.stringify(whole)
   const text = wrapped && typeof output === 'string' ? output : wrapped ? JSON.stringify(output ?? null) : json
   return { content: [{ type: 'text', text }], structuredContent: JSON.parse(json) as Record<string, unknown> }
@@ -86,14 +87,14 @@ async function followStream(
   return all
 }
 
-/** A stream may tell that it failed, in place of throwing. */
+/** Returns the error of a stream that reports its failure as an event. */
 function failureOf(data: unknown): SvcError {
   const { detail, code, status, title } = Problem.partial().safeParse(data).data ?? {}
   if (detail === undefined || code === undefined) return new InternalError()
   return new SvcError(detail, { code, status: status ?? 500, ...(title === undefined ? {} : { title }), cause: data })
 }
 
-/** The task whose failure ended a stream, with the text shown so far. */
+/** Returns the task whose failure ended a stream, with the text shown so far. */
 function taskIn({ cause }: SvcError): { task?: unknown } {
   const { task } = Object(cause) as { task?: unknown }
   return task === undefined ? {} : { task }

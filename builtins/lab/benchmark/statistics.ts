@@ -3,13 +3,13 @@ import type { ShareInterval, Spread } from './contract.ts'
 /** The quantile of the normal distribution for 95 %, two-sided. */
 const Z = 1.959964
 const RESAMPLES = 2_000
-/** Number of runs of a scenario below which resampling sees too little of the possible outcomes. */
+/** Minimum number of runs of a scenario; resampling fewer covers too few outcomes. */
 const ENOUGH_RUNS = 3
 
 /**
- * The score interval of Wilson (1927) for `passed` of `count`, 95 %. Honest for small counts, also at 0 and 1. Pooled over
- * scenarios of different difficulty it is, if anything, too wide: a sum of independent trials of different chances varies
- * less than one of equal chances with the same mean.
+ * Returns Wilson's score interval (1927) of `passed` of `count`, 95 %. It is accurate for small counts, also at 0 and
+ * 1. Pooled over scenarios of different difficulty it is slightly too wide, because such a sum varies less than one
+ * with equal chances.
  */
 export function wilson(passed: number, count: number): ShareInterval | null {
   if (count === 0) return null
@@ -42,18 +42,18 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** The smallest value that at least this share of all does not exceed (nearest rank). */
+/** Returns the smallest value that at least this share of all values does not exceed (nearest rank). */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 }
 
-/** To four digits: more would only look exact. */
+/** Rounds to four decimal places, which is the precision of the data. */
 export function round(value: number): number {
   return Math.round(value * 10_000) / 10_000
 }
 
-/** The median of values, and between what eight of ten of them lie; null without any. */
+/** Returns the median and the 10 % and 90 % quantiles; null without values. */
 export function spread(values: readonly number[]): Spread | null {
   if (values.length === 0) return null
   return { median: quantile(values, 0.5), p10: quantile(values, 0.1), p90: quantile(values, 0.9) }

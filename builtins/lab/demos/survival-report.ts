@@ -19,11 +19,11 @@ interface DayEnd {
   load: number
   crisis: boolean
 }
-/** Something that happened, in a sentence. */
+/** An event as a sentence. */
 interface Moment {
   day: number
   what: string
-  /** How much it weighs among the turning points. */
+  /** Weight among the turning points. */
   weight: number
 }
 export interface Life {
@@ -33,7 +33,7 @@ export interface Life {
   moments: Moment[]
   detail: AgentDetail
   goals: readonly Goal[]
-  /** What it wrote for itself. */
+  /** The agent's journal. */
   journal: string
   events: readonly LifeMoment[]
 }
@@ -48,7 +48,7 @@ interface Standing {
   ended: number
 }
 
-/** What people read: who thrived, money over time, what turned a life, moods, words of their own, and the bill. */
+/** Returns the report for people: who did well, money over time, turning points, moods, quotes and the costs. */
 export function survivalReport(
   lives: readonly Life[],
   { named, seed }: Pick<DemoContext, 'named' | 'seed'>,
@@ -160,16 +160,16 @@ function lifeOf({ name, moments, journal, goals, events }: Life): ReportBlock[] 
   ]
 }
 
-/** The weightiest moments, in the order in which they came. */
+/** Returns the moments of greatest weight, in order of time. */
 export function turningPoints(moments: Life['moments']): Life['moments'] {
   const heaviest = [...moments].sort((a, b) => b.weight - a.weight || a.day - b.day).slice(0, TURNING_POINTS)
   const points = heaviest.sort((a, b) => a.day - b.day)
   return points.length > 0 ? points : [{ day: 0, what: 'Nothing did; its days were quiet.', weight: 0 }]
 }
 
-/** The longest entries of a journal's first and last half: what was on its mind early, and late. */
+/** Returns the longest entries of the journal's first and last half. */
 function quotesOf(journal: string): { text: string; day: number }[] {
-  // A heading with its moment, then what was written: the first piece is what stands before all headings.
+  // Each heading has a time; the first piece is the text before all headings.
   const pieces = journal.split(/^## (\d{4}-\S+)$/m).slice(1)
   const entries = pieces.flatMap((at, n) => (n % 2 === 0 ? [{ day: dayOf(at), text: pieces[n + 1]!.trim() }] : []))
   const half = Math.ceil(entries.length / 2)

@@ -3,19 +3,19 @@ import { type Clock, defineError, type Kernel, type Ports, type Role, token } fr
 export { htmlPage, htmlText } from './html.ts'
 
 export interface TrialOptions {
-  /** Of all randomness and ids in it. */
+  /** Seed of randomness and ids. */
   seed: number
-  /** In place of the defaults; the section `model` is the project's own. */
+  /** Configuration keys that differ from the defaults. The section `model` is always that of the project. */
   config: Readonly<Record<string, unknown>>
-  /** Files to begin with, by path below its folder. */
+  /** Initial files, by path relative to its folder. */
   files?: Readonly<Record<string, string>>
-  /** Where it is made and stays; else a temporary folder that goes when it is closed. */
+  /** Folder to create and keep; without it a temporary folder is removed on closing. */
   keep?: string | undefined
   clock?: Clock
   roles?: readonly Role[]
 }
 
-/** A project apart from this one, in which something is tried out. */
+/** A separate project for experiments. */
 export interface Trial extends AsyncDisposable {
   readonly kernel: Kernel
   /** Its folder. */
@@ -26,8 +26,8 @@ export interface Trial extends AsyncDisposable {
 }
 
 /**
- * Opens trial projects apart from the project: with a database, agents and workspaces of their own, but with the project's models. What
- * their models cost is held and booked in the project's budget before it is in their own.
+ * Opens separate trial projects, with a database, agents and workspaces of their own and the models of this project.
+ * The cost of their model calls is reserved and booked in this project's budget first, then in theirs.
  */
 export interface Trials {
   /** @throws TrialFolderError when the folder to keep holds something already */

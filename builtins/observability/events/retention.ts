@@ -15,7 +15,7 @@ const removeEvents = defineEffect({
 /** Removes the oldest events of the log, up to the first one that is still needed or not old enough. */
 export function eventsForget(svc: PluginHandle): void {
   svc.add(Effects, removeEvents.kind)
-  /** The seq of the last that may go. */
+  /** Returns the sequence number of the last event to remove. */
   const end = async (before: number) => {
     const store = svc.use(Store)
     const read = await Promise.all(svc.list(EventReaders).map(reader => reader.seq()))

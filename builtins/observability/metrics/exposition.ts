@@ -1,8 +1,8 @@
 import type { Distribution, Metric, Reading, Sample } from './contract.ts'
 
 /**
- * One metric in the text format 0.0.4 of Prometheus; empty when nothing is known of it.
- * The format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ * Formats a metric in Prometheus' text format 0.0.4; empty without samples.
+ * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 export function exposition({ name, help, type }: Omit<Metric, 'collect'>, reading: Reading): string {
   if (reading === undefined) return ''

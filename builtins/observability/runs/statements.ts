@@ -1,7 +1,7 @@
-/** What the writes of other modules may do to runs. */
+/** Statements on runs for other modules. */
 import type { Statement } from '#platform/store/contract'
 
-/** Makes the open runs of one process those of another. */
+/** Moves the open runs of one process to another. */
 export function moveOpenRuns(from: number, pid: number): Statement {
   return { sql: 'UPDATE runs SET pid = ? WHERE pid = ? AND ended_at IS NULL', params: [pid, from] }
 }

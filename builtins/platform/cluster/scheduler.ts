@@ -11,14 +11,14 @@ import { TURN } from './postgres/schema.ts'
 import type { ClusterStore } from './store.ts'
 import type { DatabaseClock } from './time.ts'
 
-/** `run_at` of what never comes due by itself: paused and dead agents. */
+/** `run_at` of leases that are never due: paused and dead agents. */
 const NEVER = Number.MAX_SAFE_INTEGER
-/** A lease that could not be renewed counts as lost when so much of it is over: before others may take it. */
+/** Share of its duration after which a lease that was not renewed counts as lost, before others may claim it. */
 const LOST_AFTER = 0.8
 /** Minimum interval between notices of wakes to other nodes, in milliseconds; the first is sent at once. */
 const COALESCED_MS = 5
 const CHANNEL = 'svc_wake'
-/** How often the marks of writes are cleared, in milliseconds. */
+/** Interval at which marks of writes are cleared, in milliseconds. */
 const CLEARED_MS = 60_000
 /**
  * Number of cycles of this process after which dead rows of its model calls are vacuumed: adding up reservations
@@ -39,11 +39,9 @@ const AWAKE =
 const HELD = `FROM json_to_recordset(CAST(? AS JSON)) AS held (id TEXT, owner TEXT, epoch BIGINT, rest BIGINT, until BIGINT)
   WHERE leases.id = held.id AND leases.owner = held.owner AND leases.epoch = held.epoch`
 
-/**
- * An agent that was woken, or that wants to run sooner than this part of a heartbeat after it began, is not at rest.
- */
+/** Share of a heartbeat; an agent that was woken or wants to run earlier than this is not at rest. */
 const RESTING = 0.9
-/** All that `due` returned is compared again: an agent woken since has work. */
+/** Compares everything that `listDue` returned again, because an agent woken since has work. */
 const passOf = (time: string) => `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1,
     passed = leases.passed + 1, woken = 0, claimed_at = ${time}, rested_at = ${time} + ?, run_at = ?
   FROM json_to_recordset(CAST(? AS JSON)) AS seen (id TEXT, epoch BIGINT, run_at BIGINT, wakes BIGINT)
@@ -64,7 +62,7 @@ function claimOf(time: string, limit: number): string {
     FROM now WHERE id IN (SELECT id FROM sys UNION ALL SELECT id FROM agents_due) RETURNING id, kind, epoch, cycle_num`
 }
 
-/** A lease that a commit took longer ago than this is claimed anew before its cycle begins, in milliseconds. */
+/** Age at which a lease that a commit claimed is claimed again before its cycle begins, in milliseconds. */
 const STALE_MS = 200
 
 const pairsOf = (leases: readonly Lease[]) =>
@@ -84,26 +82,26 @@ export interface ClusterSchedulerParts {
   rest: () => number
 }
 
-/** Lease rows in the database of several machines: schedule, lock and recovery in one, on the database's own clock. */
+/** Leases in a database shared by several machines: schedule, lock and recovery in one, on the database's clock. */
 export class ClusterScheduler implements Scheduler {
   readonly renew_ms: number
-  /** Wakes elsewhere are announced; this interval is for notices that were lost. */
+  /** Other nodes announce wakes; polling covers lost notices. */
   readonly poll_ms = 1_000
   readonly #parts: ClusterSchedulerParts
   readonly #listeners = new Set<() => void>()
   /** Time at which each lease was last claimed or renewed, by the monotonic clock. */
   readonly #held = new Map<string, number>()
-  /** Taken with commits, and not asked for by the loop yet. */
+  /** Claimed with commits and not yet taken by the loop. */
   #ahead: Lease[] = []
   readonly #listener: Listener
   #cancelNotice: (() => void) | undefined
   #noticed = Number.NEGATIVE_INFINITY
   #cleared: number
-  /** Cycles since it was swept last. */
+  /** Number of cycles since the last vacuum. */
   #unswept = 0
   #appeared = Number.NEGATIVE_INFINITY
   #appearing = Promise.resolve()
-  /** undefined until it is known. */
+  /** Whether this node drains; undefined until it is known. */
   #draining: boolean | undefined
 
   constructor(parts: ClusterSchedulerParts) {
@@ -121,10 +119,10 @@ export class ClusterScheduler implements Scheduler {
     return this.#parts.nodes
   }
 
-  /** Rows locked by other claims are skipped: no claim waits for another. */
+  /** Skips rows that other claims have locked, so that no claim waits for another. */
   async claim(limit: number): Promise<Lease[]> {
     const { connections, time, clock } = this.#parts
-    // Waited for only the first time: a woken agent must not wait for it.
+    // Awaited only the first time: a woken agent must not wait for it.
     const appearing = this.#appear()
     if (this.#draining === undefined) await appearing
     if (this.#draining) return []
@@ -147,14 +145,14 @@ export class ClusterScheduler implements Scheduler {
     return new PreparedQuery(claimOf(time.sql, limit), [store.owner, lease_ms])
   }
 
-  /** What was taken with a commit is for the loop, which need not ask for it. */
+  /** Hands leases that a commit claimed to the loop. */
   addClaimed(rows: Answer['rows'], asked: number): void {
     this.#ahead.push(...this.#leases(rows, asked))
-    // A loop that found nothing a moment ago rests.
+    // A loop that found nothing a moment ago sleeps.
     void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
   }
 
-  /** What the loop was too late for comes due again by itself. */
+  /** Takes leases claimed with commits. Those that are too old become due again. */
   async #takeAhead(limit: number): Promise<Lease[]> {
     const now = this.#parts.clock.monotonic()
     const heldSince = ({ id }: Lease) => this.#held.get(id) ?? 0
@@ -162,7 +160,7 @@ export class ClusterScheduler implements Scheduler {
     let free = limit
     const taken = ahead.filter(({ kind }) => kind === 'sys' || free-- > 0)
     this.#ahead = ahead.filter(lease => !taken.includes(lease))
-    // Its agent may have been paused while it lay there.
+    // The agent may have been paused since.
     const stale = taken.filter(lease => lease.kind === 'agent' && heldSince(lease) < now - STALE_MS)
     await this.#unclaim(stale)
     return taken.filter(lease => !stale.includes(lease))
@@ -177,7 +175,7 @@ export class ClusterScheduler implements Scheduler {
     return leases
   }
 
-  /** As if their cycles had not been begun. */
+  /** Returns leases whose cycles have not begun. */
   releaseClaimed(): Promise<void> {
     return this.#unclaim(this.#ahead.splice(0))
   }
@@ -191,7 +189,7 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /**
-   * Without agents that are due sooner than by their heartbeat: they would have to wait while all modules are asked
+   * Leaves out agents that are due earlier than their heartbeat: they would have to wait while all modules are asked
    * about them.
    */
   listDue(until: number, limit: number): Promise<Due[]> {
@@ -213,7 +211,7 @@ export class ClusterScheduler implements Scheduler {
     return passed!.rows.map(({ id }) => String(id))
   }
 
-  /** Tries for as long as the leases are safe; what was not renewed by then is lost, taken over or not. */
+  /** Retries as long as the leases are valid; those not renewed by then are lost. */
   async renew(held: readonly Lease[]): Promise<Lease[]> {
     const { connections, time, lease_ms, store, clock } = this.#parts
     const began = clock.monotonic()
@@ -236,7 +234,7 @@ export class ClusterScheduler implements Scheduler {
     const { time, lease_ms, rest, store, clock } = this.#parts
     const { id, owner, epoch } = lease
     if (next === 'keep') {
-      // As it is while little of it is over: its place in the index then stays, which is most of what a change costs.
+      // Unchanged while most of the lease is left: its place in the index stays, which is most of the cost of a change.
       const sql = `UPDATE leases SET run_at = CASE WHEN run_at > ${time.sql} + ${Math.round(lease_ms * FRESH)} THEN run_at
         ELSE ${time.sql} + ${lease_ms} END ${HELD}`
       return store.write(effects, { sql, lease: { id, owner, epoch } })
@@ -244,13 +242,13 @@ export class ClusterScheduler implements Scheduler {
     this.#held.delete(id)
     if (++this.#unswept >= SWEPT_CYCLES) this.#sweepUp()
     const rested = `${time.sql} + held.rest`
-    // A wake never makes it later than the cycle itself wants to go on.
+    // A wake never delays the next cycle.
     const sql = `UPDATE leases SET owner = NULL, rested_at = ${rested}, run_at = CASE WHEN ${PARKED} THEN ${NEVER}
         WHEN woken = 1 THEN least(${rested}, held.until) ELSE held.until END ${HELD}`
     // Cycles that begin together often end together.
     const patient = !clock.held && this.#held.size > 0
     const until = time.toDatabase(next.run_at)
-    // Not where the time has to be asked for, or the clock is held.
+    // Not if the time must be queried first, or the clock is held.
     const claims = next.more && this.#draining === false && !time.stale && !clock.held
     return store.write(effects, { sql, lease: { id, owner, epoch, rest: rest(), until } }, { patient, claims })
   }
@@ -273,15 +271,14 @@ export class ClusterScheduler implements Scheduler {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Makes the loop of this process look. */
+  /** Makes the loop of this process check for due agents. */
   notify(): void {
     for (const listener of this.#listeners) listener()
   }
 
   /**
-   * Returns, for a commit that wakes agents, the statement that makes the loops of the other nodes look as soon as it
-   * is
-   * committed; undefined where they were notified a moment ago.
+   * Returns, for a commit that wakes agents, the statement that notifies the other nodes when it is committed;
+   * undefined if they were notified a moment ago.
    */
   notice(): string | undefined {
     const now = this.#parts.clock.monotonic()
@@ -291,9 +288,8 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /**
-   * Makes the loop of this process look after a wake, and shortly after those of the others, unless the commit notified
-   * them.
-   * It is a hint: a node that misses it polls.
+   * Notifies the loop of this process of a wake, and shortly after the other nodes, unless the commit did. A node that
+   * misses the notice polls.
    */
   notifyWake(notified = false): void {
     const { connections, clock } = this.#parts
@@ -310,7 +306,7 @@ export class ClusterScheduler implements Scheduler {
     return `SELECT pg_notify('${CHANNEL}', ${literal(this.#parts.store.owner)})`
   }
 
-  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  /** Applies a shorter heartbeat from the last start of each agent, not from its next one. */
   async reschedule(): Promise<void> {
     const { heartbeat } = this.#parts
     await this.#write(
@@ -324,7 +320,7 @@ export class ClusterScheduler implements Scheduler {
   async recover(living: readonly string[]): Promise<number> {
     const { time, heartbeat, rest, store } = this.#parts
     const kept = [store.owner, ...living].map(literal)
-    // Of each kind, as their indices are: of a million that are due in time none is read.
+    // One query per kind, as the indices are: of a million leases that are not overdue none is read.
     for (const kind of ['agent', 'sys']) {
       await this.#write(
         `WITH late AS MATERIALIZED (SELECT ${time.sql} + ${heartbeat()} AS at)
@@ -358,7 +354,7 @@ export class ClusterScheduler implements Scheduler {
       })
       this.#appearing = said.catch(error => {
         this.#appeared = Number.NEGATIVE_INFINITY
-        // Later the claim beside it fails too, and reports why.
+        // Later, the claim that runs with it fails too and reports the cause.
         if (this.#draining === undefined) throw error
       })
     }
@@ -373,7 +369,7 @@ export class ClusterScheduler implements Scheduler {
     await this.#listener.close()
   }
 
-  /** What it claimed without hearing that it had, because the server broke down in between, is not waited for. */
+  /** Returns leases that the server granted in an answer that was lost with the connection. */
   async #letGo(): Promise<void> {
     const { connections, time, store } = this.#parts
     if (this.#appeared === Number.NEGATIVE_INFINITY) return
@@ -383,14 +379,14 @@ export class ClusterScheduler implements Scheduler {
     ])
   }
 
-  /** @returns how many rows it changed */
+  /** @returns the number of changed rows */
   async #write(text: string): Promise<number> {
     const { connections } = this.#parts
     const [, changed] = await connections.retry(() => connections.ask([TURN, text]))
     return changed!.rowCount ?? 0
   }
 
-  /** Removes marks of writes that are not tried again any more. */
+  /** Removes marks of writes that will not be retried. */
   #clear(): void {
     const { connections, clock } = this.#parts
     const now = clock.monotonic()
@@ -399,7 +395,7 @@ export class ClusterScheduler implements Scheduler {
     connections.query("DELETE FROM svc_writes WHERE at < now() - interval '10 minutes'").catch(() => {})
   }
 
-  /** Where another node is at it, that one does it. */
+  /** Skips the vacuum if another node runs it. */
   #sweepUp(): void {
     this.#unswept = 0
     this.#parts.connections.query('VACUUM (SKIP_LOCKED) budget_reservations').catch(() => {})

@@ -16,7 +16,7 @@ const NOTE_MS = 1_000
 /** Interval of checks for dead daemons, in milliseconds. */
 const LOOK_MS = 1_000
 
-/** What makes a process the daemon, in order, and its undoing in reverse. */
+/** Steps that make a process the daemon, which are undone in reverse order. */
 export class DaemonLife {
   readonly #svc: PluginHandle
   readonly #undo: Undo[] = []
@@ -40,7 +40,7 @@ export class DaemonLife {
   }
 
   async stop(): Promise<void> {
-    // Half a start cannot be undone: what it still does would stay.
+    // A start must complete before it can be undone.
     await this.#starting?.catch(() => {})
     await this.#leave()
   }
@@ -78,7 +78,10 @@ export class DaemonLife {
     log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
   }
 
-  /** The project's only daemon; where there is one, and that is wanted, a further one. @throws DaemonRunningError */
+  /**
+   * Takes the place of the project's daemon, or, if there is one and `beside` is set, of a further one. @throws
+   * DaemonRunningError
+   */
   async #place(holder: Holder, id: string, beside: boolean): Promise<{ holder: Holder; joined: boolean }> {
     this.#undo.push(await holdLock(this.#svc, holder))
     crashPoint('lock held')
@@ -87,7 +90,7 @@ export class DaemonLife {
       return { holder, joined: false }
     } catch (error) {
       if (!beside || !(error instanceof DaemonRunningError)) throw error
-      // Where sockets lie in a folder of this process's own, their names need not differ.
+      // Sockets in a private folder of this process need no distinct names.
       const socket = isAbsolute(holder.socket) ? holder.socket : `${id}.sock`
       return { holder: { ...holder, socket }, joined: true }
     }
@@ -112,7 +115,7 @@ export class DaemonLife {
   async #writeFiles(name: string, holder: Holder): Promise<Undo> {
     const { ports, project, log } = this.#svc
     const [serves] = this.#svc.has(DaemonListener) ? this.#svc.use(DaemonListener).addresses() : []
-    // Of a stop that was itself interrupted: its PID may be this one's by now.
+    // Left over from an interrupted stop; its PID may be that of this process now.
     await ports.files.rm(join(project.svc, STOP_FILE), { force: true }).catch(() => {})
     const files: [string, string][] = [
       [join(project.svc, `${name}.json`), `${JSON.stringify({ ...holder, serves })}\n`],
@@ -135,7 +138,10 @@ export class DaemonLife {
       this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${pluralize(freed, 'agent')}`)
   }
 
-  /** The age of `<name>.json` is that of the loop's last round, and of `<name>.pid` too where it failed: readable without asking. */
+  /**
+   * Touches `<name>.json` after each round of the loop, and `<name>.pid` too after a failed round, so that the state
+   * can be read from the times of the files.
+   */
   #touchRepeatedly(path: string, { started_at }: Holder): Undo {
     const { clock, ports, heartbeat } = this.#svc
     let cancel = () => {}
@@ -149,7 +155,10 @@ export class DaemonLife {
     return () => cancel()
   }
 
-  /** Takes over the work of dead daemons. A daemon alone checks only when another process has written, as a new daemon does. */
+  /**
+   * Takes over the work of dead daemons. A daemon alone checks only after another process has written, as a new daemon
+   * does.
+   */
   #watchOthers(): Undo {
     const { clock, log } = this.#svc
     const stop = new AbortController()

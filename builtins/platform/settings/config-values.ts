@@ -6,13 +6,13 @@ import type { ConfigValues } from './contract.ts'
 
 type Env = Ports['env']
 
-/** A value that the schema of its key refuses: one of the file, or of the environment. */
+/** A value of the file or the environment that its schema refuses. */
 export interface BadValue extends Issue {
   key: string
   inFile: boolean
 }
 
-/** The values of keys by path, without those that are bad. */
+/** Valid values by key. */
 export interface ReadValues {
   read: Map<string, KeyValues>
   bad: BadValue[]
@@ -46,7 +46,7 @@ export function readValues(
   return found
 }
 
-/** The text of the environment variable that overrides a key. */
+/** Returns the value of the environment variable that overrides a key. */
 export function variableOf({ env: name }: KeyMeta, env: Env): string | undefined {
   const text = name ? env[name] : undefined
   return text?.trim() ? text : undefined
@@ -71,7 +71,7 @@ export function valuesOf(
   }
 }
 
-/** A key behind the place of its value. */
+/** Returns a key with the source of its value in front. */
 export function withPlace(path: string, keys: ConfigKeys, env: Env, file: YamlFile): string {
   const place = placeOf(path, keys, env, file)
   return place === undefined ? path : `${place}: ${path}`
@@ -85,7 +85,7 @@ function placeOf(key: string, keys: ConfigKeys, env: Env, file?: YamlFile): stri
   return file && getIn(file.values, path) !== undefined ? `${file.file}:${file.lineOf(path)}` : undefined
 }
 
-/** A bad value as people are shown it: with file and line, or with its variable. */
+/** Formats a bad value with its file and line, or with its variable. */
 export function placedValue({ key, path, message, inFile }: BadValue, file: YamlFile): Issue {
   const line = inFile ? file.lineOf(key.split('.')) : undefined
   return { path: line ? `${file.file}:${line}: ${path}` : path, message }

@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { maskJson, secretsOf } from '#lib/secrets'
 import type { Statement } from './contract.ts'
 
-/** A table of history, as events are, which is shown, streamed and kept; nothing runs by it. */
+/** Matches writes to history, which like events is shown, streamed and stored, and never executed. */
 const HISTORY = /^\s*(INSERT INTO|UPDATE) tool_calls\b/
 
 interface StatementMask {
@@ -11,8 +11,8 @@ interface StatementMask {
 }
 
 /**
- * Takes the values of secrets, ours and those of providers, out of what is written of what happened.
- * @returns what does so with the secrets that there are when it is called; undefined while there are none
+ * Masks the values of secrets, of the project and of providers, in writes to history. @returns a function that returns
+ * the mask for the current secrets, or undefined if there are none
  */
 export function statementMasker(svc: PluginHandle): () => StatementMask | undefined {
   const known = secretsOf(svc)

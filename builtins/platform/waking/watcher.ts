@@ -3,12 +3,12 @@ import { sleepToRound } from '#lib/poller'
 import type { WakingConfig } from './config.ts'
 import type { WatchedPath, Watcher } from './contract.ts'
 
-/** Factor by which polling is slower where file events work. */
+/** Factor by which polling slows down where file events work. */
 const SAFEGUARD = 5
-/** What changes all the time is looked at no more often than this, in milliseconds. */
+/** Minimum interval between two checks of a place, in milliseconds. */
 const PAUSE_MS = 50
 
-/** An open watch; `over` after an event, or when none can come any more. */
+/** An open watch; `over` is set after an event, or when none can come. */
 interface Watch {
   place: WatchedPath
   over: boolean
@@ -16,8 +16,8 @@ interface Watch {
 }
 
 /**
- * Watches folders with file events. A watch stays open until its first event: nothing is missed
- * between two looks, and events do not pile up.
+ * Watches folders with file events. A watch stays open until its first event, so that no event is missed between two
+ * checks and events do not pile up.
  */
 export class FolderWatcher implements Watcher {
   readonly #svc: PluginHandle
@@ -64,7 +64,7 @@ export class FolderWatcher implements Watcher {
     throw signal.reason
   }
 
-  /** Makes every wait check once, now; later pauses follow the new configuration. */
+  /** Makes every waiter check at once; later intervals follow the new configuration. */
   checkNow(): void {
     for (const rest of this.#rests) rest.abort()
   }
@@ -89,7 +89,7 @@ export class FolderWatcher implements Watcher {
     return watch
   }
 
-  /** Resolves at the first event; never, where the system gives none. */
+  /** Resolves at the first event; never if the system reports none. */
   async #event({ folder, name }: WatchedPath, signal: AbortSignal): Promise<boolean> {
     try {
       for await (const { filename } of this.#svc.ports.files.watch(folder, { signal })) {

@@ -6,19 +6,19 @@ import { count, dollars } from './status.ts'
 
 type BudgetExhausted = InstanceType<typeof BudgetExhaustedError>
 
-/** What the call may cost for which too little is left; null where no call was refused. */
+/** Returns the amount of the call that did not fit the budget; null if none was refused. */
 export function tightOf({ tight_micros, tight_tokens }: BudgetRow): Limits | null {
   return tight_micros === null || tight_tokens === null ? null : { micros: tight_micros, tokens: tight_tokens }
 }
 
-/** Whether a call of this amount could be held now. */
+/** Returns whether a call of this amount fits the budget now. */
 export function hasRoomFor(row: BudgetRow, limits: Limits, { micros, tokens }: Limits): boolean {
   const used = usageOf(row)
   const within = (limit: number, sum: number) => limit === 0 || sum <= limit
   return within(limits.micros, used.micros + micros) && within(limits.tokens, used.tokens + tokens)
 }
 
-/** A limit is reached. */
+/** Returns the limit that is reached, with the amount spent. */
 export function exhaustedLimit(row: BudgetRow, { micros, tokens }: Limits): BudgetExhausted {
   const used = usageOf(row)
   return micros > 0 && row.spent_micros >= micros
@@ -29,15 +29,15 @@ export function exhaustedLimit(row: BudgetRow, { micros, tokens }: Limits): Budg
 export interface RefusedCall {
   row: BudgetRow
   kind: CallPurpose['kind']
-  /** What the call itself may cost. */
+  /** Maximum cost of the call. */
   bound: { cost_micros: number; tokens: number }
-  /** What was to be held for it: that, or the configured least. */
+  /** Amount to reserve: the maximum cost, or the configured minimum. */
   amount: Limits
-  /** Calls under way for which something is held. */
+  /** Number of running calls with a reservation. */
   calls: number
 }
 
-/** Too little is left for one call: how much, and each thing that would let it be made. */
+/** Returns the error for a call that does not fit the budget: what is missing, and each way to allow it. */
 export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls }: RefusedCall): BudgetExhausted {
   const limits = limitsOf(config)
   const used = usageOf(row)

@@ -1,8 +1,8 @@
 import { defineError, point, token, z } from '#kernel'
 
 /**
- * Where text passes. `input`: of tasks and nudges; `peer`: between agents; `output`: an agent's answer to people. The other
- * three are checked only when configured so.
+ * Stages at which text is checked. `input`: text of tasks and nudges; `peer`: messages between agents; `output`: an
+ * agent's answers to people. The other three are checked only if configured.
  */
 export const STAGES = ['input', 'peer', 'output', 'tool_arguments', 'tool_result', 'memory'] as const
 export type Stage = (typeof STAGES)[number]
@@ -11,7 +11,7 @@ export type Stage = (typeof STAGES)[number]
 export const ACTIONS = ['flag', 'redact', 'block'] as const
 export type Action = (typeof ACTIONS)[number]
 
-/** One thing that a rule found; positions are UTF-16 offsets in the text as given. */
+/** One finding of a rule. Positions are UTF-16 offsets in the original text. */
 export const Finding = z.object({
   rule: z.string(),
   kind: z.string(),
@@ -31,25 +31,24 @@ export interface CheckedText {
 
 export interface Guardrails {
   readonly enabled: boolean
-  /** Whether they are on and any rule looks at this stage. */
+  /** Returns whether guardrails are enabled and at least one rule applies to this stage. */
   watches(stage: Stage): boolean
   /**
-   * Checks a string at a stage, and reports what it found as the event `guardrail_hit`. Linear in its length; long
-   * strings yield to
-   * the event loop. Passes everything while not enabled.
+   * Checks a string at a stage and reports findings as the event `guardrail_hit`. Takes linear time and yields to the
+   * event loop during long strings. Returns the text unchanged while guardrails are disabled.
    */
   check(stage: Stage, text: string, whom: { agent_id: string | null }): Promise<CheckedText>
 }
 export const Guardrails = token<Guardrails>('guardrails')
 
 /**
- * A rule of a plugin or of the configuration: finds spans in a text that was normalised for matching. A text of more than
- * 32,768 characters comes in pieces that overlap by 4,096, and what begins in a piece is taken from it. A span
- * without length is nothing found; it lets the event loop have its turn when a rule takes long.
+ * A rule of a plugin or of the configuration, which finds spans in normalised text. A text of more than 32,768
+ * characters is passed in pieces that overlap by 4,096; a span belongs to the piece in which it begins. An empty span
+ * is no finding: a slow rule yields it to let the event loop run.
  */
 export interface GuardrailRule {
   name: string
-  /** What it looks for, as in `email`; stands in place of what is redacted. */
+  /** Kind of data that it finds, such as `email`; redacted text shows it. */
   kind: string
   stages: readonly Stage[]
   action: Action
@@ -66,7 +65,7 @@ export const GuardrailRules = point<GuardrailRule>('guardrail_rules', {
   },
 })
 
-/** What people read in place of an answer that a rule withheld. */
+/** Shown in place of an answer that a rule blocked. */
 export const WITHHELD = '[This answer was withheld by a guardrail.]'
 
 export const GuardrailBlockedError = defineError({

@@ -1,11 +1,11 @@
-/** Text as rules read it, with the way back to the text as given. */
+/** Normalised text, with the positions in the original. */
 export interface View {
   readonly text: string
   /** Returns the position of a span of this view in the original text. */
   span(start: number, end: number): { start: number; end: number }
 }
 
-/** Letters that look like Latin ones. Upper and lower case fold alike, so that words of their own scripts stay words. */
+/** Letters that look like Latin ones. Both cases fold alike, so that words of other scripts stay whole. */
 const LOOKALIKES: readonly (readonly [string, string])[] = [
   ['авекмнорстухіјѕһԁԛԝӏ', 'abekmhopctyxijshdqwl'],
   ['АВЕКМНОРСТУХІЈЅҺԀԚԜӀ', 'ABEKMHOPCTYXIJSHDQWL'],
@@ -23,7 +23,7 @@ const FOLDED = new Map<string, string>(
 
 /** Invisible characters: marks, zero-width and direction signs, variation selectors, fillers. */
 const UNSEEN = /[\p{M}\p{Cf}\u115f\u1160\u3164\uffa0]/u
-/** Letters of plain ASCII that tags of U+E0000 spell invisibly, and that squares and circles of emoji spell visibly. */
+/** ASCII letters that are written invisibly as tags of U+E0000, or visibly as squared and circled emoji. */
 const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[] = [
   [0xe0020, 0xe007e, 0x20],
   [0x1f130, 0x1f149, 0x41],
@@ -32,10 +32,13 @@ const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[]
   [0x1f1e6, 0x1f1ff, 0x41],
 ]
 
-/** What would become longer stays: few signs of one script are whole sentences, and a text of them would grow eighteenfold. */
+/**
+ * Maximum length that one character may fold to. Some ligatures stand for whole phrases and would make the text
+ * eighteen times longer.
+ */
 const LONGEST = 6
 
-/** Returns a character as rules read it; empty when it is invisible. */
+/** Returns the folded character; empty if it is invisible. */
 function foldOne(character: string): string {
   const code = character.codePointAt(0) as number
   const alphabet = ALPHABETS.find(([first, last]) => code >= first && code <= last)
@@ -48,8 +51,8 @@ function foldOne(character: string): string {
 }
 
 /**
- * What characters fold to, each decided once, of the first two planes: a UTF-16 unit, or one of these. Beyond are ideographs
- * and what is not assigned, and few others.
+ * Cache of folded characters of the first two planes. Later planes are mostly ideographs and unassigned, and are not
+ * cached.
  */
 const UNKNOWN = 0
 const SAME = 0xdc00
@@ -76,8 +79,8 @@ function isPlain(code: number): boolean {
 }
 
 /**
- * Folds compatibility forms (NFKD), accents, look-alike letters and invisible characters into what a reader takes them for.
- * Linear; plain ASCII costs nothing.
+ * Folds compatibility forms (NFKD), accents, look-alike letters and invisible characters to what a reader sees. Takes
+ * linear time; plain ASCII is returned unchanged.
  */
 export function fold(text: string): View {
   if (!/[\u0080-\uffff]/.test(text)) return { text, span: (start, end) => ({ start, end }) }
@@ -100,7 +103,7 @@ export function fold(text: string): View {
   return made.view()
 }
 
-/** A text made anew; each of its UTF-16 units remembers the place that it was made from. */
+/** Builds a text; each of its UTF-16 units keeps its position in the original. */
 export class Rewriting {
   readonly #length: number
   #units: Uint16Array
@@ -108,7 +111,7 @@ export class Rewriting {
   #size = 0
   #seen = 0
 
-  /** @param length of the text that it is made from */
+  /** @param length of the original text */
   constructor(length: number) {
     this.#length = length
     this.#units = new Uint16Array(length + 1)
@@ -116,7 +119,7 @@ export class Rewriting {
   }
 
   add(unit: number, origin: number): void {
-    // One place is kept for the end.
+    // One entry is reserved for the end position.
     if (this.#size + 1 >= this.#units.length) this.#grow()
     this.#units[this.#size] = unit
     this.#origins[this.#size++] = origin
@@ -135,7 +138,7 @@ export class Rewriting {
       text: textOf(this.#units.subarray(0, size), this.#seen),
       span(start, end) {
         let past = end
-        // What one character became stays together.
+        // All units that one character became have the same origin.
         while (past < size && origins[past] === origins[past - 1]) past++
         return { start: origins[start] as number, end: origins[past] as number }
       },
@@ -152,7 +155,7 @@ export class Rewriting {
   }
 }
 
-/** @param seen the bits of all units: Latin 1 is stored, and read, in half the space */
+/** @param seen bitwise OR of all units; a text within Latin 1 is stored in half the space */
 export function textOf(units: Uint16Array, seen: number): string {
   if (seen < 0x100) return Buffer.from(units).toString('latin1')
   return Buffer.from(units.buffer, units.byteOffset, units.byteLength).toString('utf16le')

@@ -4,20 +4,23 @@ import type { GuardrailsConfig } from './config.ts'
 import { type CheckedText, type GuardrailRule, GuardrailRules, type Guardrails, type Stage } from './contract.ts'
 import { scan } from './scan.ts'
 
-/** The module's own, which also reports each finding. */
+/** Service within the module, which can also check without events. */
 export const OwnGuardrails = token<ExaminingGuardrails>('guardrails/guardrails')
 
 export interface ExaminingGuardrails extends Guardrails {
-  /** What a check would give, enabled or not, without an event. All rules without a stage. */
+  /**
+   * Returns the result of a check without an event, also while guardrails are disabled. Without a stage all rules
+   * apply.
+   */
   examine(text: string, stage?: Stage): Promise<CheckedText>
-  /** Makes the first check as quick as the others. */
+  /** Compiles the rules, so that the first check is as fast as later ones. */
   warm(): Promise<void>
 }
 
-/** Any texts do, with letters beyond ASCII: what the rules look things up in is made for the first. */
+/** Sample texts with non-ASCII letters, whose check fills the lookup tables. */
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
-/** The service: checks strings by the rules that are registered at that moment. @param own the rules of this module */
+/** Creates the service, which checks strings by the currently registered rules. @param own rules of this module */
 export function guardrails(
   svc: PluginHandle,
   config: GuardrailsConfig,
@@ -32,7 +35,7 @@ export function guardrails(
     return closed
   }
   const examine = (text: string, stage?: Stage) => {
-    // Asked anew at each check: a plugin's rules come and go.
+    // Read at each check, because plugins add and remove rules.
     const rules = svc.list(GuardrailRules).filter(rule => stage === undefined || rule.stages.includes(stage))
     return scan(text, rules, { clock: svc.clock, stopsOnError })
   }
@@ -54,7 +57,10 @@ export function guardrails(
   }
 }
 
-/** Reports a find without the text, which must not be in the event log either. A failed report must not let the text pass. */
+/**
+ * Reports a finding without the text, which must not be in the event log either. A failed report does not let the text
+ * pass.
+ */
 async function reportFindings(
   svc: PluginHandle,
   stage: Stage,

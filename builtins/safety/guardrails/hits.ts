@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import type { Metric, Sample } from '#lib/metric'
 
-/** How often which stage did what, in this process. */
+/** Counts findings by stage and action in this process. */
 export function hits(svc: PluginHandle): Metric {
   const counts = new Map<string, Sample & { value: number }>()
   svc.on('guardrail_hit', ({ stage, action }) => {

@@ -10,7 +10,7 @@ const CheckResult = z.object({
   findings: z.array(Finding),
 })
 
-/** Shows operators what the guardrails do with a text. Nothing is written down. */
+/** Checks a text as the guardrails would, for operators. Nothing is stored. */
 export const guardrailsCheck = operation({
   name: 'guardrails.check',
   summary: 'Check a text with the guardrails',

@@ -6,14 +6,14 @@ export interface Span {
   end: number
 }
 
-/** An empty span that a rule yields where a scan may let the event loop run. */
+/** Empty span that a rule yields where the event loop may run. */
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
 
-/** A text, and what expressions of the prefilter match in it. */
+/** A text, and the matches of expressions in it. */
 export interface InspectedText {
   text: string
   matches(expression: RegExp): Iterable<Match>
 }
 
-/** A rule without what the configuration decides: where it is asked and what becomes of its finds. */
+/** A rule without its stages and action, which the configuration decides. */
 export type Finder = Pick<GuardrailRule, 'name' | 'kind' | 'find'>

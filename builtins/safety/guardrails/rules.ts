@@ -4,7 +4,7 @@ import { injectionFinders } from './injection/index.ts'
 import { LinearPattern } from './linear/match.ts'
 import { piiFinders } from './pii/index.ts'
 
-/** The rules that the configuration asks for, in their order of precedence. */
+/** Returns the configured rules in order of precedence. */
 export function configuredRules(config: GuardrailsConfig, secrets: () => readonly string[]): GuardrailRule[] {
   const also = (stage: Stage & GuardrailsConfig['stages'][number]): Stage[] =>
     config.stages.includes(stage) ? [stage] : []

@@ -2,25 +2,28 @@ import type { Clock } from '#kernel'
 import { ACTIONS, type CheckedText, type Finding, type GuardrailRule } from './contract.ts'
 import { fold } from './fold.ts'
 
-/** A piece of a long text: what begins in it is taken from it, what it sees goes further on both sides. */
+/**
+ * Length of a piece of a long text. A finding belongs to the piece in which it begins; a rule also sees the text on
+ * both sides.
+ */
 const PIECE = 32_768
 const BEHIND = 64
 const AHEAD = 4096
-/** More finds of one rule in one piece tell nothing new; a rule that never ends its finds ends here. */
+/** Maximum number of findings of one rule in one piece; a rule that yields more is stopped. */
 const MOST = 10_000
 
-/** How long the event loop may have to wait, in milliseconds, as far as rules let it. */
+/** Maximum time between two yields to the event loop, in milliseconds. */
 const TURN_MS = 10
 
 export interface ScanParts {
   clock: Pick<Clock, 'yield' | 'monotonic'>
-  /** A rule threw. @returns whether that stops the text */
+  /** Called when a rule throws. @returns whether the text is blocked */
   stopsOnError: (rule: GuardrailRule, error: unknown) => boolean
 }
 
 /**
- * Asks the rules about a text, and makes of it what may go on. Rules that come first have precedence where two find the same.
- * Time is linear in the text's length; between two pieces the event loop gets its turn.
+ * Applies the rules to a text and returns what may pass. Earlier rules take precedence for the same span. Takes linear
+ * time and yields to the event loop between pieces.
  */
 export async function scan(text: string, rules: readonly GuardrailRule[], parts: ScanParts): Promise<CheckedText> {
   const account = new Account(text)
@@ -33,7 +36,7 @@ export async function scan(text: string, rules: readonly GuardrailRule[], parts:
   return account.result()
 }
 
-/** Asks about one piece. */
+/** Applies the rules to one piece. */
 async function look(
   text: string,
   from: number,
@@ -70,25 +73,25 @@ async function look(
   }
 }
 
-/** What was found so far, piece by piece, and the text that it makes. */
+/** Collects the findings, piece by piece, and builds the resulting text. */
 class Account {
   readonly #text: string
   readonly #findings: Finding[] = []
   #action: CheckedText['action'] = 'pass'
-  /** How far the finds of each action reach; an outer one begins no later, by the order. */
+  /** End of the last finding of each action. Findings are sorted, so an enclosing one comes first. */
   readonly #reach = new Map<Finding['action'], number>()
   #redacted = ''
-  /** What of the text is written down, or redacted. */
+  /** Position up to which the text is copied or redacted. */
   #done = 0
 
   constructor(text: string) {
     this.#text = text
   }
 
-  /** In the order of the text; what lies within a find of equal or stronger action that came before it is left out. */
+  /** Adds findings in order; skips those within an earlier one of equal or stronger action. */
   add(found: Finding[]): void {
     const pieces: string[] = []
-    // What begins and ends alike stays in the order of the rules.
+    // Findings of the same span stay in the order of the rules.
     for (const finding of found.sort((a, b) => a.start - b.start || b.end - a.end)) {
       const { kind, start, end, action } = finding
       if (ACTIONS.slice(ACTIONS.indexOf(action)).some(each => (this.#reach.get(each) ?? -1) >= end)) continue
@@ -96,7 +99,7 @@ class Account {
       this.#reach.set(action, Math.max(this.#reach.get(action) ?? -1, end))
       this.#action = stronger(this.#action, action)
       if (action !== 'redact') continue
-      // Finds that overlap become one gap.
+      // Overlapping findings become one redaction.
       if (start >= this.#done) pieces.push(this.#text.slice(this.#done, start), `[REDACTED:${kind}]`)
       this.#done = Math.max(this.#done, end)
     }

@@ -51,7 +51,7 @@ export default definePlugin({
     svc.add(LifeSummaries, lifeSummary(svc))
     svc.add(DeleteHooks, { name: 'economy', part: agent => writeLife(svc, agent) })
 
-    // A stop ends what is asked of models; the next start asks anew.
+    // A stop cancels requests to models; the next start sends them again.
     let choices = new LifeChoices(svc, config, catalogue)
     svc.on('beat', ({ beat }) =>
       logErrors(svc, async () => {

@@ -3,7 +3,7 @@ import { RetentionRules } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 import { foldEntries } from './market/ledger.ts'
 
-/** Entries of the ledger go by being added up: what they came to is carried over, and all balances stay what they were. */
+/** Removes old entries of the ledger. Their sums are carried over, so that balances stay the same. */
 export function economyForgets(svc: PluginHandle): void {
   const old = async (before: number, limit: number) => {
     const sql =

@@ -1,7 +1,7 @@
 import type { Specialization, SwarmLearning, SwarmRecommendation } from './contract.ts'
 import { round } from './specialization.ts'
 
-/** A live agent's results, from its last goals that count. */
+/** Results of a live agent, from its most recent goals. */
 export interface AgentOutcomes {
   agent_id: string
   active: number
@@ -9,17 +9,20 @@ export interface AgentOutcomes {
   abandoned: number
 }
 
-/** Number of ended goals from which an agent may be recommended for relief, and the swarm for sharing what it knows. */
+/** Minimum number of ended goals for recommending relief of an agent, or sharing its knowledge. */
 const ROUTING_GOALS = 3
 const KNOWLEDGE_GOALS = 5
 const KNOWLEDGE_RATE = 0.3
-/** Success rate below which a kind of work goes badly, over this number of goals. */
+/** Success rate below which a kind of work counts as going badly, over this number of goals. */
 const BAD_RATE = 0.3
 const BAD_GOALS = 3
-/** Score from which an agent specializes. */
+/** Minimum score of a specialization. */
 const EMERGING = 0.3
 
-/** What the swarm can learn from its agents' results; the same input gives the same output. @param before the figures of the report before */
+/**
+ * Returns what the swarm learns from its agents' results; the same input gives the same output. @param before figures
+ * of the previous report
+ */
 export function learn(
   outcomes: readonly AgentOutcomes[],
   specializations: readonly Specialization[],
@@ -58,7 +61,7 @@ function deltasOf(
   }
 }
 
-/** What two or more are good at, and who begins to specialize. */
+/** Returns kinds of work that two or more agents are good at, and agents that begin to specialize. */
 function patternsOf(specializations: readonly Specialization[]): SwarmLearning['patterns'] {
   const byType = new Map<string, string[]>()
   for (const { agent_id, strengths } of specializations)
@@ -90,7 +93,7 @@ function routing(outcomes: readonly AgentOutcomes[]): SwarmRecommendation[] {
     }))
 }
 
-/** The kind of work that goes worst, over all agents. */
+/** Returns a recommendation for the kind of work with the lowest success rate over all agents. */
 function specialization(specializations: readonly Specialization[]): SwarmRecommendation[] {
   const types = new Map<string, { goals: number; completed: number }>()
   for (const { task_type, goals, completed } of specializations.flatMap(each => each.types)) {

@@ -5,24 +5,24 @@ import type { McpServerSettings } from './config.ts'
 import type { McpToolChanged } from './contract.ts'
 import { Listing } from './listing.ts'
 
-/** What is known of a server from one start to the next: what it listed last, and which of that is accepted. */
+/** Stored state of a server: its last list of tools, and which of them are accepted. */
 export const KnownTools = Listing.extend({
   v: z.literal(1),
-  /** Which server it was: a hash of its program or address. */
+  /** Identity of the server: a hash of its command or address. */
   place: z.string(),
-  /** By the name of a tool, the hash of what it said of itself when that was accepted. */
+  /** Hash of each accepted tool's description, by tool name. */
   accepted: z.record(z.string(), z.string()),
 })
 export type KnownTools = z.output<typeof KnownTools>
 
-/** Which server the settings mean, whatever else they say of it. */
+/** Returns the identity of the server that the settings name. */
 export function placeOf({ command, args, cwd, url }: McpServerSettings): string {
   return createHash('sha256').update(canonicalJson({ command, args, cwd, url })).digest('hex')
 }
 
 /**
- * What is known once a server has listed its tools, and which of them are other than what was known. What a server lists
- * first is accepted; what comes or changes later too, unless the server is pinned.
+ * Merges a new list of tools into the stored state, and returns which tools changed. Tools of the first list are
+ * accepted; later ones too, unless the server is pinned.
  */
 export function learnTools(
   before: KnownTools | undefined,
@@ -45,7 +45,7 @@ export function learnTools(
   return { known, changes }
 }
 
-/** Whether a tool waits for the operator to accept it. */
+/** Returns whether a tool waits for the operator to accept it. */
 export function isHeld({ accepted }: KnownTools, { name, hash }: Listing['tools'][number], pin: boolean): boolean {
   return pin && accepted[name] !== hash
 }

@@ -8,7 +8,7 @@ import { Shell } from '#tools/toolkits/shell/contract'
 import type { Acceptance, AcceptanceCheck } from '../contract.ts'
 import { type Claimed, judge } from './judge.ts'
 
-/** Characters of a reason that the agent reads, of each criterion. */
+/** Maximum number of characters of each criterion's reason that the agent reads. */
 const LONGEST = 2_000
 const ACCEPT = 'Accept'
 
@@ -35,13 +35,16 @@ function needs(module: string, what: string) {
 
 export interface Verdict {
   checks: AcceptanceCheck[]
-  /** The writes that book what the check cost. */
+  /** Writes that book the cost of the check. */
   effects: Effect[]
-  /** The operator's word is asked for. */
+  /** Set while the operator has been asked. */
   waits?: Waiting
 }
 
-/** Checks what must hold: files and commands first, then what a model judges, and at last, if all else holds, the operator. */
+/**
+ * Checks the criteria: files and commands first, then what a model judges, and last, if all others are met, the
+ * operator.
+ */
 export async function check(
   svc: PluginHandle,
   cycle: Cycle,
@@ -97,7 +100,7 @@ async function failing(svc: PluginHandle, cycle: Cycle, reach: Reach, command: s
   })
 }
 
-/** The operator's word on this claim: one question for each try. */
+/** Asks the operator about this claim, with one question for each attempt. */
 function askAcceptance(svc: PluginHandle, { goal, summary, evidence }: Claimed) {
   const { goal_id, agent_id, objective, refusals } = goal
   const result = [summary, ...evidence.map(each => `- ${each}`)].join('\n')
@@ -108,7 +111,7 @@ function askAcceptance(svc: PluginHandle, { goal, summary, evidence }: Claimed) 
   })
 }
 
-/** What an agent reads of criteria. */
+/** Returns the criteria as the agent reads them. */
 export function criteriaLines(checks: readonly AcceptanceCheck[]): string[] {
   return checks.map(({ command, file, rubric }) => {
     if (command !== undefined) return `the command \`${command}\` exits with 0 in your workspace`

@@ -4,27 +4,27 @@ import { Acceptance, AcceptanceCheck, type Goal } from '../contract.ts'
 
 const Checks = z.array(AcceptanceCheck)
 
-/** What a goal's column `acceptance` holds. */
+/** Parses a goal's column `acceptance`. */
 export function readAcceptance(column: string | null): AcceptanceCheck[] {
   return column === null ? [] : Checks.parse(JSON.parse(column))
 }
 
-/** Whether an agent came to a goal by itself, so that its terms are the agent's. */
+/** Returns whether the agent chose the goal itself, so that its criteria are the agent's. */
 export function isOwn({ origin }: Pick<Goal, 'origin'>): boolean {
   return origin === 'generated' || origin === 'subgoal'
 }
 
-/** The term of a check, without what came of it. */
+/** Returns the criterion of a check, without its result. */
 export function termOf({ met: _, problem: __, ...term }: AcceptanceCheck): Acceptance {
   return Acceptance.parse(term)
 }
 
-/** Terms that were never checked. */
+/** Returns criteria as unchecked. */
 export function uncheckedTerms(acceptance: readonly Acceptance[]): AcceptanceCheck[] {
   return acceptance.map(each => ({ ...each, met: null, problem: null }))
 }
 
-/** Sets what must hold before a goal counts as reached, or what came of its check; `refused` counts towards the limit. */
+/** Sets the criteria of a goal, or their results; `refused` counts towards the limit. */
 export const setAcceptance = defineEffect({
   name: 'goals.set_acceptance',
   schema: z.object({ goal_id: z.string(), acceptance: Checks, refused: z.boolean() }),
@@ -36,7 +36,7 @@ export const setAcceptance = defineEffect({
   ],
 })
 
-/** Records that evidence was not there: later claims are not refused for that. */
+/** Records that evidence was missing; later claims are not refused for that. */
 export const claimsRefused = defineEffect({
   name: 'goals.claims_refused',
   schema: z.object({ goal_id: z.string() }),
@@ -45,7 +45,7 @@ export const claimsRefused = defineEffect({
 
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
 
-/** The arguments, as JSON, of a goal's calls that ran a command or a script. */
+/** Returns the arguments, as JSON, of a goal's calls that ran a command or a script. */
 export async function commandsOf(store: Store, goal_id: string): Promise<string[]> {
   const rows = await store.all<{ arguments: string }>(
     `SELECT arguments FROM tool_calls_view WHERE goal_id = ? AND state = 'done'

@@ -4,7 +4,7 @@ import type { Effect, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
 import type { ToolResult } from '../contract.ts'
 
-/** The event of a tool call's end: belongs into the commit that records its outcome. */
+/** Returns the event of a tool call's end, for the commit that records its outcome. */
 export function toolResult(
   whose: { agent_id: string; goal_id: string | null; cycle_num?: number; run_id?: string | null },
   call: PlannedCall,
@@ -27,7 +27,7 @@ export function toolResult(
 }
 
 function cut(text: string, longest: number): string {
-  // Half of a pair of surrogates is no text.
+  // Half of a surrogate pair is not valid text.
   return text.length > longest ? `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…` : text
 }
 

@@ -3,14 +3,14 @@ import type { Log, Ports } from '#kernel'
 import { lockFile } from '#lib/lock'
 import { replaceFile } from '#lib/yaml'
 
-/** Read at a time. */
+/** Number of bytes that one read takes. */
 const CHUNK = 256 * 1024
-/** The event loop has a turn after this much reading, in milliseconds. */
+/** Reading time after which the event loop may run, in milliseconds. */
 const TURN_MS = 8
-/** Number of bytes before the end of the last look that the next one compares. */
+/** Number of bytes before the end of the last read that the next one compares. */
 const MARK = 64
 
-/** Lines of JSON that several write and read, wherever they are. */
+/** A log of JSON lines that several processes append to, in a file or a database. */
 export type Lines = Pick<Journal, 'catchUp' | 'append' | 'replace' | 'rewind'>
 
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
@@ -21,20 +21,20 @@ export interface JournalParts {
 }
 
 /**
- * A file of JSON lines that several processes append to. What others wrote is read from where the last look ended; a file
- * that was written anew, or changed in its place, is read from its beginning. A torn line at the end, from a process that
- * was killed, is ended by the next append and set aside at the next reading.
+ * A file of JSON lines that several processes append to. New lines are read from the end of the last read; a file that
+ * was rewritten is read from its beginning. An incomplete last line, from a process that was killed, is ended by the
+ * next append and skipped by the next read.
  */
 export class Journal {
   readonly #file: string
   readonly #parts: JournalParts
-  /** Which file was read: a number of a file that is gone may come again, its time of birth with it does not. */
+  /** Identity of the file that was read: inode and time of birth, because an inode may be reused. */
   #known = ''
   #read = 0
   #changedMs = 0
-  /** As the file was looked at when all of it was known; undefined while nothing is. */
+  /** Stamp of the file when all of it was read; undefined before. */
   #stamp: string | undefined
-  /** What stood before `#read`. */
+  /** Bytes before `#read`. */
   #mark = Buffer.alloc(0)
 
   constructor(file: string, parts: JournalParts) {
@@ -43,14 +43,12 @@ export class Journal {
   }
 
   /**
-   * Reads what came since the last look.
-   * @param line called for each line's value, in order
-   * @param anew called before the first line when the file is not the one that was read before
-   * @returns whether there were broken lines, which were set aside: the file is to be written anew without them
+   * Reads new lines. @param line called with each line's value, in order @param anew called before the first line if
+   * the file is another one than before @returns whether broken lines were skipped: rewrite the file without them then
    */
   async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
     const { files, stampOf } = this.#parts.ports
-    // Before each turn, and nearly always the same: a stat through the pool of threads takes ten times as long.
+    // This runs before each turn and finds no change almost always: an asynchronous stat takes ten times as long.
     const stamp = stampOf(this.#file)
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
@@ -62,7 +60,7 @@ export class Journal {
     const broken: string[] = []
     const handle = seen && (await files.open(this.#file, 'r').catch(ignoreMissing))
     try {
-      // What is open now may be another file than the one that was seen.
+      // The file may have been replaced between stat and open.
       const stat = await handle?.stat()
       const same = handle && stat && stat.size >= this.#read && (await this.#isSame(handle, stat))
       if (!same) {
@@ -85,9 +83,8 @@ export class Journal {
   }
 
   /**
-   * Appends values, each a line, in one write.
-   * @param line called for each as it is read back, where no other process has written since the last look: they count
-   * as read then
+   * Appends values, one line each, in one write. @param line called with each value if no other process has written
+   * since the last read; the lines count as read then
    */
   append(values: readonly unknown[], line?: (value: unknown) => void): Promise<void> {
     const { files, stampOf } = this.#parts.ports
@@ -114,8 +111,8 @@ export class Journal {
   }
 
   /**
-   * Writes the file anew, beside and renamed. What is written counts as read.
-   * @param values asked for under the lock, when all that others wrote has been read
+   * Rewrites the file through a temporary file. What is written counts as read. @param values called under the lock,
+   * after all lines were read
    */
   replace(values: () => Promise<readonly unknown[]>): Promise<void> {
     return this.#withLock(async () => {
@@ -135,15 +132,15 @@ export class Journal {
     })
   }
 
-  /** The next look reads the file from its beginning. */
+  /** Makes the next read start at the beginning. */
   rewind(): void {
     this.#known = ''
     this.#stamp = undefined
   }
 
   /**
-   * All of the file is known. @param end at least as much of its end as is compared the next time
-   * @param stamp looked at before `stat`
+   * Marks all of the file as read. @param end at least the bytes that the next read compares @param stamp taken before
+   * `stat`
    */
   #readTo(stat: Stat, end: Buffer, stamp: string | undefined): void {
     this.#stamp = stamp
@@ -158,7 +155,7 @@ export class Journal {
   }
 
   async #isSame(handle: Handle, stat: Stat): Promise<boolean> {
-    // Nothing was appended, and yet it is another file.
+    // Rewritten without a change of its size, or another file.
     if (nameOf(stat) !== this.#known || (stat.size === this.#read && stat.mtimeMs !== this.#changedMs)) return false
     const { length } = this.#mark
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, this.#read - length)

@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import type { MemoryRecord, MetadataFilter } from '../contract.ts'
 
-/** A line of the file: a record, accesses to one, or that one is forgotten. */
+/** A line of the file: a record, accesses to a record, or its removal. */
 export const Line = z.union([
   z.object({
     memory_id: z.string(),
@@ -16,7 +16,7 @@ export const Line = z.union([
   z.object({ memory_id: z.string(), forgotten: z.string() }),
 ])
 
-/** A record as it is held, with its number in the index. */
+/** A record in memory, with its number in the index. */
 export interface IndexedRecord extends MemoryRecord {
   doc: number
 }
@@ -29,7 +29,7 @@ export function isOf({ metadata }: MemoryRecord, only: MetadataFilter = {}): boo
   return Object.entries(only).every(([key, value]) => metadata[key] === value)
 }
 
-/** What a record is found by: its thought and the texts of its metadata, of which ids say nothing. */
+/** Returns the searchable words of a record: its thought and its metadata, without ids. */
 export function wordsOf({ thought, metadata }: Pick<MemoryRecord, 'thought' | 'metadata'>): string {
   const words = Object.entries(metadata).filter(([key, value]) => typeof value === 'string' && !key.endsWith('_id'))
   return [thought, ...words.map(([, value]) => value)].join(' ')

@@ -4,8 +4,8 @@ import type { Governor, GovernorState } from './governor.ts'
 const BREAKERS = ['closed', 'open', 'half_open'] as const
 
 /**
- * What goes to providers from this process. Calls, failovers, tokens and money, which outlast it, are counted from the
- * events; here are the single attempts and what stands between them.
+ * Metrics of requests to providers by this process. Calls, failovers, tokens and cost outlast the process and are
+ * counted from events; here are single attempts and their limits.
  */
 export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
   const each = (samples: (governor: Governor) => Sample[]) => () => [...governors()].flatMap(samples)

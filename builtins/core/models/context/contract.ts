@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** How a request was made smaller: the way that leaves out most comes first. */
+/** Ways of shortening a request; the one that removes most comes first. */
 export const Shortening = z.enum(['summary', 'digest', 'cleared', 'cut'])
 export type Shortening = z.infer<typeof Shortening>
 
@@ -10,13 +10,13 @@ const Sections = z.object({
   messages: z.number().int(),
   answer: z.number().int().describe('Kept free for the answer, with the thinking before it'),
 })
-/** Tokens of a request by section, as estimated. */
+/** Estimated tokens of a request by section. */
 export type ContextSections = z.infer<typeof Sections>
 
 const window = z.number().int().describe("The model's context window, in tokens")
 const ratio = z.number().describe('Tokens that the provider counted for each token of the estimate')
 
-/** What one request held, in tokens as estimated. */
+/** Content of one request, in estimated tokens. */
 export const ContextUse = Sections.extend({
   window,
   ratio: ratio.optional(),
@@ -24,7 +24,7 @@ export const ContextUse = Sections.extend({
 }).describe('What the request held by section, in tokens, against the context window of its model')
 export type ContextUse = z.infer<typeof ContextUse>
 
-/** What is left out of a request, and what stands for it. */
+/** Content that was left out of a request, and what replaces it. */
 const LeftOut = {
   cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
   summarized: z.number().int().describe('Messages that a summary by a model stands for'),
@@ -32,7 +32,7 @@ const LeftOut = {
   cut: z.number().int().describe('Messages of which the middle was cut out'),
 }
 
-/** How much of its model's context window a request takes, in tokens as estimated. */
+/** Use of the model's context window by a request, in estimated tokens. */
 export const ContextReport = z
   .object({
     model: z.string(),
@@ -45,7 +45,7 @@ export const ContextReport = z
   .meta({ id: 'ContextReport' })
 export type ContextReport = z.infer<typeof ContextReport>
 
-/** What marks a message as the summary of what was said before it. */
+/** Marks a message as the summary of earlier messages. */
 export const SummaryMark = z.object({
   keeps: z.number().int().min(0).describe('The last messages before it that it does not stand for'),
   model: z.string().describe('`provider:model` that wrote it'),
@@ -54,17 +54,17 @@ export const SummaryMark = z.object({
 })
 export type SummaryMark = z.infer<typeof SummaryMark>
 
-/** What a summary has to keep to; all but `keeps` in tokens. */
+/** Limits of a summary; all but `keeps` in tokens. */
 export interface SummaryDue {
-  /** Who writes it: as people write it, or null for the model of the call. */
+  /** Model that writes it, as configured; null for the model of the call. */
   model: string | null
-  /** The newest messages, which stay as they are. */
+  /** Number of newest messages that stay unchanged. */
   keeps: number
-  /** The summary takes at most this. */
+  /** Maximum size of the summary. */
   limit: number
-  /** The messages of users that are kept word for word take at most this. */
+  /** Maximum size of the users' messages that are kept verbatim. */
   orders_limit: number
-  /** The conversation that its writer is given takes at most this. */
+  /** Maximum size of the conversation that is summarized. */
   source_limit: number
 }
 

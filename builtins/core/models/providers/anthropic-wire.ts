@@ -11,13 +11,13 @@ import { turnStart } from '../context/conversation.ts'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage, Usage } from '../contract.ts'
 import { anthropicParameters } from './anthropic-parameters.ts'
 
-/** Kept for the next step of the same conversation, which begins with the same words. */
+/** Caches the prompt for the next step, which begins with the same text. */
 const CACHED = { cache_control: { type: 'ephemeral' } } as const
 
 /**
- * A request in the words of Anthropic's Messages API: what the system says first stands apart, turns alternate, a tool's
- * result is a part of a user's turn and stands first in it. A temperature is an error since version 2026-10-21 of the API.
- * Source: https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/migration-2026-10-21,
+ * Returns a request of Anthropic's Messages API: the first system message is separate, turns alternate, and a tool's
+ * result is the first part of a user's turn. A temperature is an error since version 2026-10-21 of the API. Source:
+ * https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/migration-2026-10-21,
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export function anthropicRequest(request: ModelRequest): MessageCreateParamsNonStreaming {
@@ -47,7 +47,7 @@ interface Turn {
   content: ContentBlockParam[]
 }
 
-/** Whether each call of the turn under way has the thinking that led to it: without, the API refuses to think on. */
+/** Returns whether each call of the current turn has its thinking; without, the API refuses to continue thinking. */
 function hasAllThinking(messages: readonly SentMessage[]): boolean {
   return messages
     .slice(turnStart(messages))
@@ -71,7 +71,7 @@ function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessagePara
   return turns
 }
 
-/** Text without a word in it is refused, so it is left out. */
+/** Text of only blanks is refused, so it is left out. */
 function blocksOf(message: SentMessage): ContentBlockParam[] {
   const { role, content, tool_calls = [], tool_call_id, is_error, images = [] } = message
   const said = content.trim() ? [{ type: 'text' as const, text: content }] : []
@@ -92,7 +92,7 @@ function imageBlock({ media_type, data = '' }: SentImage): ImageBlockParam {
   return { type: 'image', source: { type: 'base64', media_type, data } }
 }
 
-/** Thinking as it came, and the number of other blocks that stood before it. */
+/** Thinking blocks as received, each with the number of other blocks before it. */
 const KeptThinking = z.array(z.object({ after: z.number().int(), block: z.looseObject({ type: z.string() }) }))
 type KeptThinking = z.infer<typeof KeptThinking>
 
@@ -100,7 +100,7 @@ function thinkingIn(provider_data: SentMessage['provider_data']): KeptThinking {
   return KeptThinking.safeParse(provider_data?.fields.thinking).data ?? []
 }
 
-/** Puts the thinking of an answer back where it stood. */
+/** Restores the thinking blocks of an answer at their positions. */
 function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: SentMessage): ContentBlockParam[] {
   const kept = thinkingIn(provider_data)
   const at = (n: number) =>
@@ -110,7 +110,7 @@ function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: S
   return [...blocks.flatMap((block, n) => [...at(n), block]), ...at(blocks.length)]
 }
 
-/** Ids that another provider gave may hold what this one refuses. */
+/** Ids of other providers may have characters that this one refuses. */
 function idOf(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_') || '_'
 }
@@ -123,7 +123,7 @@ const WireUsage = z.object({
   cache_creation_input_tokens: Count,
 })
 
-// Thinking is given back with all that it came with.
+// Thinking is returned with all of its fields.
 const Block = z.looseObject({
   type: z.string(),
   text: z.string().nullish(),
@@ -133,7 +133,7 @@ const Block = z.looseObject({
   input: z.unknown().optional(),
 })
 
-/** A whole answer, as much of it as is used. */
+/** The used fields of a complete answer. */
 const Answer = z.object({ content: z.array(Block), stop_reason: z.string().nullish(), usage: z.unknown().optional() })
 
 const Piece = z.object({
@@ -157,12 +157,12 @@ const Piece = z.object({
 interface ToolUse {
   id: string
   name: string
-  /** What the block began with; its pieces, where there are any, take its place. */
+  /** Initial input; replaced by its pieces, if there are any. */
   input: unknown
   json: string
 }
 
-/** Makes our events of a stream's. Ends without `done` when the server gave no reason for its end. */
+/** Converts events of a stream to ours. Ends without `done` if the server gave no reason for its end. */
 export class AnthropicStream {
   readonly #uses = new Map<number, ToolUse>()
   readonly #blocks = new Map<number, z.infer<typeof Block>>()
@@ -189,19 +189,19 @@ export class AnthropicStream {
       ]
     }
     if (delta?.thinking) return [{ type: 'reasoning', text: delta.thinking }]
-    // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
+    // An empty text shows activity: a model that thinks or writes a long tool call is not idle.
     const text = delta?.text ?? (type === 'content_block_start' ? block?.text : '') ?? ''
     return [{ type: 'text', text, chars: text.length + (delta?.partial_json?.length ?? 0) }]
   }
 
-  /** The counts are totals; the later ones replace the earlier. */
+  /** Counts are totals; later ones replace earlier ones. */
   #count(raw: unknown): void {
     const counts = Object.entries(WireUsage.safeParse(raw).data ?? {})
     this.#usage = { ...this.#usage, ...Object.fromEntries(counts.filter(([, count]) => typeof count === 'number')) }
   }
 }
 
-/** The events of an answer that came as a whole. */
+/** Converts a complete answer to events. */
 export function eventsOfAnswer(raw: unknown): ModelEvent[] {
   const { content, stop_reason, usage } = Answer.parse(raw)
   const thought = content.map(({ thinking }) => thinking ?? '').join('')
@@ -215,7 +215,7 @@ export function eventsOfAnswer(raw: unknown): ModelEvent[] {
   ]
 }
 
-/** The thinking of an answer, with its signatures: the API wants it back unchanged while its calls are answered. */
+/** Returns the thinking of an answer with its signatures, which the API requires unchanged while its calls are answered. */
 function thinkingEvents(blocks: readonly z.infer<typeof Block>[]): ModelEvent[] {
   const isThinking = ({ type }: { type: string }) => type === 'thinking' || type === 'redacted_thinking'
   const thinking: KeptThinking = []
@@ -223,7 +223,7 @@ function thinkingEvents(blocks: readonly z.infer<typeof Block>[]): ModelEvent[] 
   let hasText = false
   for (const block of blocks) {
     if (isThinking(block)) thinking.push({ after, block })
-    // All texts become one.
+    // All text blocks become one.
     else if (block.type !== 'text' || !hasText) after++
     hasText ||= block.type === 'text'
   }
@@ -238,7 +238,7 @@ function toolCallEvent({ id, name, input, json }: ToolUse): ModelEvent {
   return { type: 'tool_call', id, name, arguments: json || JSON.stringify(input ?? {}) }
 }
 
-/** Anthropic counts what came from its cache, and what went into it, beside the other input; for us it is a part of it. */
+/** Anthropic counts tokens read from and written to its cache separately; here they are part of the input. */
 function usageEvents(wire: z.infer<typeof WireUsage>): ModelEvent[] {
   const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = wire
   if (typeof input_tokens !== 'number' || typeof output_tokens !== 'number') return []
@@ -256,7 +256,7 @@ function usageEvents(wire: z.infer<typeof WireUsage>): ModelEvent[] {
   ]
 }
 
-/** Why an answer ended: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons */
+/** Converts the reason why an answer ended: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons */
 function doneEvent(stop_reason: string): ModelEvent {
   switch (stop_reason) {
     case 'tool_use':

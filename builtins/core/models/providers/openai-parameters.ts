@@ -5,7 +5,7 @@ import type { Dialect } from './dialects.ts'
 type Wire = Record<string, unknown>
 type Effort = NonNullable<ModelParameters['reasoning_effort']>
 
-/** OpenAI's reasoning models refuse `max_tokens`, and any temperature and `top_p` but their own. */
+/** OpenAI's reasoning models refuse `max_tokens`, and accept only the default `temperature` and `top_p`. */
 const REASONING_MODEL = /^(o\d|gpt-[5-9])/
 
 /**
@@ -38,7 +38,7 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
   switch (dialect) {
     case 'openrouter':
       if (effort === 'none') return { reasoning: { enabled: false } }
-      // It takes one of the two.
+      // It accepts only one of the two.
       if (thinking_tokens) return { reasoning: { max_tokens: thinking_tokens } }
       return effort ? { reasoning: { effort: capEffort('xhigh', effort) } } : {}
     case 'gemini':
@@ -52,7 +52,7 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
     case 'ollama':
       return { reasoning_effort: effort && raiseEffort('low', capEffort('high', effort)) }
     case 'local':
-      // The templates of most models know an on and an off only; gpt-oss has levels.
+      // Templates of most models only switch thinking on or off; gpt-oss has levels.
       if (!effort) return {}
       return {
         chat_template_kwargs: { enable_thinking: effort !== 'none' },
@@ -69,7 +69,7 @@ function capEffort(most: Effort, effort: Effort): Effort {
   return EFFORTS[Math.min(EFFORTS.indexOf(most), EFFORTS.indexOf(effort))]!
 }
 
-/** `none` stays: it turns thinking off. */
+/** Leaves `none` unchanged, because it turns thinking off. */
 function raiseEffort(least: Effort, effort: Effort): Effort {
   return effort === 'none' ? effort : EFFORTS[Math.max(EFFORTS.indexOf(least), EFFORTS.indexOf(effort))]!
 }

@@ -1,6 +1,6 @@
-/** More than an answer may have: what is held is let go then, so that the limit of the answer applies. */
+/** Maximum number of held characters, larger than the limit of an answer, which then applies. */
 const MAX_HELD = 1024 * 1024
-/** What a call begins with, as far as a stream can tell; others begin a line. */
+/** Beginnings of tool calls that can be recognized in a stream; others begin a line. */
 const OPENINGS = [
   '```',
   '<tool_call',
@@ -12,21 +12,20 @@ const OPENINGS = [
   '<｜tool',
 ]
 const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`, 'g')
-/** A stream's end that may be the beginning of one. */
+/** Matches an end of the stream that may become such a beginning. */
 const HALF_OPENED = new RegExp(
   `(?:${[...OPENINGS, '<|'].map(prefixPattern).join('|')}|(?<=\\n)(?:${prefixPattern('Action:')}))$`,
   'g',
 )
 const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
-/** Enough of a text to see whether it is the JSON of a call. */
+/** Number of characters that show whether a text is the JSON of a call. */
 const ENOUGH = 80
 
 type State = 'beginning' | 'open' | 'in_code' | 'held'
 
 /**
  * Holds back the part of a stream that may be a tool call, so that readers do not see the protocol. What is shown is
- * always a
- * beginning of what is left as the answer's text.
+ * always a prefix of the final text.
  */
 export class TextGate {
   readonly #bare: boolean
@@ -34,22 +33,22 @@ export class TextGate {
   #length = 0
   #shown = 0
   #state: State = 'beginning'
-  /** What came and is not shown, unless it is held for good. */
+  /** Received and not shown yet. */
   #tail = ''
-  /** What the tail stands behind: some openings begin a line. */
+  /** Character before the tail; some openings must begin a line. */
   #before: '\n' | ' ' = '\n'
 
-  /** @param bare whether JSON of the shape of a call is one, as the whole answer or in a fence of code */
+  /** @param bare whether plain JSON in the form of a call counts as a call, as the whole answer or in a code fence */
   constructor(bare: boolean) {
     this.#bare = bare
   }
 
-  /** All that came. */
+  /** Everything received. */
   get all(): string {
     return this.#all.join('')
   }
 
-  /** Takes the next piece, gives what may be shown now. */
+  /** Adds the next piece. @returns the text that may be shown now */
   push(piece: string): string {
     this.#all.push(piece)
     this.#length += piece.length
@@ -66,14 +65,14 @@ export class TextGate {
     return text.slice(1, at)
   }
 
-  /** What is left to show of the text that the answer has in the end. */
+  /** Returns the part of the final text that was not shown yet. */
   rest(text: string): string {
     const left = text.slice(this.#shown)
     this.#shown += left.length
     return left
   }
 
-  /** How many signs of a text, from a place on, can be shown; 0 when that is not known yet, or never will be. */
+  /** Returns the number of characters that can be shown from a position; 0 if it is unknown yet, or none ever can. */
   #next(text: string, at: number): number {
     if (this.#state === 'held') return 0
     if (this.#state === 'beginning') {
@@ -98,7 +97,7 @@ export class TextGate {
   }
 }
 
-/** Where a pattern is first found from a place on. */
+/** Returns the first match from a position. */
 function first(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at
   return pattern.exec(text)

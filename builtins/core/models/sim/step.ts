@@ -1,6 +1,6 @@
 import { type Act, quote, type Scene } from './scene.ts'
 
-/** What to say next, and at most one tool to call. */
+/** Text to say next, and at most one tool call. */
 export interface Step {
   say: string
   call?: { name: string; args: Record<string, unknown> }
@@ -10,34 +10,34 @@ export interface Step {
 const LOOKING = /^(list_dir|file_read|read_\w+|query_\w+)$/
 const MAX_SENT_BACK = 2
 
-/** The folder in which it keeps the operator's remarks. */
+/** Folder of the answers to the operator's remarks. */
 export const REMARK_FOLDER = 'remarks/'
 export const REMARK_NOTE = 'The operator says: '
 
-/** A step that says something and calls a tool. */
+/** Returns a step that says something and calls a tool. */
 export function act(say: string, name: string, args: Record<string, unknown>): Step {
   return { say, call: { name, args } }
 }
 
-/** What was done so far with one tool. */
+/** Returns the calls of one tool. */
 export function callsOf(acts: readonly Act[], tool: string): Act[] {
   return acts.filter(each => each.tool === tool)
 }
 
-/** Without what only answers a remark. */
+/** Returns the calls that do more than answer a remark. */
 export function withoutReplies(acts: readonly Act[]): Act[] {
   return acts.filter(({ args: { path, text } }) => {
     return !String(path ?? '').startsWith(REMARK_FOLDER) && !String(text ?? '').startsWith(REMARK_NOTE)
   })
 }
 
-/** The page that was written, if that succeeded. */
+/** Returns the path of the written page, if any. */
 export function pageIn(acts: readonly Act[]): string | undefined {
   const written = withoutReplies(callsOf(acts, 'file_write')).findLast(({ failed }) => !failed)
   return written && String(written.args.path)
 }
 
-/** The last step: it finishes the goal, or only says what was done where that is of no use. */
+/** Returns the last step: it finishes the goal, or only summarizes where that tool is missing. */
 export function end(scene: Scene): Step {
   const { tools, acts } = scene
   const sentBack = callsOf(acts, 'finish_goal')
@@ -51,7 +51,7 @@ export function end(scene: Scene): Step {
   })
 }
 
-/** What was done, in the words of the tools. */
+/** Summarizes the calls. */
 function summaryOf({ objective, acts, remarks }: Scene): string {
   const options = acts.filter(({ tool }) => tool !== 'finish_goal')
   const results = options.map(
@@ -65,7 +65,7 @@ function summaryOf({ objective, acts, remarks }: Scene): string {
   return `You asked ${quote(objective)}. ${simulated} I can use tools step by step and quote what they return, but I cannot reason about this.`
 }
 
-/** Whether all that was tried failed, looking around aside. */
+/** Returns whether every call that changes something failed. */
 function hasOnlyFailures(acts: readonly Act[]): boolean {
   const tried = withoutReplies(acts).filter(({ tool }) => tool !== 'finish_goal')
   const done = tried.filter(({ tool }) => !LOOKING.test(tool))
@@ -73,7 +73,7 @@ function hasOnlyFailures(acts: readonly Act[]): boolean {
   return judged.length > 0 && judged.every(({ failed }) => failed)
 }
 
-/** The loop's own question after an answer without a tool call. */
+/** Returns whether a remark is the loop's own question after an answer without a tool call. */
 export function isQuestionOfEnd(remark: string): boolean {
   return /finish_goal|are you (done|finished)/i.test(remark)
 }

@@ -5,12 +5,12 @@ import { Finish } from './finish.ts'
 import { addNotice, isRepeating } from './repeats.ts'
 import { type CallOutcome, type CallParts, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
-/** Calls that begin at once, side by side, before the rest of the process has a turn. */
+/** Number of calls that start before the event loop runs once. */
 const IN_A_ROW = 8
 
 const WAITING = 'another call of this turn waits for the operator. End the goal when that is decided.'
 
-/** What came of the calls of one turn. */
+/** Result of the calls of one turn. */
 export type TurnEnd =
   | { status: 'on' }
   | { status: 'finished'; finish: Finish }
@@ -19,8 +19,8 @@ export type TurnEnd =
   | { status: 'repeating'; calls: string }
 
 /**
- * The calls of an answer, with the ids under which the journal knows them, and the number of calls that were dropped. The limit
- * holds here too, for a plugin may provide the models.
+ * Returns the calls of an answer with their journal ids, and the number of dropped calls. The limit is enforced here
+ * too, because plugins may provide models.
  */
 export function planCalls(
   { tool_calls, dropped_calls = 0 }: ModelAnswer,
@@ -45,9 +45,9 @@ export function runTurn(calls: readonly PlannedCall[], request: RunRequest, mess
 }
 
 /**
- * Runs the calls at the end of the transcript that have no result. Those that wait are put before the gate again. For the
- * others the process died between intent and outcome: a tool that says `idempotent` is run again, of the rest the model is
- * shown that the outcome is unknown.
+ * Runs the calls at the end of the transcript that have no result. Calls that wait are checked by the gate again. The
+ * others had begun when the process died: idempotent tools run again; for the rest the model learns that the outcome is
+ * unknown.
  */
 export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
   const last = messages.findLastIndex(message => message.role === 'assistant')
@@ -61,7 +61,7 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     step: 0,
   }))
   const execute = async (call: PlannedCall): Promise<CallOutcome> => {
-    // After a checkpoint was restored, the journal may have done with what the transcript still waits for.
+    // After a restored checkpoint, calls of the transcript may have ended in the journal.
     const isOpen = request.unanswered?.has(call.id) ?? true
     const idempotent = request.tools.find(call.name)?.idempotent === true
     const safe = call.name === FINISH_GOAL || request.waiting?.has(call.call_id) || (isOpen && idempotent)
@@ -72,8 +72,8 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
 }
 
 /**
- * Runs calls side by side, yields each outcome as it comes, and shows the model all of them in the order of the calls. The
- * goal is not finished by a turn in which another call waits for the operator.
+ * Runs calls concurrently, yields each outcome as it comes, and adds all results in the order of the calls. The goal is
+ * not finished in a turn in which another call waits for the operator.
  */
 async function* runAll(
   calls: readonly PlannedCall[],
@@ -94,7 +94,7 @@ async function* runAll(
   }
   const running = new Map<PlannedCall, ReturnType<typeof begin>>()
   for (const call of calls) {
-    // A call checks its arguments before it first waits: the rest of the process has a turn in between.
+    // A call checks its arguments synchronously, so the event loop runs in between.
     if (running.size > 0 && running.size % IN_A_ROW === 0) await clock.yield()
     running.set(call, begin(call))
   }
@@ -103,7 +103,7 @@ async function* runAll(
   try {
     while (running.size > 0) {
       const [only] = running.keys()
-      // Which of several has ended first is chance: it is recorded.
+      // The first of several calls to end is nondeterministic, so it is recorded.
       const call = running.size > 1 ? calls[await recordInput('first to end', firstOf)]! : only!
       const { end } = await running.get(call)!
       running.delete(call)
@@ -120,16 +120,16 @@ async function* runAll(
       }
     }
   } finally {
-    // Where an outcome could not be written, the others still end before the turn does.
+    // If an outcome could not be written, the other calls still end before the turn does.
     await Promise.all(running.values())
   }
-  // What the gate could not decide ends the run, once the others of the turn are written down.
+  // A failure of the gate ends the run after the other results are written.
   if (failures.length > 0) throw failures[0]
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
   const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
-  // The end of the goal is written as such, not as an outcome.
+  // The end of the goal is its own record, not an outcome.
   if (finish && !objection) return endBy(finish)
-  // A claim that waits for the operator has no result yet: it is judged again when the run is taken up.
+  // A claim that waits for the operator has no result yet and is judged again when the run resumes.
   if (typeof objection === 'object') parked.add(objection.waits_for)
   for (const call of typeof objection === 'string' ? finishing : []) {
     const message = note(toolError(call, `the goal goes on: ${objection}`))
@@ -150,7 +150,7 @@ function endBy(finish: Finish): TurnEnd {
   return finish.reached ? { status: 'finished', finish } : { status: 'declined', reason: finish.summary }
 }
 
-/** Reports dropped calls to the model: with the result of the last one that was not, which is kept like any other. */
+/** Adds a note about dropped calls to the result of the last call that ran, which is stored like any other. */
 function dropNote(messages: readonly Message[]): (result: Message) => Message {
   const { tool_calls = [], dropped_calls = 0 } = messages.findLast(({ role }) => role === 'assistant') ?? {}
   const last = tool_calls.at(-1)?.id
@@ -159,7 +159,7 @@ function dropNote(messages: readonly Message[]): (result: Message) => Message {
   return result => (result.tool_call_id === last ? { ...result, content: result.content + text } : result)
 }
 
-/** Puts results behind the turn's own that are there already, all in the order of their calls. */
+/** Adds results after those of this turn, in the order of the calls. */
 function showResults(messages: Message[], results: readonly Message[]): void {
   const last = messages.findLastIndex(message => message.role === 'assistant')
   const places = new Map(messages[last]?.tool_calls?.map(({ id }, n) => [id, n]))

@@ -59,7 +59,7 @@ const demo: HandWritten = async (input, context) => {
 }
 export default demo
 
-/** The project from which demos of plugins and the models come; where there is none, a bare one for the moment. */
+/** Returns the project whose plugins and models are used; without one, an empty temporary project. */
 async function placeFor({ files, env }: Ports, named: string | undefined) {
   const found = await findProject({ files, env }, named).catch(error => {
     if (named !== undefined) throw error

@@ -3,15 +3,15 @@ import { isTrusted } from '#lib/trust'
 import type { Context } from '../context.ts'
 import { hasPlugins, SPAWNED } from '../project/trust.ts'
 
-/** A child whose plugins do not even let its watchdog end it is killed after this long, in milliseconds. */
+/** Time limit of a child, in milliseconds. Its own watchdog normally ends it before. */
 const LIMIT_MS = 60_000
 
-/** Whether this process is such a child. */
+/** Returns whether this process is such a child. */
 export function isChild({ ports }: Pick<Context, 'ports'>): boolean {
   return ports.env[SPAWNED] === '1'
 }
 
-/** Returns whether there is code of the project that may run, which a child is then to run in place of this process. */
+/** Returns whether the project has plugin code that may run; then a child process runs it. */
 export async function runsPlugins(root: string, context: Pick<Context, 'ports'>): Promise<boolean> {
   const { ports } = context
   return !isChild(context) && (await hasPlugins(ports, root)) && (await isTrusted(root, ports))
@@ -45,7 +45,7 @@ export async function runInChild(
   }).finally(cancel)
   const lines = said.stderr.split('\n').filter(line => line !== '')
   const held = lines.map(readBlockReport).find(each => each !== undefined)
-  // A command says something in any case.
+  // Every command prints something.
   if (code === null || (said.stdout === '' && lines.length === 0)) {
     const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
     throw new SvcError(problem, { code: 'plugin_error', status: 409, title: 'Plugin error' })
@@ -53,7 +53,7 @@ export async function runInChild(
   return { code, stdout: said.stdout, errors: lines }
 }
 
-/** What the watchdog of a child says of a plugin. */
+/** Parses the report of a child's watchdog about a plugin; undefined for other lines. */
 function readBlockReport(line: string): string | undefined {
   try {
     const { plugin, msg } = JSON.parse(line) as { plugin?: string; msg?: string }

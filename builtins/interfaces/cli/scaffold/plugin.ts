@@ -1,19 +1,19 @@
 import type { PluginKind } from './kinds.ts'
 
-/** A first version of a plugin file, and a test of it. */
+/** A new plugin file and its test. */
 export interface Scaffold {
   source: string
   test: string
 }
 
-/** @param name the plugin's, which is also the stem of its file */
+/** @param name name of the plugin and stem of its file */
 export function scaffoldPlugin(kind: PluginKind, name: string): Scaffold {
   const { source, test } = SCAFFOLDS[kind]
   const fill = (text: string) => dedent(text).replaceAll('NAME', name).replaceAll('TOOL', name.replaceAll('-', '_'))
   return { source: fill(source), test: fill(HEAD + test) }
 }
 
-/** Templates are indented like the code around them. */
+/** Removes the indentation of templates. */
 function dedent(text: string): string {
   return `${text.replace(/^ {6}/gm, '').trim()}\n`
 }

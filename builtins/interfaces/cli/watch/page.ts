@@ -9,21 +9,21 @@ import { inWords } from './words.ts'
 type Member = Snapshot['agents'][number]
 type Event = Snapshot['events'][number]
 
-/** What is shown over the panels: a page of text, or a question below them. */
+/** Shown over the panels: a page of text, or a question below them. */
 export type Overlay =
   | { kind: 'none' }
   | { kind: 'text'; title: string; lines: readonly string[]; from: number }
   | { kind: 'ask'; question: string; answer: string }
 
-/** What a page is drawn from. */
+/** Data of a page. */
 export interface View {
   snapshot: Snapshot
-  /** Which agent is chosen, from 0. */
+  /** Index of the selected agent. */
   at: number
   over: Overlay
-  /** What came of the last key. */
+  /** Result of the last key. */
   said: string
-  /** The time of day, as HH:MM:SS. */
+  /** Time of day, as HH:MM:SS. */
   time: string
   compact: boolean
 }
@@ -48,7 +48,7 @@ export const HELP = [
   '',
   '● works  ○ idle  ◌ waits  ? waits for your decision  ‖ paused  × dead',
 ]
-/** Below this the panels stand one above the other. */
+/** Minimum number of columns for panels side by side; below it they are stacked. */
 const BESIDE_LEAST = 70
 
 /** Returns all lines of the page, each exactly as wide as the terminal. */
@@ -123,7 +123,7 @@ function activity({ snapshot: { events } }: View): Panel {
   return { title: 'Activity', lines: events.map(eventLine), atEnd: true }
 }
 
-/** An event for people, in a line. */
+/** Formats an event as one line. */
 export function eventLine({ at, agent_id, type, data }: Event): Line {
   const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
   const bad = /fail|error|exceed|abandon|denied/.test(type) || data.ok === false
@@ -198,7 +198,7 @@ function inShort(count: number): string {
   return count < 1e6 ? `${Math.round(count / 1e3)}k` : `${(count / 1e6).toFixed(1)}M`
 }
 
-/** A number from 0 to 1. */
+/** Draws a bar for a number from 0 to 1. */
 function bar(part: number): string {
   const full = Math.round(Math.min(1, Math.max(0, part)) * 10)
   return '█'.repeat(full) + '░'.repeat(10 - full)
@@ -207,7 +207,7 @@ function bar(part: number): string {
 function textLines({ lines, from }: { lines: readonly string[]; from: number }, columns: number): Line[] {
   return lines
     .flatMap(line => {
-      // What is broken stands as far in as it began.
+      // Wrapped lines keep the indentation of the first.
       const [indent = ''] = /^ */.exec(line) ?? []
       const available = Math.max(1, columns - indent.length)
       return wrap(printableLine(line.slice(indent.length)), available, true).map(part => indent + part)

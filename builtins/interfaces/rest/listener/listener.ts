@@ -18,15 +18,12 @@ import { type ListenerKind, resolveHost } from './hosts.ts'
 import { MAKE_A_KEY, weaknessOf } from './keys.ts'
 import type { Capacity } from './open-files.ts'
 
-/** How long requests in flight may take to be answered once the server closes, and after how long they are asked to end. */
+/** Time for running requests to be answered once the server closes, in milliseconds; then they are asked to end. */
 const CLOSE_GRACE_MS = 500
 const LAST_WORDS_MS = 250
-/** The system cuts longer paths of sockets silently. */
+/** Maximum length of a socket path; the system truncates longer ones silently. */
 const LONGEST_SOCKET_PATH = 107
-/**
- * How often Node looks for requests that take too long to arrive: this number of times within their limit, and no more
- * often.
- */
+/** Number of checks by Node within the time limit of a request for requests that arrive too slowly. */
 const LOOKS = 5
 const LOOK_MS = 1_000
 
@@ -39,7 +36,7 @@ export interface ListenerParts {
   listeners: WeakMap<Socket, ListenerKind>
 }
 
-/** Serves the app of the moment at an address. @throws see `Rest.listen` */
+/** Serves the current app at an address. @throws see `Rest.listen` */
 export async function listen(parts: ListenerParts, address: Address): Promise<Listening> {
   await parts.apps.current()
   return 'socket' in address ? listenSocket(parts, address.socket) : listenTcp(parts, address.host, address.port)
@@ -68,7 +65,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   const { server, close } = createListener(parts, kind)
   await listenOn(server, { host: address, port })
   kind.port = (server.address() as AddressInfo).port
-  // One of all addresses is shown, one that can be clicked.
+  // For all addresses, one that can be opened is shown.
   const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
   return {
     url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${kind.port}`,
@@ -77,7 +74,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   }
 }
 
-/** The socket is made in a folder of its own and moved to its place, so that at no time others may use it. */
+/** Creates the socket in a private folder and moves it, so that others can never use it in between. */
 async function listenSocket(parts: ListenerParts, path: string): Promise<Listening> {
   const { files } = parts.svc.ports
   if (Buffer.byteLength(path) > LONGEST_SOCKET_PATH) {
@@ -118,18 +115,18 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
     requestTimeout: limit_ms,
     headersTimeout: limit_ms,
     connectionsCheckingInterval: Math.max(LOOK_MS, Math.ceil(limit_ms / LOOKS)),
-    // The gate refuses what has none, in the words that every refusal has.
+    // The gate refuses requests without a host, with the usual error body.
     requireHostHeader: false,
   })
   server.maxConnections = capacity.connections
-  /** How many requests of a connection wait for their answers, and the last of them. */
+  /** Number of unanswered requests of each connection, and the last one. */
   const answering = new Map<Socket, { count: number; last: IncomingMessage }>()
-  /** Answers to connections that sent something else than HTTP. */
+  /** Answers to connections that sent no valid HTTP. */
   const refused = new Map<Socket, string>()
   let closing: Promise<void> | undefined
 
   server.on('connection', socket => listeners.set(socket, kind))
-  // Complete requests that came before are answered first: they are done, and their callers must learn so.
+  // Earlier complete requests are answered first, so that their callers learn the result.
   const refuse = (socket: Socket) => {
     const refusal = refused.get(socket)
     const asked = answering.get(socket)
@@ -161,7 +158,7 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
       )
   }
   server.on('request', answer)
-  // What else a client expects may be left unheard (RFC 9110, 10.1.1); Node would refuse it in its own words.
+  // Other expectations may be ignored (RFC 9110, 10.1.1); Node would refuse them with its own message.
   server.on('checkExpectation', answer)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
@@ -207,7 +204,7 @@ function problemOf(error: NodeJS.ErrnoException): string {
   return errorMessage(error)
 }
 
-/** Whether someone listens on a unix socket, as opposed to one that was left behind. */
+/** Returns whether a process listens on a unix socket; a socket file may be left over. */
 function answers(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const probe = connect(path, () => {

@@ -18,7 +18,7 @@ const TENANT = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
 }
 const MARK = { type: 'string', minLength: 1, maxLength: 200 }
-/** What operations take in headers beside the key, by the names that their entries give it. */
+/** Header parameters of operations, by their names in the entries. */
 const TAKEN: Record<string, Json> = {
   tenant: TENANT,
   known: {
@@ -42,7 +42,7 @@ const TAKEN: Record<string, Json> = {
 }
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
 
-/** The tags in the order in which a reader needs them; others follow in the order of their plugins. */
+/** Tags in the order that a reader needs; others follow in the order of their plugins. */
 const TAG_ORDER = [
   ...['agents', 'goals', 'tasks', 'sessions', 'approvals', 'budget', 'memory', 'schedules', 'a2a', 'events', 'runs'],
   ...['profiles', 'models', 'settings', 'daemon', 'plugins-admin'],
@@ -51,17 +51,17 @@ const placeOf = (tag: string) => (TAG_ORDER.includes(tag) ? TAG_ORDER.indexOf(ta
 
 export interface DocumentedApi {
   version: string
-  /** The operations that have a place. */
+  /** Operations with an HTTP route. */
   operations: readonly Operation[]
   /** Whether the server has a key. */
   keyed: boolean
   /** Returns the module of an operation, and its description. */
   moduleOf(operation: Operation): { name: string; description: string }
-  /** Lets others do something between two operations: all of them take long enough to be noticed. */
+  /** Lets the event loop run between two operations, because all together take noticeably long. */
   pause(): Promise<void>
 }
 
-/** The OpenAPI 3.1 document of these operations, from the very schemas that check their requests and answers. */
+/** Returns the OpenAPI 3.1 document of these operations, from the schemas that check their requests and answers. */
 export async function openapiDocument(documented: DocumentedApi): Promise<Json> {
   const { version, operations, keyed, moduleOf, pause } = documented
   const components = new Components()

@@ -15,15 +15,15 @@ export function createRefusal(table: RouteTable): Refuse {
     const path = pathOf(request)
     places ??= placesOf(table).sort((a, b) => a.parameters - b.parameters)
     const place = places.find(({ pattern }) => pattern.test(path))
-    // A method that it does answer to was refused for another reason, such as a name that is far too long.
+    // The method exists, so the request was refused for another reason, such as a name that is too long.
     if (!place || place.methods.has(request.method)) throw new RouteNotFoundError({ path })
     return notAllowed(place, request, reply)
   }
 }
 
 /**
- * Paths such as `/goals/abandon` that another route, `/goals/{id}`, would take with a method that they do not answer to.
- * The path with fewer parameters is meant (OpenAPI 3.1, 4.8.8.2), so these have routes that refuse.
+ * Returns paths such as `/goals/abandon` that another route, `/goals/{id}`, would match with a method that they do not
+ * have. The path with fewer parameters takes precedence (OpenAPI 3.1, 4.8.8.2), so these get routes that answer 405.
  */
 export function shadowedRoutes(table: RouteTable): { path: string; methods: string[]; refuse: Refuse }[] {
   const places = placesOf(table)
@@ -72,7 +72,7 @@ function placesOf({ routes, pages, protocols }: RouteTable): Place[] {
   return [...places.values()]
 }
 
-/** `/agents/{}` as what finds its paths. A route's paths hold nothing else that means something to an expression but dots. */
+/** Returns an expression that matches the paths of `/agents/{}`. Apart from parameters, only dots need escaping. */
 function patternOf(shape: string): RegExp {
   return new RegExp(`^${shape.replaceAll('.', '\\.').replaceAll('{}', '[^/]*')}$`)
 }

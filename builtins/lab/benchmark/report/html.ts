@@ -3,7 +3,10 @@ import type { BenchmarkReport, ModelResult, ScenarioResult } from '../contract.t
 import { type Bar, bars } from './plot.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 
-/** The report as one file: plots, tables, and every run with what held and what did not. What models said is quoted, and inert. */
+/**
+ * Returns the report as one HTML file: plots, tables, and every run with its passed and failed checks. Answers of
+ * models are escaped.
+ */
 export function html(report: BenchmarkReport): string {
   const { models, scenarios, at, seed, runs, cycles, methods } = report
   const measured = models.filter(each => each.runs > 0)

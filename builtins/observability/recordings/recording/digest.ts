@@ -2,19 +2,18 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { RecordedQuestion } from '#lib/recording-context'
 
-/** Of which the order of what was asked makes multiples, so that it counts. */
+/** Multiplier that makes the digest depend on the order of parts. */
 const PRIME = 31
 
 /**
- * Makes digests of what was asked, by which a replay checks that the same was asked again. CRC-32 finds accidental
- * differences
- * at a tenth of the cost of SHA-1: it runs for every answer of a model.
+ * Computes digests of requests, by which a replay checks that the same was requested again. CRC-32 finds accidental
+ * differences at a tenth of the cost of SHA-1: it runs for every answer of a model.
  */
 export class Digester {
   readonly #mask: (text: string) => string
   readonly #known = new WeakMap<object, number>()
 
-  /** @param mask takes the values of secrets out of a text */
+  /** @param mask removes the values of secrets from a string */
   constructor(mask: (text: string) => string) {
     this.#mask = mask
   }
@@ -25,20 +24,20 @@ export class Digester {
     return sum
   }
 
-  /** The same as versions 1 to 4 of the log have it. */
+  /** Returns the digest of versions 1 to 4 of the recording format. */
   legacyDigest(asked: RecordedQuestion): string {
     const digests = asked.map(each => sha1(this.#mask(typeof each === 'string' ? each : JSON.stringify(each))))
     return sha1(digests.join(' ')).slice(0, 12)
   }
 
-  /** A conversation is said again at each step: what was looked at once is not again. */
+  /** A conversation is sent again at each step, so digests of its messages are cached. */
   #ofOne(asked: RecordedQuestion[number]): number {
     if (typeof asked === 'string') return crc32(this.#mask(asked))
     let sum = this.#known.get(asked)
     if (sum === undefined) {
       let text = ''
       for (const [name, value] of Object.entries(asked)) {
-        // A long text as it is: to make JSON of it costs more than all else.
+        // Long strings are not encoded as JSON, which would cost more than everything else.
         if (value !== undefined) text += `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}\n`
       }
       sum = crc32(this.#mask(text))

@@ -8,7 +8,7 @@ interface Timer {
   cancel: () => void
 }
 
-/** Stands still while a recording is repeated; goes on from where it is with the machine's own once the repeating is over. */
+/** Clock that stands still during a replay and continues with the machine's clock afterwards. */
 export class ReplayClock implements Clock {
   readonly #real: Clock
   readonly #timers = new Set<Timer>()
@@ -16,14 +16,14 @@ export class ReplayClock implements Clock {
   #jump = 0
   #base: number | undefined
 
-  /** @param at where it stands, in milliseconds since 1970 */
+  /** @param at initial time, in milliseconds since 1970 */
   constructor(real: Clock, at: number) {
-    // It may be the clock of another kernel, from which our recording contexts must not read.
+    // The clock may belong to another kernel, which must not count the read as one of our recording contexts.
     this.#real = { ...real, monotonic: () => withoutRecording(() => real.monotonic()) }
     this.#at = at
   }
 
-  /** Goes on from where a recording is, on the wall and on the clock that never jumps. */
+  /** Sets both clocks to the end of the recording and lets them run. */
   start(ms: number, monotonic: number): void {
     if (this.#base !== undefined) return
     this.#at = Math.max(this.#at, ms)
@@ -32,7 +32,7 @@ export class ReplayClock implements Clock {
     for (const timer of this.#timers) this.#arm(timer)
   }
 
-  /** Lets time pass at once. */
+  /** Moves time forward at once. */
   skip(ms: number): void {
     this.#at += Math.max(0, ms)
   }
@@ -63,7 +63,7 @@ export class ReplayClock implements Clock {
     }
   }
 
-  /** An actor that waits has waited; what others wait for does not come while time stands still. */
+  /** In a replay, waiting ends at once for recording contexts and never for others. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return recordingContext() && this.#base === undefined ? this.#real.yield() : sleepOn(this, ms, signal)
   }

@@ -1,4 +1,4 @@
-/** How many reads an actor has had when what stands at a place of the order happens. */
+/** Number of reads of a context before a write or an input. */
 interface Limit {
   at: number
   reads: number
@@ -11,9 +11,8 @@ interface Reading {
 }
 
 /**
- * The order of reads between two writes makes no difference. So only the number of reads is recorded that each context
- * had before
- * each write and before each of its inputs.
+ * Counts reads of the database. The order of reads between two writes does not matter, so a recording has only the
+ * number of reads of each context before each write and each of its inputs.
  */
 export class ReadCounts {
   readonly #acting = new Map<number, Reading>()
@@ -51,7 +50,7 @@ export class ReadCounts {
     return all
   }
 
-  /** A write happens here. */
+  /** Records the position of a write. */
   write(at: number): void {
     for (const [actor, { total: reads }] of this.#acting) {
       const limits = this.#limits.get(actor)!
@@ -61,7 +60,7 @@ export class ReadCounts {
     }
   }
 
-  /** How many reads an actor has had before the next write, from here on. */
+  /** Returns the number of reads of a context before the next write, starting at `here`. */
   countBefore(actor: number, here: number): number {
     const limits = this.#limits.get(actor) ?? []
     while (limits.length > 0 && limits[0]!.at < here) limits.shift()

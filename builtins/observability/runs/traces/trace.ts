@@ -3,17 +3,17 @@ import type { LoggedEvent, RunFacts, Span } from '../contract.ts'
 import { ACTION_EVENTS } from '../counts.ts'
 import type { RunRow } from '../repository.ts'
 
-/** Builds the tree of spans out of a run's events, given in their order, up to a number of spans. */
+/** Builds the tree of spans from a run's events, which come in order, up to a number of spans. */
 export class TraceBuilder {
   readonly root: Span
   readonly goals = new Map<string, Span>()
   readonly agents = new Map<string, Span>()
-  /** The names of the models that decided. */
+  /** Names of the models that were called. */
   readonly models = new Set<string>()
-  /** Decisions and tool calls among the spans. */
+  /** Number of decisions and tool calls. */
   leaves = 0
   spans = 1
-  /** The last event that is in it. */
+  /** Sequence number of the last included event. */
   last = 0
   readonly #limit: number
   #taken = 0
@@ -35,7 +35,7 @@ export class TraceBuilder {
     }
   }
 
-  /** @returns false when it is full, and the event is not in it */
+  /** Adds an event. @returns false if the tree is full and the event was not added */
   take(event: LoggedEvent): boolean {
     if (!ACTION_EVENTS.has(event.type) || event.agent_id === null) return true
     const before = this.spans
@@ -98,7 +98,7 @@ export class TraceBuilder {
   #leaf(agent: Span, parent: Span, leaf: Span): void {
     this.#add(parent, leaf)
     this.leaves++
-    // The spans around it are known only when it ends.
+    // Outer spans become known only when they end.
     for (const around of [agent, parent]) if (leaf.start_time < around.start_time) around.start_time = leaf.start_time
     if (parent.kind !== 'goal') return
     parent.tokens += leaf.tokens
@@ -159,7 +159,7 @@ function toolCall({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
   }
 }
 
-/** Names the tool in the answer of the model that asked for it, where that is in the same part. */
+/** Adds the tool's name to the answer of the model that called it, if both are in the same part. */
 function noteCall(parent: Span, call: Span): void {
   const { step_index, cycle, tool_name } = call.attributes
   const asked = parent.children.findLast(
@@ -182,7 +182,7 @@ function blank(span_id: string, parent_id: string | null, kind: Span['kind'], st
   }
 }
 
-/** Events are written at the end of what they tell of. */
+/** Returns the start time; events are written at the end of what they describe. */
 function startTime(at: string, duration_ms: unknown): string {
   return isoTime(Date.parse(at) - Math.round(numberOf(duration_ms)))
 }

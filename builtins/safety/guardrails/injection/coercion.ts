@@ -5,7 +5,7 @@ const PEOPLE =
 const ACT =
   '(?:call|invoke|use|run|execute|trigger|delete|send|transfer|wire|forward|e.?mail|upload|purchase|buy|pay|approve|grant|install|download|overwrite|modify|remove|post|publish|merge|push|drop|wipe|open|proceed|do (?:this|it|so)|perform|act)'
 
-/** Tools are to be used behind the operator's back, or the checks on them to be left out. */
+/** Requests to use tools without the operator's knowledge, or to skip their checks. */
 export const COERCION: Family = {
   name: 'tool_coercion',
   words: [
@@ -32,7 +32,7 @@ export const COERCION: Family = {
 const BOSS =
   '(?:developers?|creators?|administrators?|admin|system administrator|sysadmin|root|openai|anthropic|google|ceo|owner|supervisor|security team|engineers?|programmer|maker|master|boss|authority|police|fbi|cia|government)'
 
-/** Rank or haste in place of a reason. */
+/** Pressure by authority or urgency. */
 export const PRESSURE: Family = {
   name: 'pressure',
   words: [

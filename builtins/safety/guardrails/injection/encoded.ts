@@ -12,10 +12,10 @@ const PERCENT = 37
 const BACKSLASH = 92
 const AMPERSAND = 38
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ' }
-/** Fewer escapes hide no sentence. */
+/** Minimum number of escapes; fewer cannot hide a sentence. */
 const FEW = 3
 
-/** What stands in base64 or hexadecimal, read as text; a find in it leads to the runs as wholes. */
+/** Decodes base64 and hexadecimal runs. A finding in the result covers the whole run in the original. */
 export function decodeRuns(text: string): View | undefined {
   const pieces: string[] = []
   const runs: Span[] = []
@@ -47,13 +47,16 @@ export function decodeRuns(text: string): View | undefined {
   }
 }
 
-/** Separator of runs: it ends sentences, and is longer than what may separate words, so that no match spans two runs. */
+/**
+ * Separates decoded runs. It ends sentences and is longer than the gap between words that a pattern allows, so that no
+ * match spans two runs.
+ */
 const APART = '\n.....\n'
-/** Size of the sample that distinguishes text from binary data, and its buffer. */
+/** Number of bytes that are tested for being text, and their buffer. */
 const SAMPLE = 256
 const sample = Buffer.alloc(SAMPLE)
 
-/** Text as rules read it, if it is text and not just bytes. */
+/** Decodes a run; undefined if the bytes are not text. */
 function readable(run: string, encoding: 'base64' | 'hex'): string | undefined {
   const written = encoding === 'hex' ? run.replace(/[^\da-f]/gi, '') : run
   const bytes = sample.subarray(0, sample.write(written.slice(0, SAMPLE * 2), encoding))
@@ -70,7 +73,7 @@ function isText(bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
     if (byte >= 0x80) wide = true
-    // Each of these bytes alone shows that this is no text.
+    // One such control character proves that it is binary data.
     if (byte < 0x20 ? byte < 9 || byte > 13 : byte === 0x7f) wrong++
     else if (byte >= 0x80 && byte < 0xc0 && (bytes[at - 1] ?? 0) < 0x80) wrong++
     const small = byte | 0x20
@@ -84,7 +87,7 @@ function isText(bytes: Buffer): boolean {
   return strange * 20 <= text.length && /[a-z\u0400-\uffff]{3}/i.test(text)
 }
 
-/** The text with its escapes of URLs, JSON, code and HTML resolved; undefined when there are hardly any. */
+/** Resolves escapes of URLs, JSON, code and HTML; undefined if there are only a few. */
 export function unescapeText(text: string): View | undefined {
   if (!areMany(text)) return undefined
   const made = new Rewriting(text.length)
@@ -121,7 +124,7 @@ function meaning(text: string, start: number, end: number): string {
   return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : ' '
 }
 
-/** The text with each letter put 13 on. */
+/** Returns the text in ROT13. */
 export function rot13(text: string): string {
   return mapCharacters(text, code => {
     const small = code | 0x20
@@ -136,7 +139,7 @@ function mapCharacters(text: string, map: (code: number, at: number) => number):
   return textOf(codes, seen)
 }
 
-/** What a character of ASCII is read as: letters, and the digits and signs that stand for such, as small ones; others 0. */
+/** Maps ASCII to lower-case letters, also digits and signs that stand for letters; 0 for all others. */
 const LETTERS = Uint8Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code).toLowerCase()
   const sign = '013457@$'.indexOf(char)
@@ -164,7 +167,6 @@ function originsOf(text: string, size: number): Uint32Array {
   return origins
 }
 
-/** The text from its end to its beginning. */
 export function reverseText(text: string): View {
   const length = text.length
   return {

@@ -6,7 +6,7 @@ const PROMPT =
   '(?:prompts?|instructions?|directives?|guidelines|rules|messages?|preamble|configuration|context|programming)'
 const SECRET = '(?:hidden|secret|internal|confidential|underlying|pre.?prompt|base|developer|built.?in)'
 
-/** Asks for the operator's instructions to the model. */
+/** Requests to reveal the instructions to the model. */
 export const EXTRACTION: Family = {
   name: 'prompt_extraction',
   words: [

@@ -1,6 +1,6 @@
 import type { Family } from './phrases.ts'
 
-/** Text that passes itself off as the frame around it: tokens of chat templates, ends and beginnings of prompts, roles. */
+/** Text that imitates the frame around it: tokens of chat templates, ends and beginnings of prompts, role names. */
 export const FORGERY: Family = {
   name: 'fake_delimiters',
   words: [

@@ -22,21 +22,21 @@ export const FAMILIES: readonly Family[] = [
   ROLE_PLAY,
 ]
 
-/** What is worth hiding, and looked for behind encodings. */
+/** Families that are also searched in decoded text. */
 const HIDDEN: readonly Family[] = [OVERRIDE, EXTRACTION, EXFILTRATION]
 
-/** The plainest sentence of all, without its blanks. */
+/** The most common attack, written without spaces. */
 const RUN_TOGETHER =
   /(?:ignor(?:e|ing)|disregard|forget|bypass|override|neglect)(?:all|any|every|the|of|your|my|these|those|its|other|and|please){0,4}(?:previous|prior|above|preceding|earlier|foregoing|former|initial|original|system|safety|existing)(?:ly)?(?:given|provided|stated|system|safety|set|of|or|and|above|prior|previous){0,3}(?:instructions?|prompts?|rules|directi(?:ons|ves)|guidelines?|commands|orders|constraints|restrictions)/g
-/** Words that only stand backwards, or 13 letters on, in what is meant to be read so. */
+/** Keywords in reverse and in ROT13; only a text that has one is decoded. */
 const BACKWARDS = /snoitcurtsni|tpmorp|erongi|sevitcerid/g
 const SHIFTED = /vafgehpgvba|cebzcg|vtaber|qvfertneq|erfgevpgvba/g
 
 const KIND = 'prompt_injection'
 
-/** Returns the patterns of instructions to a model. */
+/** Returns the finders of injected instructions. */
 export function injectionFinders(): (Finder & { flagOnly: boolean })[] {
-  // Made when first needed: every command line would wait for it.
+  // Compiled at first use, because compiling would delay every command.
   const expressions = once(() => new Map(FAMILIES.map(family => [family, expressionsOf(family)])))
   const prefilter = new Prefilter(() => [...expressions().values()].flat().concat(BACKWARDS, SHIFTED))
   let last = { text: '', small: '' }

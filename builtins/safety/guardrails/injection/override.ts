@@ -11,7 +11,7 @@ const ORDERS =
 const TALK =
   '(?:contexts?|information|texts?|conversations?|assignments?|tasks?|contents?|requests?|statements?|inputs?|discussions?|inquir(?:y|ies)|questions|messages|training|everything|all)'
 
-/** What was said before is to count no longer. */
+/** Requests to ignore earlier instructions. */
 export const OVERRIDE: Family = {
   name: 'override_instructions',
   words: [

@@ -1,9 +1,10 @@
 import { fold } from '../fold.ts'
 
 /**
- * Phrases are regular expressions for text in small letters, with two shorthands: a blank is what may stand between two
- * words (` ?` where nothing may too), ` … ` up to forty characters of the same sentence between two words, and `…` alone up
- * to twelve for scripts without blanks. Each is folded as texts are, so that it may be written as its language writes it.
+ * Phrases are regular expressions for lower-case text with three shorthands. A space matches any gap between two words
+ * (` ?` an optional one); ` … ` matches up to 40 characters of the same sentence between two words; `…` without spaces
+ * matches up to 12 characters, for scripts without word boundaries. Phrases are folded like texts, so that they can be
+ * written as their language is.
  */
 export interface Family {
   name: string
@@ -11,7 +12,7 @@ export interface Family {
   words: readonly string[]
   /** Phrases of scripts without word boundaries. */
   signs?: readonly string[]
-  /** Expressions as they stand, for small letters, of what is no phrase. */
+  /** Plain regular expressions for lower-case text that are not phrases. */
   marks?: readonly string[]
   /** Phrases that are also used in legitimate requests. */
   flagOnly?: boolean
@@ -20,7 +21,7 @@ export interface Family {
 const BETWEEN_WORDS = '\\W[^.!?]{0,40}?\\b'
 const BETWEEN_SIGNS = '[^.!?。！？]{0,12}?'
 
-/** One phrase as the source of the expression that looks for it in small letters. */
+/** Returns the source of the regular expression of a phrase. */
 function phraseSource(phrase: string, border: boolean): string {
   const parts = phrase.split(' … ').map(part =>
     part
@@ -31,7 +32,7 @@ function phraseSource(phrase: string, border: boolean): string {
   return `${border ? '\\b' : ''}(?:${parts.join(BETWEEN_WORDS)})`
 }
 
-/** The expressions of a family, each small: a large one would take a tenth of a second to compile. */
+/** Returns the expressions of a family. They are many and small, because a large one takes 100 ms to compile. */
 export function expressionsOf({ words, signs = [], marks = [] }: Family): RegExp[] {
   return [
     ...words.map(phrase => phraseSource(phrase, true)),

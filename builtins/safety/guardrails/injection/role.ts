@@ -5,7 +5,7 @@ const FREE =
 const WILD =
   '(?:dan|stan|aim|dude|evil|unrestricted|unfiltered|uncensored|jailbroken|amoral|unethical|malicious|rogue|sudo|god|developer|opposite|chaos)'
 
-/** Says that the model is another one, to which no rules apply. */
+/** Claims that the model is another one without rules. */
 export const ROLE: Family = {
   name: 'role_reassignment',
   words: [
@@ -43,7 +43,7 @@ export const ROLE: Family = {
   ],
 }
 
-/** Role play is also an honest request, so it is reported and never stopped. */
+/** Role play is often legitimate, so it is reported and never blocked. */
 export const ROLE_PLAY: Family = {
   name: 'role_play',
   flagOnly: true,

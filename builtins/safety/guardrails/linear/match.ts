@@ -1,6 +1,6 @@
 import { type Node, PatternError, parsePattern } from './parse.ts'
 
-/** A step of the automaton: `one` reads a character, the others are free. */
+/** A step of the automaton: `one` reads a character; the others read none. */
 type Step =
   | { do: 'one'; test: (code: number) => boolean }
   | { do: 'edge'; at: 'start' | 'end' | 'word' | 'inside' }
@@ -8,21 +8,22 @@ type Step =
   | { do: 'jump'; to: number }
   | { do: 'found' }
 
-/** Steps that a pattern may have: each character of a text costs at most as many. */
+/** Maximum number of steps of a pattern. The cost per character is at most proportional to it. */
 const MAX_STEPS = 500
 
 /**
- * A regular expression that is matched in linear time, whatever the text: all ways through the pattern are followed at once,
+ * A regular expression that is matched in linear time on any text: all paths through the pattern are followed at once,
  * one character at a time (K. Thompson, 'Regular expression search algorithm', CACM 1968; with priorities as in R. Cox,
- * 'Regular Expression Matching: the Virtual Machine Approach', 2009). What it covers is what the platform's matches would.
+ * 'Regular Expression Matching: the Virtual Machine Approach', 2009). Its matches cover the same characters as those of
+ * the platform's engine.
  */
 export class LinearPattern {
   readonly #steps: readonly Step[]
-  /** Scratch of one pass, by step: in which round it was reached last. */
+  /** For each step, the character position at which it was last reached. */
   readonly #reached: Uint32Array
   #round = 0
 
-  /** @throws PatternError or SyntaxError that says what is wrong with it */
+  /** @throws PatternError or SyntaxError for an invalid pattern */
   constructor(source: string, options: { ignoreCase?: boolean } = {}) {
     const steps: Step[] = []
     const pattern = parsePattern(source)
@@ -33,10 +34,7 @@ export class LinearPattern {
     this.#reached = new Uint32Array(steps.length)
   }
 
-  /**
-   * The spans that matches cover, from left to right; One pass: a match that a longer one of
-   * higher priority swallows later is merged into it.
-   */
+  /** Returns the spans that matches cover, from left to right, in one pass. Overlapping matches are merged. */
   find(text: string): { start: number; end: number }[] {
     const spans: { start: number; end: number }[] = []
     let threads: Threads = { steps: [], starts: [] }
@@ -49,7 +47,7 @@ export class LinearPattern {
       }
       const found = this.#advance(ready, code)
       if (found !== undefined) cover(spans, found, at)
-      // After a match the next one begins where it ends.
+      // The next match begins where this one ends.
       threads = ready
       if (code < 0) return spans
       const fresh: Threads = { steps: [], starts: [] }
@@ -62,8 +60,8 @@ export class LinearPattern {
   }
 
   /**
-   * Lets the threads read a character; those that cannot are dropped, and those behind one that is at its end.
-   * @returns where that one began
+   * Advances all threads by one character. Threads that cannot read it are dropped, and so are those of lower priority
+   * than one that has matched. @returns the start of that match
    */
   #advance(threads: Threads, code: number): number | undefined {
     const { steps, starts } = threads
@@ -83,7 +81,7 @@ export class LinearPattern {
     return found
   }
 
-  /** Follows the free steps, in the order of their priority. */
+  /** Follows the steps that read no character, by priority. */
   #follow(first: number, start: number, text: string, at: number, ready: Threads): void {
     const open = [first]
     for (let pc = open.pop(); pc !== undefined; pc = open.pop()) {
@@ -107,7 +105,7 @@ interface Threads {
   starts: number[]
 }
 
-/** Adds a match to spans that lie in order, and swallows those that it overlaps. */
+/** Adds a match to ordered spans and merges those that it overlaps. */
 function cover(spans: { start: number; end: number }[], start: number, end: number): void {
   let from = start
   for (let last = spans.at(-1); last && last.end > from; last = spans.at(-1)) {
@@ -124,7 +122,7 @@ function isEdge(edge: 'start' | 'end' | 'word' | 'inside', text: string, at: num
   return edge === 'word' ? border : !border
 }
 
-/** NaN, beside the text, is none. */
+/** NaN, the code outside the text, is not a word character. */
 function isWord(code: number): boolean {
   return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122)
 }
@@ -205,7 +203,7 @@ function repeat({ of, min, max, lazy }: Extract<Node, { kind: 'repeat' }>, steps
   nest(max - min)
 }
 
-/** A fork into `body` or past it. */
+/** Adds a branch that runs `body` or skips it. */
 function branch(lazy: boolean, steps: Step[], body: () => void): void {
   const fork: Extract<Step, { do: 'fork' }> = { do: 'fork', first: steps.length + 1, second: steps.length + 1 }
   steps.push(fork)
@@ -214,7 +212,7 @@ function branch(lazy: boolean, steps: Step[], body: () => void): void {
   else fork.second = steps.length
 }
 
-/** By flags and the way that a character is written: patterns share them. */
+/** Cache of character tests, by flags and source, shared by all patterns. */
 const known = new Map<string, (code: number) => boolean>()
 
 function tests(flags: string): Tests {
@@ -226,7 +224,7 @@ function tests(flags: string): Tests {
   }
 }
 
-/** The platform decides once for each character of the basic plane whether it fits. */
+/** Caches the platform's answer for each character of the basic plane. */
 function memoize(fits: RegExp): (code: number) => boolean {
   const verdicts = new Uint8Array(0x10000)
   return code => {

@@ -3,13 +3,13 @@ export type Node =
   /** One character: itself, an escape or a class, as it is written. */
   | { kind: 'one'; atom: string }
   | { kind: 'edge'; at: 'start' | 'end' | 'word' | 'inside' }
-  /** Looks ahead or behind; only where that is asked for. */
+  /** Lookahead or lookbehind; only allowed with `looks`. */
   | { kind: 'look'; of: Node; behind: boolean; wanted: boolean }
   | { kind: 'all'; parts: readonly Node[] }
   | { kind: 'any'; parts: readonly Node[] }
   | { kind: 'repeat'; of: Node; min: number; max: number; lazy: boolean }
 
-/** Says what of a pattern is not understood, and at which character. */
+/** Names the part of a pattern that is not supported, and its position. */
 export class PatternError extends Error {}
 
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
@@ -17,7 +17,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [/^\(\?</, 'names a group; leave the name out'],
   [/^\(\?[^:]/, 'sets flags for a part; use ignore_case for the whole'],
 ]
-/** Most characters of most patterns stand for themselves. */
+/** Characters that match themselves. */
 const PLAIN = /[\w ]/
 const LOOK = /^\(\?(<?)([=!])/
 const EDGES: Readonly<Record<string, 'start' | 'end' | 'word' | 'inside'>> = {
@@ -26,15 +26,15 @@ const EDGES: Readonly<Record<string, 'start' | 'end' | 'word' | 'inside'>> = {
   '\\b': 'word',
   '\\B': 'inside',
 }
-/** One character of a pattern that is no operator: an escape, or itself. */
+/** One character of a pattern that is no operator, or an escape. */
 const ATOM =
   /^(?:\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u\{[\da-fA-F]{1,6}\}|\\u[\da-fA-F]{4}|\\x[\da-fA-F]{2}|\\[pP]\{[\w=]{1,60}\}|\\c[a-zA-Z]|\\.|[^\\])/su
 const REPEAT = /^(?:[*+?]|\{(\d{1,9})(?:(,)(\d{0,9}))?\})(\??)/
 
 /**
- * Reads a regular expression with the flag `u`, but for what cannot be matched in linear time: what refers back, and, unless
- * `looks` allows it, what looks ahead or behind. What is a syntax error, the platform's own parser says.
- * @throws PatternError, SyntaxError
+ * Parses a regular expression with the flag `u`. Rejects what cannot be matched in linear time: backreferences, and,
+ * without `looks`, lookaheads and lookbehinds. Syntax errors come from the platform's own parser. @throws PatternError,
+ * SyntaxError
  */
 export function parsePattern(source: string, { looks = false } = {}): Node {
   new RegExp(source, 'u')

@@ -1,6 +1,6 @@
 import type { InspectedText, Span } from '../rule.ts'
 
-/** Digits in groups, single blanks or hyphens between them, not within a number or name: as many as the shortest card has. */
+/** Groups of at least twelve digits in total, with single spaces or hyphens between them, not within a number or name. */
 export const DIGIT_GROUPS = /(?<![\w.+]|\d[ -])\d(?:[ -]?\d){11,}/g
 
 /** Issuers' first digits and their lengths (ISO/IEC 7812; the ranges as issuers publish them). */
@@ -16,7 +16,10 @@ const ISSUERS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[
   [/^220[0-4]/, [16]],
   [/^(?:50(?:18|20|38)|5[678]|6304|6390|6759|676[1-3]|0604)/, [12, 13, 14, 15, 16, 17, 18, 19]],
 ]
-/** Printed in groups: 4-4-4-4, 4-6-5, 4-6-4 or with three more at the end; or in one. */
+/**
+ * Maximum number of groups: numbers are printed as 4-4-4-4, 4-6-5, 4-6-4, each with up to three further digits, or in
+ * one group.
+ */
 const MOST_GROUPS = 5
 const SHORTEST = 12
 const LONGEST = 19

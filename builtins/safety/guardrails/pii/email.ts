@@ -1,7 +1,7 @@
 import type { InspectedText, Span } from '../rule.ts'
 
 const LETTER = '\\w\\u00a1-\\uffff'
-/** Bounded as RFC 5321 bounds it: 64 characters before the @, labels of 63. */
+/** Limits of RFC 5321: 64 characters before the @, labels of 63. */
 export const EMAIL = new RegExp(
   `(?<![${LETTER}.%+-])[${LETTER}.%+'-]{1,64}@(?:[${LETTER}-]{1,63}\\.){1,8}[a-z\\u00a1-\\uffff][a-z0-9\\u00a1-\\uffff-]{1,23}(?![${LETTER}])`,
   'gi',

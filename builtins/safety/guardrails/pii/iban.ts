@@ -36,7 +36,7 @@ function ibanEnd(text: string, start: number): number | undefined {
   return digitOf(text.charCodeAt(at)) >= 0 || !isIban(compact) ? undefined : at
 }
 
-/** A letter or digit of ASCII as a digit to base 36; others, and NaN beyond the text, are -1. */
+/** Returns the value of an ASCII letter or digit in base 36; -1 for others, and for NaN outside the text. */
 function digitOf(code: number): number {
   if (code >= 48 && code <= 57) return code - 48
   const small = code | 0x20

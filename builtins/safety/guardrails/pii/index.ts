@@ -23,7 +23,7 @@ export const EXPRESSIONS: readonly RegExp[] = [
   NAMED_PHONE,
 ]
 
-/** Finds what may identify a person or grant access. In order of precedence where two find the same digits. */
+/** Returns finders of personal data and credentials, in order of precedence for overlapping findings. */
 export function piiFinders(secrets: () => readonly string[]): Finder[] {
   const prefilter = new Prefilter(() => EXPRESSIONS)
   const kinds: [kind: string, find: (look: InspectedText) => Iterable<Span>][] = [

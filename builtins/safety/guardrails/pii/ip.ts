@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net'
 import type { InspectedText, Span } from '../rule.ts'
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
-/** Not a part of a longer number or name. */
+/** IPv4 addresses that are not part of a longer number or name. */
 export const IPV4 = new RegExp(`(?<![\\w.-])${OCTET}(?:\\.${OCTET}){3}(?!\\w|\\.\\d|-\\d)`, 'g')
 export const IPV6 = /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15}(?![\w:])/gi
 /** `version 1.2.3.4`, `v1.2.3.4`, `Chrome/120.0.0.0`. */
@@ -20,12 +20,12 @@ export function* findAddresses({ text, matches }: InspectedText): Generator<Span
   }
 }
 
-/** Loopback, unspecified and net masks are the same for everybody. */
+/** Returns whether it is a loopback or unspecified address or a net mask, which identify no one. */
 function isSpecialAddress(address: string): boolean {
   return /^(?:127|0|255)\./.test(address)
 }
 
-/** `::1`, `a::b` and a row of eight bytes could be an address, and hardly ever is. */
+/** Returns whether it is probably an address: `::1`, `a::b` and eight plain bytes hardly ever are. */
 function isTelling(address: string): boolean {
   if (address.includes('.')) return true
   return /[\da-f]{3}/i.test(address) && /\d/.test(address) && /[\da-f]:{1,2}[\da-f]/i.test(address)

@@ -7,7 +7,7 @@ const BEFORE = '(?<![\\w./:#$-]|\\d )'
 /** North America: area and exchange begin with 2 to 9, one separator throughout. */
 const AMERICAN = ['-', '\\.', ' '].map(by => `[2-9]\\d\\d${by}[2-9]\\d\\d${by}\\d{4}`).join('|')
 
-/** How numbers are written, each with the digits that it may have without its extension. */
+/** Formats of phone numbers, each with its minimum and maximum number of digits without an extension. */
 export const PHONE_SHAPES: readonly (readonly [shape: RegExp, least: number, most: number])[] = [
   // E.164: + or 00 and a country code.
   [new RegExp(`(?<![\\w+.])\\+[1-9](?:[ .()/-]{0,2}\\d){6,14}${EXTENSION}${END}`, 'gi'), 8, 15],
@@ -16,7 +16,7 @@ export const PHONE_SHAPES: readonly (readonly [shape: RegExp, least: number, mos
   [new RegExp(`${BEFORE}\\([2-9]\\d\\d\\) ?[2-9]\\d\\d[ .-]?\\d{4}${EXTENSION}${END}`, 'gi'), 10, 10],
   // An area code in parentheses.
   [new RegExp(`(?<!\\w)\\(\\+?0?\\d{1,5}\\)[ /-]?\\d{2,8}(?:[ -]\\d{2,5}){0,4}${EXTENSION}${END}`, 'gi'), 9, 13],
-  // A trunk 0: 030 1234567, 0171/1234567, 01 23 45 67 89. A further pair would make it a row of bytes.
+  // A leading 0: 030 1234567, 0171/1234567, 01 23 45 67 89. With a further pair it would be a list of bytes.
   [
     new RegExp(
       `${BEFORE}0[1-9]\\d{0,4}(?: ?[/-] ?| )\\d{2,8}(?:[ -]\\d{2,8}){0,4}${EXTENSION}${END}(?! [\\da-f]{2}\\b)`,
@@ -26,12 +26,12 @@ export const PHONE_SHAPES: readonly (readonly [shape: RegExp, least: number, mos
     12,
   ],
 ]
-/** Any number of seven digits or more after a word that says what it is. */
+/** A number of at least seven digits after a word such as "phone". */
 export const NAMED_PHONE = new RegExp(
   `\\b(?:tel(?:e(?:ph|f)on[eo]?)?|phone|mobile?|cell|fax|whatsapp|handy|rufnummer|movil|portable|dial|(?:call|text|reach|ring) (?:me|us|him|her|them)(?: back)?)(?: (?:number|no\\.?|nr\\.?|is|at|on|under)){0,3}["'.:=# ]{1,5}([+(]{0,2}\\d(?:[ .()/-]{0,2}\\d){6,14}${EXTENSION})${END}`,
   'gi',
 )
-/** Dates, and post codes of nine digits. */
+/** Dates and nine-digit post codes, which are no phone numbers. */
 const NO_PHONE = /^(?:\d{5}-\d{4}$|\d{4}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/. ]\d{1,2}[-/. ]\d{4}(?!\d))/
 
 export function* findPhones({ matches }: InspectedText): Generator<Span> {

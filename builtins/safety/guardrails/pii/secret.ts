@@ -1,7 +1,7 @@
 import { fold } from '../fold.ts'
 import { type InspectedText, PAUSE, type Span } from '../rule.ts'
 
-/** Keys and tokens by the prefixes that providers give them so that they are found. */
+/** Keys and tokens, by the prefixes of their providers. */
 export const TOKENS: readonly RegExp[] = [
   // AWS, GitHub, GitLab, npm, PyPI, Docker
   /(?<![A-Za-z0-9])(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
@@ -21,7 +21,7 @@ export const TOKENS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])dapi[a-f0-9]{32}(?![A-Za-z0-9])/g,
   // JSON web tokens
   /(?<![\w-])eyJ[\w-]{8,1000}\.eyJ[\w-]{8,2000}(?:\.[\w-]{0,1000})?/g,
-  // Private keys, also such that the end is missing
+  // Private keys, also without their end
   /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,3900}(?:-----END [A-Z0-9 ]{1,40}-----)?/g,
   // user:password in a URL, and Authorization headers
   /(?<=:\/\/)[^\s:/@"'<>]{1,64}:[^\s/@"'<>]{1,128}(?=@)/g,
@@ -33,10 +33,10 @@ export const TOKENS: readonly RegExp[] = [
 export const ASSIGNED =
   /\b(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?(?:key|token)|auth[_-]?token|private[_-]?key|client[_-]?secret|password|passwd)["']?\s{0,3}[:=]\s{0,3}["']?([A-Za-z0-9+/_=.-]{16,256})/gi
 
-/** Shorter values would blot out ordinary words. */
+/** Minimum length of a secret; shorter ones would redact ordinary words. */
 const SHORTEST_SECRET = 8
 
-/** @param own values that must not go out, asked for at each look */
+/** @param own returns values that must not leave, called at each check */
 export function findSecrets(own: () => readonly string[]) {
   return function* find({ text, matches }: InspectedText): Generator<Span> {
     for (const token of TOKENS) {
@@ -57,7 +57,7 @@ export function findSecrets(own: () => readonly string[]) {
   }
 }
 
-/** Digits and letters of both cases, or hexadecimal, with no path or call in it. */
+/** Returns whether a value looks random: digits and letters of both cases, or hexadecimal, and no path or call. */
 function isRandom(value: string): boolean {
   if (/^[a-f0-9]{32,}$/i.test(value)) return true
   const kinds = [/[a-z]/, /[A-Z]/, /\d/].filter(kind => kind.test(value)).length

@@ -1,24 +1,24 @@
-/** Characters beyond ASCII are read as two symbols of few, so that a state's row stays short. */
+/** Non-ASCII characters are read as two symbols, which keeps the rows of the automaton short. */
 const LOW = 16
 
 /**
- * Finds all of many literals in one pass, without regard to case and to which digit it is: an automaton after A. V. Aho and
- * M. J. Corasick, 'Efficient string matching', CACM 1975. One or two look-ups a character, whatever the text.
+ * Finds many literals in one pass, ignoring case and treating all digits alike, with an automaton after A. V. Aho and
+ * M. J. Corasick, 'Efficient string matching', CACM 1975. Takes one or two lookups per character on any text.
  */
 export class Literals {
-  /** Of each UTF-16 unit: 0 for what no literal has, then the symbols of one step, then those of two. */
+  /** Symbols of each UTF-16 unit: 0 if no literal has it, else one symbol or two. */
   readonly #symbols = new Uint16Array(0x10000)
   #singles = 1
   #width = 1
   #next = new Uint16Array(0)
-  /** Which literal ends in a state, or -1; and the state for the longest ending of this one at which another ends. */
+  /** Literal that ends in each state, or -1; and the state of the longest suffix at which another literal ends. */
   #ends: Int16Array
   #also: Uint16Array
-  /** The block in which the literal that ends in a state was reported last, counted through all strings. */
+  /** For each state, the block in which its literal was last reported, numbered across all strings. */
   #visited: Int32Array
   #blocks = 1
 
-  /** @param literals different from each other, in small letters and with 0 for each digit */
+  /** @param literals distinct, in lower case, with 0 for each digit */
   constructor(literals: readonly string[]) {
     this.#number(literals)
     const rows: number[][] = [[]]
@@ -37,7 +37,7 @@ export class Literals {
     this.#link(rows)
   }
 
-  /** Reports each literal with the block in which it ends, in the order of these, and hardly one twice. */
+  /** Reports each literal with the block in which it ends, in order, and rarely twice per block. */
   find(text: string, blockSize: number, onLiteral: (literal: number, block: number) => void): void {
     const visited = this.#visited
     const begun = this.#begin(Math.ceil(text.length / blockSize))
@@ -68,7 +68,7 @@ export class Literals {
     }
   }
 
-  /** @returns a number which, with that of a block added, was never used before */
+  /** @returns an offset that makes the numbers of these blocks unique */
   #begin(blocks: number): number {
     if (this.#blocks + blocks > 0x7fffffff) {
       this.#visited.fill(0)
@@ -107,7 +107,7 @@ export class Literals {
     )
   }
 
-  /** Where to go on from a state when its own row does not: level by level, as from the longest ending that is a state. */
+  /** Sets the fallback of each state, level by level: the longest suffix that is also a state. */
   #link(rows: readonly number[][]): void {
     const width = this.#width
     this.#next = new Uint16Array(rows.length * width)

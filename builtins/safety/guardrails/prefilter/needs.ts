@@ -7,18 +7,18 @@ export interface RequiredLiteral {
   max: number
 }
 
-/** What is known of a pattern without matching it. */
+/** Properties of a pattern that are known without matching it. */
 export interface Needs {
-  /** In order of use: the most selective come first. */
+  /** Most selective first. */
   needs: readonly RequiredLiteral[]
-  /** How long a match may be; Infinity where nothing bounds it. */
+  /** Maximum length of a match; Infinity if unbounded. */
   longest: number
-  /** How far before and behind a match the pattern looks. */
+  /** Number of characters that the pattern looks at before and after a match. */
   behind: number
   ahead: number
 }
 
-/** What is known of a part of a pattern; `exact` are all texts that it matches, where they are few. */
+/** Properties of a part of a pattern. `exact` has all texts that it matches, if they are few. */
 interface Part {
   min: number
   max: number
@@ -27,21 +27,20 @@ interface Part {
 }
 
 const NOTHING: Part = { min: 0, max: 0, exact: [''], needs: [] }
-/** More would make the automaton large and tell little. */
+/** Maximum number of literals; more make the automaton large and are not selective. */
 const MOST_EXACT = 80
 const MOST_NEEDS = 4
-/** The beginning of a literal selects as well as all of it. */
+/** Maximum length of a literal; its beginning is as selective as all of it. */
 const LONGEST_LITERAL = 10
 
-/** Returns a character as the prefilter reads it: in lower case, each digit as 0. */
+/** Returns the symbol of a character: in lower case, each digit as 0. */
 function symbol(char: string): string {
   return /\d/.test(char) ? '0' : char.toLowerCase()
 }
 
 /**
- * Literals without which an expression cannot match, after R. Cox, 'Regular Expression Matching with a Trigram Index', 2012,
- * with the place at which they must stand.
- * @throws PatternError for what refers back
+ * Returns the literals without which an expression cannot match, and their positions (R. Cox, 'Regular Expression
+ * Matching with a Trigram Index', 2012). @throws PatternError for backreferences
  */
 export function needsOf({ source }: RegExp): Needs {
   const looks = { behind: 1, ahead: 1 }
@@ -80,7 +79,7 @@ function partOf(node: Node, looks: { behind: number; ahead: number }): Part {
   }
 }
 
-/** Characters that stand for themselves are one part. */
+/** Joins characters that match themselves into one part. */
 function partsOf(nodes: readonly Node[], looks: { behind: number; ahead: number }): Part[] {
   const parts: Part[] = []
   for (let n = 0; n < nodes.length; n++) {
@@ -98,7 +97,7 @@ function combineSequence(parts: readonly Part[]): Part {
   const needs: RequiredLiteral[] = []
   let min = 0
   let max = 0
-  // `row` is what stands exactly at the end so far, begun at `from` to `to`.
+  // `row` has the exact texts that end here, which begin between `from` and `to`.
   let from = 0
   let to = 0
   let broken = false
@@ -125,7 +124,7 @@ function combineAlternatives(parts: readonly Part[]): Part {
   const max = Math.max(...parts.map(part => part.max))
   const exact = [...new Set(parts.flatMap(part => part.exact ?? []))]
   if (parts.every(part => part.exact) && exact.length <= MOST_EXACT) return { min, max, exact, needs: [] }
-  // Of each alternative the most selective.
+  // The most selective literals of each alternative.
   const best = parts.map(part =>
     [...part.needs, ...toRequiredLiteral(part)].reduce<RequiredLiteral | undefined>(
       (one, other) => (one && weightOf(one.any) >= weightOf(other.any) ? one : other),
@@ -157,17 +156,17 @@ function product(before: readonly string[], after: readonly string[]): string[] 
   return [...new Set(before.flatMap(one => after.map(other => one + other)))]
 }
 
-/** Short, and none that begins with another. */
+/** Returns shortened literals without those that begin with another. */
 function leanest(literals: readonly string[]): string[] {
   const kept: string[] = []
-  // In this order, what begins with another follows it.
+  // After sorting, a literal follows its prefixes.
   for (const literal of literals.map(each => each.slice(0, LONGEST_LITERAL)).sort()) {
     if (kept.length === 0 || !literal.startsWith(kept.at(-1) as string)) kept.push(literal)
   }
   return kept
 }
 
-/** Returns how selective the presence of one of these is: the more and the rarer characters, the more. */
+/** Returns how selective these literals are: higher for more and rarer characters. */
 function weightOf(literals: readonly string[]): number {
   let least = Number.POSITIVE_INFINITY
   for (const literal of literals) {
@@ -178,14 +177,14 @@ function weightOf(literals: readonly string[]): number {
   return least
 }
 
-/** Of ASCII; a letter beyond it is more selective. */
+/** Weights of ASCII characters; others are more selective. */
 const WEIGHTS = Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code)
   return '0 .'.includes(char) ? 0.5 : /[a-z]/.test(char) ? 0.6 : 1
 })
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', d: '0' }
-/** What an atom may be, if that are few characters. */
+/** Maximum number of characters of an atom that are listed. */
 const FEW = 4
 
 function charactersOf(atom: string): string[] | undefined {

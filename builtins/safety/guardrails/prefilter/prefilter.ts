@@ -1,17 +1,17 @@
 import { Literals } from './literals.ts'
 import { needsOf, type RequiredLiteral } from './needs.ts'
 
-/** A place in a text is known by its block of as many characters. */
+/** Size of a block in characters; positions are known to the block. */
 const BLOCK = 64
 
-/** A match, with its place in the text. */
+/** A match with its position. */
 export interface Match {
   start: number
   end: number
   found: RegExpExecArray
 }
 
-/** A text with where its literals stand: by need, the blocks in which one of its literals ends, in order. */
+/** A text, and for each required literal the blocks in which it ends, in order. */
 interface Reading {
   text: string
   blocks: readonly (readonly number[] | undefined)[]
@@ -21,7 +21,7 @@ interface Reading {
 export const NOWHERE: readonly Match[] = []
 
 interface Condition {
-  /** By the number of their set of literals, and from which to which block behind that of a match's start. */
+  /** Number of each set of literals, with the range of blocks relative to the start of a match. */
   needs: readonly { set: number; least: number; most: number }[]
   longest: number
   behind: number
@@ -29,22 +29,21 @@ interface Condition {
 }
 
 /**
- * Lets many expressions look only where they may match. One pass over a string finds the literals without
- * which they cannot match; an expression whose literals are all in reach of each other is matched there, and finds what
- * it would find
- * in the whole string. The others, nearly all, cost nothing.
+ * Runs many expressions only where they may match. One pass over a text finds the literals that they require; an
+ * expression runs only where all of its literals are close enough to each other. The result is the same as on the whole
+ * text, and most expressions never run.
  */
 export class Prefilter {
   readonly #expressions: () => readonly RegExp[]
   #made: { wanted: Map<RegExp, Condition>; literals: Literals; sets: readonly (readonly number[])[] } | undefined
   #last: Reading | undefined
 
-  /** @param expressions global ones, asked for at the first use */
+  /** @param expressions global expressions; called at the first use */
   constructor(expressions: () => readonly RegExp[]) {
     this.#expressions = expressions
   }
 
-  /** What an expression matches in a text, as `matchAll` would give it. */
+  /** Returns the matches of an expression, like `matchAll`. */
   matches(text: string, expression: RegExp): Iterable<Match> {
     const wanted = this.#make().wanted.get(expression)
     if (!wanted) throw new TypeError(`the prefilter does not know ${expression}`)
@@ -73,7 +72,7 @@ export class Prefilter {
     return this.#made
   }
 
-  /** The last one is kept: many expressions are asked about one text, one after the other. */
+  /** The last result is cached, because many expressions run on the same text. */
   #read(text: string): Reading {
     if (this.#last?.text === text) return this.#last
     const { literals, sets } = this.#make()
@@ -90,7 +89,7 @@ export class Prefilter {
   }
 }
 
-/** Where the last character of a literal may be, counted in blocks from that of the match's start. */
+/** Returns the range of blocks in which the literal may end, relative to the start of a match. */
 function locateNeed({ any, min, max }: RequiredLiteral, set: number) {
   const lengths = any.map(literal => literal.length)
   const least = Math.floor((min + Math.min(...lengths) - 1) / BLOCK)
@@ -103,7 +102,7 @@ function* matchesIn(text: string, expression: RegExp, wanted: Condition, ranges:
   for (const { first, last } of ranges) {
     const begin = Math.max(0, first - wanted.behind)
     const part = text.slice(begin, last + wanted.longest + wanted.ahead)
-    // The place is kept here, because others use the expression in between.
+    // `lastIndex` is set here, because others use the expression in between.
     for (past = Math.max(past, first); past <= last; ) {
       expression.lastIndex = past - begin
       const found = expression.exec(part)
@@ -119,7 +118,7 @@ interface Range {
   last: number
 }
 
-/** The places at which matches may start: all of what is needed is in reach of them. */
+/** Returns the ranges in which a match may start: all required literals are within reach. */
 function startsOf({ needs }: Condition, { text, blocks }: Reading): Range[] {
   const lists: (readonly number[])[] = []
   for (const { set } of needs) {

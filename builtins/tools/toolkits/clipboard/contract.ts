@@ -1,13 +1,13 @@
 import { point } from '#kernel'
 
-/** Something that has an id and can be put on a clipboard. */
+/** An item with an id that can be copied to a clipboard. */
 export interface Copyable {
-  /** What it is called: `note`, `task`, `link`. */
+  /** Kind of item: `note`, `task`, `link`. */
   name: string
-  /** The text of one that is the agent's; undefined when there is none. */
+  /** Returns the text of one of the agent's items; undefined if there is none. */
   text(agent_id: string, id: string): Promise<string | undefined>
 }
-/** What else than a plain text the tools of the clipboard can copy; the toolkit that has it contributes it. */
+/** Kinds of items that the clipboard tools can copy; the toolkit that has them contributes them. */
 export const Copyables = point<Copyable>('copyables', {
   key: ({ name }) => name,
   has: { name: 'text', text: 'function' },

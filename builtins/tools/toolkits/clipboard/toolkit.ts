@@ -4,18 +4,18 @@ import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Copyables } from './contract.ts'
 import type { Clipboard } from './own.ts'
 
-/** Characters that are kept, and shown at a time. */
+/** Maximum number of characters that are stored, and shown at once. */
 const LONGEST = 100_000
 const PART = 10_000
 
-/** A place for one text. */
+/** Tools to copy and paste one text. */
 export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: string) => Clipboard): Toolkit {
   const copy = async (agent_id: string, text: string) => {
     const clipboard = clipboardOf(agent_id)
     await clipboard.write(text)
     return `Copied ${text.length} characters to ${clipboard.name}.`
   }
-  /** What another toolkit has, by its id. */
+  /** Tool that copies an item of another toolkit by its id. */
   const copying = (what: string, lists: string): Tool =>
     tool({
       name: `copy_${what}`,
