@@ -1,13 +1,16 @@
 import { expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
+import { Goals } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import { ConflictError, defineError, definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Runs } from '#observability/runs/contract'
-import { Freeze } from '#platform/daemon/contract'
+import { Daemon, Freeze } from '#platform/daemon/contract'
 import { Guards } from '#platform/heartbeat/contract'
 import { Alarms, Schedules } from '#platform/schedules/contract'
+import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
+import { Jail, Sandbox } from '#safety/sandbox/contract'
 import { Mail } from '#society/a2a/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { testHost } from '../../support/index.ts'
@@ -24,7 +27,16 @@ it('services answer to the earlier names of their methods', async () => {
     code: 'schedule_not_found',
   })
   await expect(use(Alarms).cancelled!('alarm-1', 'coder-1a2b3c4d')).rejects.toMatchObject({ code: 'alarm_not_found' })
-  const others = [use(Schedules).made, use(Alarms).made, use(Runs).begun, use(Runs).ended, use(Mail).shown]
+  expect(await use(Daemon).drives!()).toBe(await use(Daemon).isDriving())
+  expect(await use(Store).unchanged!('key', async () => 'read')).toBe('read')
+  expect(await use(Store).elsewhere!()).toBe(false)
+  expect(await use(Goals).active!('coder-1a2b3c4d')).toEqual([])
+  expect(await use(Agents).others!('coder-1a2b3c4d', 1)).toEqual([])
+  expect(await use(Mail).unread!('coder-1a2b3c4d', 1)).toEqual([])
+  const others = [
+    ...[use(Schedules).made, use(Alarms).made, use(Runs).begun, use(Runs).ended, use(Runs).begins, use(Runs).ends],
+    ...[use(Mail).shown, use(Store).changed, use(Sandbox).tell, use(Jail).closed],
+  ]
   expect(others.map(method => typeof method)).toEqual(others.map(() => 'function'))
 })
 

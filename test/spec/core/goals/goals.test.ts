@@ -1,7 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type GoalClaim, type GoalVerifier, GoalVerifiers, PendingMessages, PromptSections } from '#core/goals/contract'
+import {
+  type GoalClaim,
+  type GoalVerifier,
+  GoalVerifiers,
+  News,
+  PendingMessages,
+  PromptSections,
+} from '#core/goals/contract'
 import { definePlugin, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
@@ -490,6 +497,16 @@ it('an invalid answer of a message source is reported with its plugin', async ()
   expect((await detail(home, id)).error).toBe(
     'The answer of the message source "five" of odd is not valid: must be an object, not a number.',
   )
+})
+
+it('a plugin that adds messages to the earlier point News still delivers them', async () => {
+  const news = async () => ({ items: [{ from: 'A friend', text: 'The tide turns at four.' }], acknowledgements: [] })
+  const earlier = definePlugin({ name: 'earlier', setup: svc => void svc.add(News, { name: 'friend', news }) })
+  await using home = await testHostWithModel(script(finish()), { builtins: [earlier] })
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  expect(JSON.stringify(home.server.requests[0]!.body.messages)).toContain('A friend: The tide turns at four.')
 })
 
 it('a part of the prompt that is no string is reported with its plugin', async () => {
