@@ -1,7 +1,7 @@
 import { near, type Ports } from '#kernel'
 import type { JailFolder } from '#safety/sandbox/contract'
-import { IgnoreRules } from './ignore.ts'
-import { Walk } from './walk.ts'
+import { IgnoreRules } from './search/ignore.ts'
+import { Walk } from './search/walk.ts'
 
 /** Files that are compared with a path, at most. */
 const MOST_FILES = 3_000

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
-import { Jail } from '#safety/sandbox/contract'
+import { Jail, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import { IgnoreRules } from './ignore.ts'
 import { globFiles, grepFiles, type Search } from './search.ts'
@@ -20,7 +20,19 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
     const inside = posix.normalize(`${path}/`).replace(/^\.\//, '')
     const base = /^(\/|\.\.)/.test(inside) ? '' : inside
     const rules = all ? IgnoreRules.none : await rulesAbove(call, base)
-    return { files, folder, path, all, base, rules, signal: call.signal, result_tokens: call.result_tokens }
+    const { signal, result_tokens } = call
+    return {
+      files,
+      folder,
+      sandbox: svc.use(Sandbox),
+      reach: reachOf(call),
+      path,
+      all,
+      base,
+      rules,
+      signal,
+      result_tokens,
+    }
   }
 
   /** What the folders between the workspace and a folder in it exclude. */

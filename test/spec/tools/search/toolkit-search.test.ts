@@ -1,8 +1,8 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import file from '../../../builtins/tools/toolkits/file/index.ts'
-import { hands, type ToolHost } from './tool-host.ts'
+import file from '../../../../builtins/tools/toolkits/file/index.ts'
+import { hands, type ToolHost } from '../tool-host.ts'
 
 let home: ToolHost
 const put = (files: Record<string, string>) =>

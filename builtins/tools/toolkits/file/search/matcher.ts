@@ -1,5 +1,6 @@
 import { createContext, Script } from 'node:vm'
 import { defineError } from '#kernel'
+import { ripgrepPattern } from './ripgrep-pattern.ts'
 
 /** Time that one try at a file may take, in milliseconds: some expressions take exponential time, and everything else waits. */
 const FILE_MS = 250
@@ -58,6 +59,11 @@ export class Matcher {
       const problem = `is no regular expression of JavaScript (${(error as Error).message.replace(/^.*\/[a-z]*: /, '')}); mend it, or search for it as it stands with literal`
       throw new PatternError({ pattern, problem }, { cause: error })
     }
+  }
+
+  /** Returns the pattern for ripgrep, see `ripgrepPattern`. */
+  ripgrepPattern(): string | undefined {
+    return ripgrepPattern(this.#source, this.#flags)
   }
 
   /** Returns the indices of at most `most` lines that match. @throws PatternError when it takes too long */

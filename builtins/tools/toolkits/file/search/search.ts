@@ -3,8 +3,9 @@ import type { Ports } from '#kernel'
 import { contentTokens } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
 import { textTokens } from '#lib/text-tokens'
-import type { JailFolder } from '#safety/sandbox/contract'
+import type { JailFolder, Reach, Sandbox } from '#safety/sandbox/contract'
 import { Matcher, type MatchOptions, PatternError } from './matcher.ts'
+import { Ripgrep } from './ripgrep.ts'
 import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
 
 /** Characters of a line that are shown. */
@@ -13,11 +14,18 @@ const LINE_CHARS = 300
 const MAX_SEARCHED = 2_000_000
 /** Bytes at the beginning of a file that say whether it is text. */
 const PROBED = 8_000
+/** Files that are read before ripgrep is asked about the others: for fewer, starting it costs more than it saves. */
+const READ_FIRST = 100
+/** Bytes of the paths that ripgrep is asked about at once; the system limits what a program can be given. */
+const BATCH_BYTES = 400_000
 
 /** A search below an open folder, which it closes. */
 export interface Search extends WalkOptions {
   files: Ports['files']
   folder: JailFolder
+  sandbox: Sandbox
+  /** What the folder is within, for programs. */
+  reach: Reach
   /** Tokens of the whole result. */
   result_tokens?: number | undefined
   /** The folder's path, as the agent gave it. */
@@ -57,14 +65,12 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
   const lines: string[] = []
   let matches = 0
   let left = contentTokens(search.result_tokens)
-  const { more, cut } = await eachFile(search, async file => {
-    if (!isWanted(file.path)) return true
-    const text = await textOf(search.files, file)
-    const found = text === undefined ? [] : matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
+  const { more, cut } = await eachText(search, matcher, isWanted, (text, file) => {
+    const found = matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
     if (found.length === 0) return true
     const kept = found.slice(0, limit - matches)
-    const path = displayPath(search.path, file.path)
-    const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text!.split('\n'), kept, context)
+    const path = displayPath(search.path, file)
+    const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text.split('\n'), kept, context)
     matches += found.length
     for (const line of added) {
       left -= textTokens(line) + 1
@@ -80,15 +86,66 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
   return [...lines, ...notes.map(note => `[${note}]`)].join('\n')
 }
 
-/** Goes through the files until there are no more, or `take` says that it has enough. */
-async function eachFile({ files, folder, path, ...options }: Search, take: (file: FoundFile) => Promise<boolean>) {
+/**
+ * Goes through the files until there are no more, or `take` says that it has enough.
+ * @param rest called after the last file, while the folder is still open; returns whether all was taken
+ */
+async function eachFile(
+  { files, folder, path, ...options }: Search,
+  take: (file: FoundFile) => Promise<boolean>,
+  rest: () => Promise<boolean> = async () => true,
+) {
   const walk = new Walk(files, options)
   try {
     for await (const file of walk.walkFolder(folder, path)) if (!(await take(file))) return { more: true, cut: false }
-    return { more: false, cut: walk.cut }
+    return { more: !(await rest()), cut: walk.cut }
   } finally {
     await folder.close()
   }
+}
+
+/** Goes in the same way through the texts in which the matcher may find something. */
+async function eachText(
+  search: Search,
+  matcher: Matcher,
+  isWanted: (path: string) => boolean,
+  take: (text: string, path: string) => boolean,
+) {
+  let seen = 0
+  let ripgrep: Ripgrep | undefined
+  let batch: string[] = []
+  let bytes = 0
+  const takeBatch = async () => {
+    const paths = batch
+    batch = []
+    bytes = 0
+    const without = ripgrep && paths.length > 0 ? await ripgrep.without(paths) : new Set()
+    for (const path of paths) {
+      search.signal.throwIfAborted()
+      const text = without.has(path) ? undefined : await textBelow(search, path)
+      if (text !== undefined && !take(text, path)) return false
+    }
+    return true
+  }
+  const takeFile = async ({ path, at }: FoundFile) => {
+    if (!isWanted(path)) return true
+    if (seen++ === READ_FIRST) ripgrep = await ripgrepFor(search, matcher)
+    if (!ripgrep) {
+      const text = await textOf(search.files, at)
+      return text === undefined || take(text, path)
+    }
+    batch.push(path)
+    bytes += Buffer.byteLength(path)
+    return bytes < BATCH_BYTES || takeBatch()
+  }
+  return eachFile(search, takeFile, takeBatch)
+}
+
+async function ripgrepFor({ sandbox, reach, folder, signal }: Search, matcher: Matcher): Promise<Ripgrep | undefined> {
+  const pattern = matcher.ripgrepPattern()
+  return pattern === undefined
+    ? undefined
+    : Ripgrep.find(sandbox, { reach, cwd: folder.path, signal }, pattern, MAX_SEARCHED)
 }
 
 /** Matches paths as shells do; a pattern without a slash is that of a name, in whatever folder. */
@@ -100,7 +157,21 @@ function pathMatcher(pattern: string): (path: string) => boolean {
   return picomatch(plain.includes('/') ? plain : `**/${plain}`, { dot: true, nonegate: true })
 }
 
-async function textOf(files: Ports['files'], { at }: FoundFile): Promise<string | undefined> {
+/** The text of a file that the walk has left; undefined when it went away meanwhile, too. */
+async function textBelow({ files, folder, path }: Search, file: string): Promise<string | undefined> {
+  const names = file.split('/')
+  const opened = [folder]
+  try {
+    for (const name of names.slice(0, -1)) opened.unshift(await opened[0]!.below(name, path))
+    return await textOf(files, opened[0]!.at(names.at(-1)!))
+  } catch {
+    return undefined
+  } finally {
+    for (const below of opened.slice(0, -1)) await below.close()
+  }
+}
+
+async function textOf(files: Ports['files'], at: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
   const handle = await files.open(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
   if (!handle) return undefined
