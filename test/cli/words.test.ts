@@ -195,6 +195,18 @@ describe('what is said', () => {
     }
   })
 
+  it('a goal is one line of a list, cut with an ellipsis, and is shown in full by goals show and --json', async () => {
+    await using dir = await project()
+    const objective = `Read ${'many '.repeat(30)}books`
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    await svc(['goals', 'add', 'coder', objective], { cwd: dir.path })
+    const { stdout } = await svc(['goals', 'coder'], { cwd: dir.path })
+    expect(stdout).toMatch(/^… goal-\w+ {2}Read (many )+(many|man|ma|m)?…\n$/)
+    const [goal] = JSON.parse((await svc(['goals', 'coder', '--json'], { cwd: dir.path })).stdout)
+    expect(goal.objective).toBe(objective)
+    expect((await svc(['goals', 'show', goal.goal_id], { cwd: dir.path })).stdout).toContain(objective)
+  })
+
   it('nothing is coloured in a pipe', async () => {
     await using dir = await project()
     const said = [await svc(['--help'], { cwd: dir.path }), await svc(['nosuch'], { cwd: dir.path })]

@@ -77,6 +77,8 @@ const REFUSED: [string, string, unknown, string][] = [
   ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" names no model; write provider:model'],
   ['model', 'planning_model', 'nosuch', '"nosuch" names no model'],
   ['model', 'default_model', 'openai:a\0b', 'names no model'],
+  ['model', 'default_model', 'openai:', '"openai:" names no model; write provider:model or provider:lite|standard|pro'],
+  ['model', 'summary_model', 'openai: ', 'names no model'],
 ]
 
 describe('a value that the service cannot work with', () => {

@@ -14,6 +14,7 @@ import {
   type Agents,
   AmbiguousAgentError,
   agentReach,
+  type DeletedAgent,
   DeleteHooks,
   type Fleet,
   type FleetQuery,
@@ -242,18 +243,20 @@ export class AgentDirectory implements Agents {
   }
 
   /** Removes the agent with all of its rows; its files go to the trash. */
-  async delete(ref: string): Promise<void> {
+  async delete(ref: string): Promise<DeletedAgent> {
     const agent = await this.find(ref)
     const { agent_id } = agent
+    const kept_branches: DeletedAgent['kept_branches'] = []
     for (const hook of this.#svc.list(DeleteHooks)) {
       const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${errorMessage(error)}`)
-      await hook.part(agent).catch(failed)
+      kept_branches.push(...((await hook.part(agent).catch(failed)) ?? []))
     }
     await this.#change(agent_id, [
       deleteAgent({ agent_id }),
       appendEvent({ type: 'agent_deleted', agent_id, data: { agent_id } }),
     ])
     await moveToTrash(this.#svc, agent_id)
+    return { agent_id, kept_branches }
   }
 
   /** Stores an operator's message and wakes the agent. It reaches the next prompt, also between two steps of a pursuit. */

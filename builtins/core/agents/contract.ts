@@ -276,7 +276,7 @@ export interface Agents {
   /** @deprecated Use `markDead`. */
   died?: Agents['markDead']
   /** Removes an agent with all of its rows, and moves its files to the trash. @throws AgentNotFoundError */
-  delete(agent_id: string): Promise<void>
+  delete(agent_id: string): Promise<DeletedAgent>
 }
 export const Agents = token<Agents>('agents')
 
@@ -303,10 +303,26 @@ export const AgentFacets = point<AgentFacet>('agent_facets', {
   has: { name: 'text', read: 'function' },
 })
 
+export const DeletedAgent = z
+  .object({
+    agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    kept_branches: z
+      .array(
+        z.object({
+          repository: z.string().meta({ examples: ['/home/ada/project'] }),
+          branch: z.string().meta({ examples: ['svc/coder-1a2b3c4d'] }),
+        }),
+      )
+      .describe('Branches of your repositories with its changes that you had not accepted'),
+  })
+  .meta({ id: 'DeletedAgent' })
+export type DeletedAgent = z.infer<typeof DeletedAgent>
+
 /** Keeps something of an agent that is about to be deleted, while its rows are there. What it throws stops nothing. */
 export interface DeleteHook {
   name: string
-  part(agent: AgentRow): Promise<void>
+  /** Returns the branches that it made to keep changes, if any. */
+  part(agent: AgentRow): Promise<DeletedAgent['kept_branches'] | void>
 }
 export const DeleteHooks = point<DeleteHook>('delete-hooks', {
   key: ({ name }) => name,

@@ -14,6 +14,7 @@ import {
   AgentStatus,
   AgentSummary,
   AmbiguousAgentError,
+  DeletedAgent,
   Fleet,
   FleetQuery,
   NextRun,
@@ -220,18 +221,20 @@ export const agentsUpdate = operation({
 export const agentsDelete = operation({
   name: 'agents.delete',
   summary: 'Kill an agent',
-  description: 'It is removed with all of its records; its files move to .svc/trash.',
+  description:
+    'It is removed with all of its records; its files move to .svc/trash. Changes in a git worktree that were not accepted are kept as branches.',
   input: z.object({ id }),
-  output: z.null(),
-  http: { method: 'DELETE', path: '/agents/{id}', status: 204 },
+  output: DeletedAgent,
+  http: { method: 'DELETE', path: '/agents/{id}' },
   cli: { usage: 'kill <id>' },
   mcp: true,
   errors: found,
-  async run({ id }, { svc }) {
-    await svc.use(OwnAgents).delete(id)
-    return null
-  },
-  render: () => 'removed; its files are in .svc/trash',
+  run: ({ id }, { svc }) => svc.use(OwnAgents).delete(id),
+  render: ({ kept_branches }) =>
+    [
+      'removed; its files are in .svc/trash',
+      ...kept_branches.map(({ branch, repository }) => `Its changes are on branch ${branch} of ${repository}`),
+    ].join('\n'),
 })
 
 export const agentsNudge = operation({

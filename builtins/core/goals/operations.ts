@@ -93,7 +93,7 @@ export const goalsHistory = operation({
 export const goalsList = operation({
   name: 'goals.list',
   summary: "List an agent's goals, newest first",
-  description: 'Active and ended goals, with the result or the reason.',
+  description: 'Active and ended goals, with the result or the reason: in a line each, and in full with --json.',
   input: z.object({ id }),
   output: z.array(Goal),
   http: { method: 'GET', path: '/agents/{id}/goals' },

@@ -1,21 +1,29 @@
-import { operation, z } from '#kernel'
+import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { operation, type PluginHandle, z } from '#kernel'
 import { columns } from '#lib/columns'
 import { BadFileError } from '#lib/yaml'
 import { Skill, SkillDetail, SkillNotFoundError } from './contract.ts'
 import { OwnSkillFiles } from './skill-files.ts'
+
+const agent = AgentRef.optional().describe('Also the skills of the folder that this agent works in, by id or name')
+
+async function workspaceOf(svc: PluginHandle, agent: string | undefined): Promise<string | undefined> {
+  return agent === undefined ? undefined : (await svc.use(Agents).find(agent)).workspace || undefined
+}
 
 export const skillsList = operation({
   name: 'skills.list',
   summary: 'List skills that profiles may name',
   description:
     'Those of the project, of the user, of plugins and of the package; of two with one name, the first is used.',
-  input: z.object({}),
+  input: z.object({ agent }),
   output: z.array(Skill),
   http: { method: 'GET', path: '/skills' },
-  cli: { usage: 'skills' },
+  cli: { usage: 'skills', short: { agent: 'a' } },
   mcp: true,
   reach: 'store',
-  run: (_, { svc }) => svc.use(OwnSkillFiles).list(),
+  errors: [AgentNotFoundError, AmbiguousAgentError],
+  run: async ({ agent }, { svc }) => svc.use(OwnSkillFiles).list(await workspaceOf(svc, agent)),
   render: asTable,
 })
 
@@ -30,16 +38,17 @@ export const skillsGet = operation({
       .max(64)
       .meta({ examples: ['tdd'] })
       .describe("A skill's name"),
+    agent,
   }),
   output: SkillDetail,
   http: { method: 'GET', path: '/skills/{name}' },
-  cli: { usage: 'skills show <name>' },
+  cli: { usage: 'skills show <name>', short: { agent: 'a' } },
   mcp: true,
   reach: 'store',
-  errors: [SkillNotFoundError, BadFileError],
-  async run({ name }, { svc }) {
+  errors: [SkillNotFoundError, BadFileError, AgentNotFoundError, AmbiguousAgentError],
+  async run({ name, agent }, { svc }) {
     const files = svc.use(OwnSkillFiles)
-    const skill = await files.find(name)
+    const skill = await files.find(name, await workspaceOf(svc, agent))
     return { ...skill, files: await files.filesOf(skill) }
   },
   render: ({ name, description, file, files: beside, body }) =>

@@ -7,8 +7,11 @@ import { parseSkill } from './parse.ts'
 const FOLDER = 'skill-drafts'
 const ASKED = 'asked.json'
 const YES = 'Use it'
+const NO = 'Do not use it'
 /** Characters of the draft that the question shows. */
 const SHOWN = 1_200
+/** Characters of the operator's reason that the agent reads. */
+const MAX_REASON = 3_000
 
 const Asked = z.object({ call_id: z.string(), agent_id: z.string(), goal_id: z.string(), name: z.string() })
 
@@ -39,8 +42,8 @@ export async function propose(
   )
   const shown = body.length > SHOWN ? `${body.slice(0, SHOWN)}\n[…] All of it: ${join(folder, 'SKILL.md')}` : body
   const asked = { call_id, agent_id, goal_id }
-  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\n\n${shown}`
-  const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, 'Do not use it'] })
+  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines it, and the agent reads it as your reason.\n\n${shown}`
+  const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, NO] })
   await files.writeFile(join(folder, ASKED), JSON.stringify({ ...asked, name }))
   return `The operator is asked (${question_id}). The skill is in use once they agree; until then your goal waits.`
 }
@@ -57,6 +60,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
     const { status, answer } = await svc.use(Questions).ask({ ...question, question: '', options: [] })
     if (status === 'open') continue
     try {
+      if (status === 'answered' && answer !== YES) await reportDeclined(svc, asked, join(draft, ASKED), answer)
       if (status === 'answered' && answer === YES) {
         const folder = join(svc.project.root, 'skills', name)
         await files.mkdir(folder, { recursive: true })
@@ -68,6 +72,25 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
       svc.log.warn({ skill: name }, `Cannot put the skill "${name}" into skills/: ${errorMessage(error)}`)
     }
   }
+}
+
+/** Sends the agent a message, once: the process that removes `file` does it, and others do nothing. */
+async function reportDeclined(
+  svc: PluginHandle,
+  { agent_id, name }: z.infer<typeof Asked>,
+  file: string,
+  answer: string | null,
+): Promise<void> {
+  const isFirst = await svc.ports.files.unlink(file).then(
+    () => true,
+    () => false,
+  )
+  if (!isFirst) return
+  const reason = answer === NO || answer === null ? '' : ` The reason: ${answer.slice(0, MAX_REASON)}`
+  const message = `The skill "${name}" that you proposed was declined; it is not in use.${reason}`
+  await svc
+    .invoke('agents.nudge', { id: agent_id, message })
+    .catch(error => svc.log.warn({ agent_id }, `Cannot report that its skill was declined: ${errorMessage(error)}`))
 }
 
 async function readProposal(svc: PluginHandle, file: string) {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type AgentRow, Agents } from '#core/agents/contract'
+import { type AgentRow, Agents, type DeletedAgent } from '#core/agents/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import {
@@ -221,8 +221,9 @@ export async function discard(svc: PluginHandle, ref: string, goal: string | und
 }
 
 /** Keeps what a deleted agent changed, and no one accepted, as branches of the operator's repository. */
-export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<void> {
-  if (!hasWorktree(agent)) return
+export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<DeletedAgent['kept_branches']> {
+  const keptBranches: DeletedAgent['kept_branches'] = []
+  if (!hasWorktree(agent)) return keptBranches
   const { agent_id } = agent
   const branches = await branchesOf(svc.use(Store), agent_id)
   let isKept = true
@@ -240,6 +241,7 @@ export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<
         await makeBranch(svc, source, branch, commit)
         const kept = { agent_id, repository, branch: branch.branch }
         await svc.use(Store).apply([appendEvent({ type: 'changes_kept', agent_id, data: kept })])
+        keptBranches.push({ repository, branch: branch.branch })
         svc.log.info(kept, `the changes of ${agent_id} are kept: branch ${branch.branch} of ${repository}`)
       }
       await git(svc, source, ['update-ref', '-d', backupRef(branch.branch)])
@@ -249,4 +251,5 @@ export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<
     }
   }
   if (isKept) await svc.ports.files.rm(agent.workspace, { recursive: true, force: true })
+  return keptBranches
 }

@@ -3,7 +3,7 @@
 /** What each operation takes and gives. */
 export interface Operations {
   /** Kill an agent. */
-  'agents.delete': { input: { id: string }; output: null }
+  'agents.delete': { input: { id: string }; output: DeletedAgent }
   /** List agents at a glance, with totals. */
   'agents.fleet': { input: { status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | 'stuck' | undefined; all?: boolean | undefined; q?: string | undefined; sort?: 'need' | 'name' | '-name' | 'status' | '-status' | 'next' | '-next' | 'active' | '-active' | 'cost' | '-cost' | undefined; limit?: number | undefined; offset?: number | undefined }; output: Fleet }
   /** Show an agent in full. */
@@ -259,9 +259,9 @@ export interface Operations {
   /** List sessions, newest first. */
   'sessions.list': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; agent_id?: string | undefined; status?: 'running' | 'expired' | 'closed' | undefined }; output: { session_id: string; agent_id: string; user_id: string; session_key: string | null; task: string; status: 'running' | 'expired' | 'closed'; started_at: string; last_active: string; completed_at: string | null; cost_usd: number; tokens: number; input_tokens: number; output_tokens: number; duration_ms: number; metadata: Record<string, unknown> | null }[] }
   /** Show a skill in full. */
-  'skills.get': { input: { name: string }; output: { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null; body: string; files: string[] } }
+  'skills.get': { input: { name: string; agent?: string | undefined }; output: { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null; body: string; files: string[] } }
   /** List skills that profiles may name. */
-  'skills.list': { input: Record<never, never>; output: Skill[] }
+  'skills.list': { input: { agent?: string | undefined }; output: Skill[] }
   /** Back up the database to a new file in .svc/backups/. */
   'store.backup': { input: Record<never, never>; output: DatabaseBackup }
   /** List an agent's sub-agents and their results. */
@@ -307,6 +307,8 @@ export interface Operations {
   /** Discard an agent's changes. */
   'worktrees.discard': { input: { id: string; goal?: string | undefined }; output: { agent_id: string; branch: string; base: string } }
 }
+
+export type DeletedAgent = { agent_id: string; kept_branches: { repository: string; branch: string }[] }
 
 export type Fleet = { agents: FleetMember[]; matching: number; summary: { total: number; hidden: number; statuses: Record<string, number>; stuck: number; cost_usd: number; tokens: number; next: { agent_id: string; name: string; at: string } | null; asking: { agent_id: string; name: string; held: string }[]; reasons: { reason: string; agents: number; first: { agent_id: string; name: string }[] }[] } }
 

@@ -4,11 +4,14 @@ import { planLines, progressOf } from '../pursuit/plan.ts'
 
 const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
 
-/** A goal in a list: its state, and how it ended. */
+/** Characters of an objective and of a result in a list. */
+const SHORT_CHARS = 80
+
+/** A goal in one line of a list: its state, and how it ended. */
 export function line(goal: Goal): string {
   const { goal_id, status, objective, result } = goal
-  const more = status === 'active' ? progress(goal) : result?.split('\n')[0]
-  return `${MARK[status]} ${goal_id}  ${oneLine(objective)}${more ? `\n    ${more}` : ''}`
+  const more = status === 'active' ? progress(goal) : short(result ?? '')
+  return `${MARK[status]} ${goal_id}  ${short(objective)}${more ? `: ${more}` : ''}`
 }
 
 /** How far an active goal is, and what it waits for. */
@@ -41,6 +44,16 @@ export function renderGoal(goal: Goal): string {
     result && `  ${status === 'completed' ? 'result' : 'ended because'}: ${result.replaceAll('\n', '\n    ')}`,
   ]
   return lines.filter(Boolean).join('\n')
+}
+
+function short(text: string): string {
+  const chars = [...oneLine(text).trim()]
+  return chars.length > SHORT_CHARS
+    ? `${chars
+        .slice(0, SHORT_CHARS - 1)
+        .join('')
+        .trimEnd()}…`
+    : chars.join('')
 }
 
 function oneLine(text: string): string {

@@ -41,7 +41,10 @@ function split(written: string): [provider: string | undefined, model: string] {
   if (name.length > 200 || /[\s\p{Cc}]/u.test(name)) return [undefined, name]
   if (name === 'sim/rules-1') return ['sim', 'rules-1']
   const colon = name.indexOf(':')
-  if (colon >= 0) return [name.slice(0, colon), name.slice(colon + 1)]
+  if (colon >= 0) {
+    const model = name.slice(colon + 1)
+    return [model === '' ? undefined : name.slice(0, colon), model]
+  }
   if (/^(gpt-|o\d)/.test(name)) return ['openai', name]
   if (/^accounts\/fireworks\//.test(name)) return ['fireworks', name]
   if (/^claude-/.test(name)) return ['anthropic', name]

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AgentDetail, Agents } from '#core/agents/contract'
+import { type AgentDetail, Agents, type DeletedAgent } from '#core/agents/contract'
 import environment from '#core/environment/index'
 import type { Accepted, AgentChanges } from '#core/worktrees/contract'
 import worktrees from '#core/worktrees/index'
@@ -200,7 +200,10 @@ describe('worktrees', () => {
     await open()
     const [idle, busy] = [await spawn(), await spawn()]
     await call(busy, 'file_write', { path: 'kept.txt', content: 'kept\n' })
-    for (const { agent_id } of [idle, busy]) await home.kernel.invoke('agents.delete', { id: agent_id })
+    const kill = ({ agent_id }: AgentDetail) => home.kernel.invoke('agents.delete', { id: agent_id })
+    expect(await kill(idle)).toEqual({ agent_id: idle.agent_id, kept_branches: [] })
+    const { kept_branches } = (await kill(busy)) as DeletedAgent
+    expect(kept_branches).toEqual([{ repository: expect.stringMatching(/./), branch: `svc/${busy.agent_id}` }])
     expect(own('show', `svc/${busy.agent_id}:kept.txt`)).toBe('kept\n')
     expect(own('branch', '--list', 'svc/*').trim()).toBe(`svc/${busy.agent_id}`)
     expect(own('for-each-ref', 'refs/svc-worktrees')).toBe('')

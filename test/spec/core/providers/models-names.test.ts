@@ -41,6 +41,7 @@ test.for([
   'openai:gpt 5',
   'ollama:pro',
   ':x',
+  'openai:',
   'openai:a\nb',
   `openai:${'x'.repeat(300)}`,
 ])('the name "%s" is refused with a list of the providers', async name => {
