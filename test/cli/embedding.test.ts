@@ -513,3 +513,14 @@ describe('the package, as a program elsewhere has it', () => {
     expect(before.length).toBeLessThan(600)
   })
 })
+
+it('the server answers when tsx loads the package from a linked checkout', async () => {
+  await using dir = await project(FAST)
+  await mkdir(join(dir.path, 'node_modules'))
+  await symlink(ROOT, join(dir.path, 'node_modules/svc'))
+  const env = { NODE_OPTIONS: `--import ${import.meta.resolve('tsx')}` }
+  const program = join(dir.path, 'node_modules/svc/dist/svc.js')
+  await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env, program })
+  const [, url] = await server.says(/^API: +(\S+)\/openapi.json/m)
+  expect((await fetch(`${url}/agents`)).status).toBe(200)
+})

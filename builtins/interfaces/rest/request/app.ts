@@ -51,7 +51,9 @@ export interface AppParts {
 /** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
 export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
   const { svc, config, keys, listenerOf, hide } = parts
-  const [{ fastify }, { FastifySSEPlugin }] = await Promise.all([import('fastify'), import('fastify-sse-v2')])
+  const [{ fastify }, sse] = await Promise.all([import('fastify'), import('fastify-sse-v2')])
+  // Loaders such as tsx give what a CommonJS module exports by default in place of the module.
+  const eventStreams = sse.FastifySSEPlugin ?? sse.default
   const refuse = createRefusal(table)
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
   const app = fastify({
@@ -68,7 +70,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     request.routeOptions.config.protocol ? bytes : parseBody(bytes),
   )
-  await app.register(FastifySSEPlugin, { highWaterMark: config.stream_buffer_bytes })
+  await app.register(eventStreams, { highWaterMark: config.stream_buffer_bytes })
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
     if (!admit(svc, config, keys, listenerOf(request.raw), request, reply)) return
