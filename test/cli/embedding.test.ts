@@ -521,6 +521,6 @@ it('the server answers when tsx loads the package from a linked checkout', async
   const env = { NODE_OPTIONS: `--import ${import.meta.resolve('tsx')}` }
   const program = join(dir.path, 'node_modules/svc/dist/svc.js')
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env, program })
-  const [, url] = await server.says(/^API: +(\S+)\/openapi.json/m)
+  const [, url] = await server.waitForOutput(/^API: +(\S+)\/openapi.json/m)
   expect((await fetch(`${url}/agents`)).status).toBe(200)
 })
