@@ -2,7 +2,7 @@ import { type AgentRow, Agents } from '#core/agents/contract'
 import { Sessions } from '#core/sessions/contract'
 import { type Task, Tasks } from '#core/tasks/contract'
 import { type OperationCall, type PluginHandle, parse } from '#kernel'
-import { whoAsks } from '#lib/asker'
+import { callerName } from '#lib/caller-name'
 import { Store } from '#platform/store/contract'
 import { Questions } from '#safety/questions/contract'
 import type { PublicConfig } from './config.ts'
@@ -116,7 +116,7 @@ export class Peer {
           'invalid_params',
           `The task ${taskId} belongs to the context "${found.contextId}", not to "${contextId}"; leave contextId out.`,
         )
-      return this.#tasks.answer(taskId, call.tenant, { text: instruction, by: whoAsks(call), key })
+      return this.#tasks.answer(taskId, call.tenant, { text: instruction, by: callerName(call), key })
     }
     const { agent_id } = await this.#agent(agent ?? tenant)
     return this.#tasks.begin({
