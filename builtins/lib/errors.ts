@@ -1,4 +1,4 @@
-import { defineError } from '#kernel'
+import { defineError, errorMessage } from '#kernel'
 
 export const InternalError = defineError({
   code: 'internal_error',
@@ -19,3 +19,10 @@ export const MissingDependencyError = defineError({
   message: (p: { package: string; purpose: string }) =>
     `The optional package "${p.package}" is needed for ${p.purpose}; install it with: npm install ${p.package}`,
 })
+
+/** Describes why a file cannot be read, for the end of a message that names it: `does not exist`. */
+export function readProblem(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+    ? 'does not exist'
+    : `cannot be read (${errorMessage(error)})`
+}

@@ -102,7 +102,7 @@ function Freeze() {
         class={frozen ? 'freeze on' : 'freeze'}
         aria-pressed={frozen}
         disabled={act.running}
-        title={frozen ? 'Agents go on' : 'Nothing that costs is begun any more'}
+        title={frozen ? 'Agents go on' : 'No new work starts'}
         onClick={() => void act.run(frozen)}
       >
         {frozen ? (

@@ -376,7 +376,7 @@ export const GoalNotFoundError = defineError({
   code: 'goal_not_found',
   status: 404,
   title: 'Goal not found',
-  message: (p: { ref: string }) => `There is no goal "${p.ref}".`,
+  message: (p: { ref: string }) => `There is no goal "${p.ref}"; list those of an agent with: svc goals <agent>`,
 })
 export const GoalEndedError = defineError({
   code: 'goal_ended',

@@ -155,13 +155,15 @@ export const ScheduleNotFoundError = defineError({
   code: 'schedule_not_found',
   status: 404,
   title: 'Schedule not found',
-  message: (p: { schedule_id: string; whose: string }) => `There is no schedule "${p.schedule_id}"${p.whose}.`,
+  message: (p: { schedule_id: string; whose: string }) =>
+    `There is no schedule "${p.schedule_id}"${p.whose ? `${p.whose}.` : '; list them with: svc schedules'}`,
 })
 export const AlarmNotFoundError = defineError({
   code: 'alarm_not_found',
   status: 404,
   title: 'Alarm not found',
-  message: (p: { alarm_id: string; whose: string }) => `There is no pending alarm "${p.alarm_id}"${p.whose}.`,
+  message: (p: { alarm_id: string; whose: string }) =>
+    `There is no pending alarm "${p.alarm_id}"${p.whose ? `${p.whose}.` : '; list them with: svc alarms'}`,
 })
 export const BadScheduleError = defineError({
   code: 'bad_schedule',

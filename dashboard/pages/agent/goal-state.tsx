@@ -31,7 +31,7 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
           </li>
         ))}
       </ul>
-      {refusals > 0 && <p class="hint">Its end was refused {plural(refusals, 'time')}.</p>}
+      {refusals > 0 && <p class="hint">Completion refused {plural(refusals, 'time')}.</p>}
     </div>
   )
 }

@@ -13,7 +13,7 @@ export function claimDecision(): boolean {
   const since = performance.now() - clickedAt
   clickedAt = performance.now()
   if (since >= PAUSE_MS) return true
-  toast('Nothing decided: this click came within a second of the last one.')
+  toast('Not decided: you clicked again within a second.')
   return false
 }
 

@@ -53,7 +53,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
         <Diff before={args} after={edited} label="What you changed" />
       ) : (
         <p class="trouble" role="alert">
-          That is no JSON object yet.
+          This is not a JSON object.
         </p>
       )}
       <Trouble fault={approve.fault} />

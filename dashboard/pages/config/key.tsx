@@ -61,7 +61,7 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
   const { key, source, env, reload } = found
   const [text, setText] = useState(() => (found.secret ? '' : textOf(found, found.value)))
   const onSaved = async () => {
-    toast(reload === 'applied' ? 'Set; it counts with the next heartbeat.' : 'Set; it counts after a restart.')
+    toast(reload === 'applied' ? 'Saved. It applies from the next heartbeat.' : 'Saved. It applies after a restart.')
     await onDone()
   }
   const save = useAction(async () => {
@@ -81,9 +81,7 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
       }}
     >
       <Field found={found} text={text} onText={setText} />
-      {source === 'env' && (
-        <p class="held">{env} is set in the environment and counts instead of what you write here.</p>
-      )}
+      {source === 'env' && <p class="held">{env} is set in the environment and overrides the value here.</p>}
       <Trouble fault={save.fault ?? unset.fault} />
       <div class="row">
         <button type="submit" class="primary small" disabled={save.running}>

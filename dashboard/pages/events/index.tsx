@@ -49,7 +49,7 @@ export function Events({ place }: { place: Place }) {
         }
       >
         {shown.length === 0 ? (
-          <Empty title={all.length === 0 ? 'Nothing has happened yet.' : 'Nothing of that kind happened lately.'}>
+          <Empty title={all.length === 0 ? 'Nothing has happened yet.' : 'No recent events of this kind.'}>
             {all.length === 0
               ? 'What agents do, what they cost and what operators decide shows here as it happens.'
               : 'Filters apply to the events that this page received; svc events lists older ones.'}

@@ -71,7 +71,7 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
             <a class="button" href={to('', [], { status: STUCK })}>
               Show
             </a>
-            <p>{plural(others, 'agent is', 'agents are')} held by other things.</p>
+            <p>{plural(others, 'agent is', 'agents are')} blocked for other reasons.</p>
           </li>
         )}
       </ul>

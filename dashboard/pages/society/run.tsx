@@ -89,7 +89,7 @@ function Figures({ run: { messages, spent, budget, rounds, created_at, ended_at,
       {ended_at ? (
         <Figure label="Ended" value={<When at={ended_at} />} />
       ) : (
-        <Figure label="Ends at the latest" value={<When at={deadline} />} />
+        <Figure label="Time limit" value={<When at={deadline} />} />
       )}
     </dl>
   )

@@ -47,9 +47,7 @@ function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
   return (
     <Card title="Now" aside={<Tag kind={acts ? 'good' : ''}>policy: {visible(policy)}</Tag>}>
       <div class="stack">
-        <p class="soft">
-          {acts ? 'What is learned is acted on.' : 'What is learned is reported, and nothing is done about it.'}
-        </p>
+        <p class="soft">{acts ? 'Recommendations are applied.' : 'Recommendations are only reported.'}</p>
         {latest && <Figures report={latest} />}
         {in_force.length === 0 ? (
           <p class="soft">No report is in effect at the moment.</p>

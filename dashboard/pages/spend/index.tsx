@@ -97,7 +97,7 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   const reset = useAction(async () => {
     await api.budget.reset()
     onReset()
-  }, 'Counted from 0 again.')
+  }, 'Counter reset.')
   return (
     <section class="card stack" aria-label="Budget">
       {(exceeded || tight) && <p class="trouble sentence">{visible(message)}</p>}
@@ -170,7 +170,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   return (
     <div class="stack">
       {free && <p class="soft">The models cost nothing, so tokens are shown.</p>}
-      {isFar && <p class="soft">The budget of {write(most!)} lies far above what this plot shows.</p>}
+      {isFar && <p class="soft">The budget of {write(most!)} is far above the range of this plot.</p>}
       <Plot label="Spend, added up over time" times={times} lines={shown} write={write} height={260} />
       <Table
         caption="Spend"

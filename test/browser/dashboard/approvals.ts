@@ -194,7 +194,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await card.getByRole('button', { name: 'Edit and approve…' }).click()
     const field = card.getByLabel('Arguments, as JSON')
     await field.fill('{ "to": "bea"')
-    await card.getByText('That is no JSON object yet.').waitFor()
+    await card.getByText('This is not a JSON object.').waitFor()
     await field.fill(JSON.stringify((await show(approval_id)).arguments, null, 2).replace('"ann"', '"bea"'))
     const diff = card.getByLabel('What you changed')
     expect(await diff.locator('.gone').innerText()).toContain('"to": "ann"')

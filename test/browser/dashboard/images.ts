@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
   it('attaches one to a message, which reaches the model', async () => {
     await person.at(`#/agents/${id}`)
     await page.getByLabel('Attach image').setInputFiles([picture])
-    await page.getByRole('textbox', { name: /Tell it something/ }).fill('Build this')
+    await page.getByRole('textbox', { name: /Message to the agent/ }).fill('Build this')
     await page.screenshot({ path: shot('nudge-image') })
     await page.getByRole('button', { name: 'Nudge' }).click()
     await until(() => host.model!.requests.some(({ prompt }) => prompt.includes('Build this')))

@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     await row.getByRole('button', { name: 'Change' }).click()
     await row.getByLabel('Value of daemon.heartbeat').fill('7')
     await row.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Set; it counts with the next heartbeat.').waitFor()
+    await page.getByText('Saved. It applies from the next heartbeat.').waitFor()
     await row.getByText('7', { exact: true }).waitFor()
     expect(await file()).toMatch(/heartbeat: 7/)
     await row.getByRole('button', { name: 'Change' }).click()

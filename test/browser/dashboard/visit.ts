@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     expect(await statusOf('writer')).toBe('paused')
     await page.getByRole('button', { name: 'Resume', exact: true }).click()
     await page.getByRole('button', { name: 'Pause' }).waitFor()
-    await page.getByLabel('Tell it something').fill('write of lanterns, please')
+    await page.getByLabel('Message to the agent').fill('write of lanterns, please')
     await page.getByRole('button', { name: 'Nudge' }).click()
     await page.getByText('Last sent').waitFor()
     await page.getByRole('button', { name: 'Frozen · resume' }).click()

@@ -23,7 +23,8 @@ export const modelsForget = operation({
   cli: { usage: 'models forget <model>' },
   mcp: true,
   render: forgotten =>
-    forgotten.map(learnedLine).join('\n') || 'nothing was learned of this model; svc models lists what was',
+    forgotten.map(learnedLine).join('\n') ||
+    'Nothing was learned about this model. List what was learned with: svc models',
   async run({ model }, { svc }) {
     const store = svc.use(Store)
     const forgotten = (await listLearned(store)).filter(each => each.model === model)

@@ -67,7 +67,7 @@ function forecastLines(forecasts: readonly Forecast[]): string[] {
   })
   return [
     ...lines,
-    'Models differ by far in what they take; the budget of the project holds. Ctrl-C ends it and shows what was done.',
+    'Models differ widely in cost; the budget of the project applies. Ctrl-C stops the benchmark and shows the results so far.',
   ]
 }
 

@@ -7,6 +7,7 @@ import {
   LARGEST_BUNDLE,
 } from '#core/checkpoints/contract'
 import { errorMessage, type Kernel, SvcError } from '#kernel'
+import { readProblem } from '#lib/errors'
 import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
@@ -72,7 +73,7 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
     text = await ports.files.readFile(file, 'utf8')
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw new BadBundleError({ problem: `${file} cannot be read (${errorMessage(error)})` }, { cause: error })
+    throw new BadBundleError({ problem: `${file} ${readProblem(error)}` }, { cause: error })
   }
   try {
     return JSON.parse(text)

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
-import { errorMessage, type Ports } from '#kernel'
+import type { Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { readProblem } from '#lib/errors'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from '../contract.ts'
 import { connect, identify } from './connection.ts'
 import { FROM_BACKUP, OTHER, unusable } from './damage.ts'
@@ -87,7 +88,7 @@ async function withFile(
 ): Promise<DatabaseReport> {
   if (!(await lossOf(file, ports))) {
     await ports.files.stat(file).catch(error => {
-      throw new DatabaseUnusableError({ file, problem: `cannot be read (${errorMessage(error)})`, remedy: OTHER })
+      throw new DatabaseUnusableError({ file, problem: readProblem(error), remedy: OTHER })
     })
   }
   try {

@@ -20,7 +20,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
   }, 'Sent. The agent reads it before its next step.')
   const receipt = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
   return (
-    <Card title="Tell it something">
+    <Card title="Message to the agent">
       <form
         ref={form}
         class="stack"
@@ -32,7 +32,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
       >
         <textarea
           name="message"
-          aria-label="Tell it something"
+          aria-label="Message to the agent"
           rows={2}
           maxLength={4000}
           required

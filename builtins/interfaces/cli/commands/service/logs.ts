@@ -37,7 +37,7 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
     for (const line of last) printLine(line)
     if (last.length === 0 && follow !== true) {
       terminal.err(
-        at ? 'Nothing of that is in the log.' : `${log.file} is not there yet; svc start and svc serve write it.`,
+        at ? 'No line of the log matches.' : `${log.file} does not exist yet; svc start and svc serve write it.`,
       )
     }
     if (follow !== true) return 0
