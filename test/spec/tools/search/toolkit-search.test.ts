@@ -1,4 +1,4 @@
-import { symlink } from 'node:fs/promises'
+import { readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import file from '../../../../builtins/tools/toolkits/file/index.ts'
@@ -92,4 +92,14 @@ describe('what files contain', () => {
     expect(await glob('../*')).toContain('leads out of the folder')
     expect(await glob('**')).toBe('a.txt')
   })
+})
+
+it.runIf(process.platform === 'linux')('no folder stays open, also where a pattern is refused', async () => {
+  await put({ 'src/a.ts': 'x' })
+  for (const answer of [await grep('x('), await glob('../*'), await grep('x', { glob: '../*' })])
+    expect(answer).toContain('error: ')
+  expect(await grep('x')).toBe('src/a.ts:1: x')
+  const open = await readdir('/proc/self/fd')
+  const paths = await Promise.all(open.map(fd => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+  expect(paths.filter(path => path.startsWith(home.workspace))).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
-import { Jail, reachOf, Sandbox } from '#safety/sandbox/contract'
+import { Jail, type JailFolder, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import { IgnoreRules } from './ignore.ts'
 import { globFiles, grepFiles, type Search } from './search.ts'
@@ -15,8 +15,16 @@ const limit = (usual: number) => z.coerce.number().int().min(1).max(1000).defaul
 export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
   const { files } = svc.ports
 
-  const searchIn = async (call: ToolCall, path: string, all: boolean): Promise<Search> => {
+  const searchIn = async (call: ToolCall, path: string, all: boolean, work: (search: Search) => Promise<string>) => {
     const folder = await svc.use(Jail).folder(call, path)
+    try {
+      return await work(await searchOf(call, path, all, folder))
+    } finally {
+      await folder.close()
+    }
+  }
+
+  const searchOf = async (call: ToolCall, path: string, all: boolean, folder: JailFolder): Promise<Search> => {
     const inside = posix.normalize(`${path}/`).replace(/^\.\//, '')
     const base = /^(\/|\.\.)/.test(inside) ? '' : inside
     const rules = all ? IgnoreRules.none : await rulesAbove(call, base)
@@ -64,7 +72,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
       }),
       idempotent: true,
       execute: async ({ pattern, path, limit, include_ignored }, call) =>
-        globFiles(await searchIn(call, path, include_ignored), pattern, limit),
+        searchIn(call, path, include_ignored, search => globFiles(search, pattern, limit)),
     }),
     tool({
       name: 'grep',
@@ -83,7 +91,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
       }),
       idempotent: true,
       execute: async ({ path, include_ignored, ...options }, call) =>
-        grepFiles(await searchIn(call, path, include_ignored), options),
+        searchIn(call, path, include_ignored, search => grepFiles(search, options)),
     }),
   ]
 }

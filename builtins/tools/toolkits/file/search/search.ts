@@ -19,7 +19,7 @@ const READ_FIRST = 100
 /** Bytes of the paths that ripgrep is asked about at once; the system limits what a program can be given. */
 const BATCH_BYTES = 400_000
 
-/** A search below an open folder, which it closes. */
+/** A search below an open folder. */
 export interface Search extends WalkOptions {
   files: Ports['files']
   folder: JailFolder
@@ -88,7 +88,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
 
 /**
  * Goes through the files until there are no more, or `take` says that it has enough.
- * @param rest called after the last file, while the folder is still open; returns whether all was taken
+ * @param rest called after the last file; returns whether all was taken
  */
 async function eachFile(
   { files, folder, path, ...options }: Search,
@@ -96,12 +96,8 @@ async function eachFile(
   rest: () => Promise<boolean> = async () => true,
 ) {
   const walk = new Walk(files, options)
-  try {
-    for await (const file of walk.walkFolder(folder, path)) if (!(await take(file))) return { more: true, cut: false }
-    return { more: !(await rest()), cut: walk.cut }
-  } finally {
-    await folder.close()
-  }
+  for await (const file of walk.walkFolder(folder, path)) if (!(await take(file))) return { more: true, cut: false }
+  return { more: !(await rest()), cut: walk.cut }
 }
 
 /** Goes in the same way through the texts in which the matcher may find something. */
