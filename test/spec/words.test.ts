@@ -34,6 +34,10 @@ const REPLACED: readonly { word: RegExp; use: string }[] = [
   { word: /\bsentence: \(|\bforgets\(svc/, use: 'message; addRetentionRule' },
 ]
 
+/** Names of functions that do not say what they do or return. */
+const BARE =
+  /\bfunction\*? (absent|again|alike|alone|answering|began|begins|beside|both|changed|decided|drives|elsewhere|everyone|fits|found|full|kept|lacking|listed|missing|none|others|over|own|restless|running|said|saying|says|shown|standing|stands|started|starting|taken|tell|unchanged|unread|waits|whole|within|without|worth|wrong|wrote)[(<]/
+
 /** Places that keep such a word, and why. */
 const KEPT: readonly { where: RegExp; why: string }[] = [
   { where: /^builtins\/.*\/migrations(\.ts|\/)/, why: 'A released migration never changes.' },
@@ -89,6 +93,11 @@ describe('names, comments, texts and tests', () => {
     const words = pages.flatMap(({ text }) => text.split(/\s+/).filter(word => /\w/.test(word)))
     expect(words.length).toBeLessThanOrEqual(15_000)
     expect(pages.length).toBeGreaterThan(50)
+  })
+
+  it('functions of the program are named for what they do or return', () => {
+    const program = LINES.filter(({ at }) => /^(kernel|builtins|embed|build|test\/support)\//.test(at))
+    expect(program.filter(({ text }) => BARE.test(text)).map(({ at, text }) => `${at}: ${text.trim()}`)).toEqual([])
   })
 
   it.each(REPLACED)('do not say $word', ({ word, use }) => {
