@@ -1,7 +1,8 @@
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import { Models } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
-import type { PluginHandle } from '#kernel'
+import { type PluginHandle, within } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Budget } from '#safety/budget/contract'
 import { fence } from '#safety/net/contract'
@@ -10,18 +11,21 @@ import { gitState } from './git.ts'
 import { treeOf } from './tree.ts'
 
 const OTHERS = 5
+/** A model server that keeps its name to itself keeps no prompt from being written, in milliseconds. */
+const NAME_LIMIT_MS = 1_000
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'Linux', darwin: 'macOS', freebsd: 'FreeBSD' }
 
 /** Returns where an agent is: what lasts longest first, and no time of day. */
 export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string> {
   return Promise.resolve(
     recordInput('environment', async () => {
+      const heartbeat = Number(svc.config.get('daemon.heartbeat'))
       const lines = [
         `System: ${SYSTEMS[process.platform] ?? process.platform}`,
         ...folderLines(svc, agent),
         ...(await programs(svc, profile)),
-        ...model(svc, agent, profile),
-        `Heartbeat: every ${svc.config.get('daemon.heartbeat')} seconds`,
+        ...(await model(svc, agent, profile)),
+        `Heartbeat: every ${heartbeat === 1 ? 'second' : `${heartbeat} seconds`}`,
         ...(await listOtherAgents(svc, agent)),
         `Date: ${today(svc)}`,
         ...(await budget(svc, agent, profile)),
@@ -56,9 +60,19 @@ async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> 
   return [`Programs: in a sandbox, ${network ? 'with network' : 'without network'}`]
 }
 
-function model({ config }: PluginHandle, agent: AgentRow, profile: Profile): string[] {
-  const named = agent.model || profile.model || config.get('model.default_model')
+/** The model by its name, which the server of a default one may have to be asked for. */
+async function model(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string[]> {
+  const named = agent.model || profile.model || (await defaultModel(svc))
   return named ? [`Model: ${named}`] : []
+}
+
+async function defaultModel(svc: PluginHandle): Promise<string> {
+  if (!svc.has(Models)) return ''
+  const resolved = svc.use(Models).resolve(null)
+  return within(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
+    ({ id }) => id,
+    () => '',
+  )
 }
 
 async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {

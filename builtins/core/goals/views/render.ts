@@ -1,3 +1,4 @@
+import { pluralize } from '#lib/pluralize'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import type { Goal } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
@@ -36,7 +37,8 @@ export function renderGoal(goal: Goal): string {
     goal.deadline && `  deadline ${goal.deadline}`,
     status === 'active' && progress(goal) && `  ${progress(goal)}`,
     ...planLines(goal.plan).map(step => `    ${step}`),
-    acceptance.length > 0 && `  counts as reached when${refusals > 0 ? ` (refused ${refusals} times)` : ''}:`,
+    acceptance.length > 0 &&
+      `  counts as reached when${refusals > 0 ? ` (refused ${pluralize(refusals, 'time')})` : ''}:`,
     ...acceptance.map(
       ({ met, problem }, n) =>
         `    ${met === null ? '…' : met ? '✓' : '✗'} ${criteria[n]}${problem ? `\n      ${oneLine(problem)}` : ''}`,

@@ -63,6 +63,7 @@ describe('the environment in prompts', () => {
     expect(other).toMatch(/- Programs: (in a sandbox, without network|no sandbox)/)
     expect(other).toContain('- Other agents: worker (looks at things)')
     expect(other).toMatch(/- Heartbeat: every \d+ seconds/)
+    expect(other).toContain('- Model: openai:scripted')
     expect(other).toContain('README.md\nsrc/\nsrc/a.ts')
     expect(other).not.toMatch(/\d\d:\d\d/)
     expect(other.indexOf('Environment:')).toBeGreaterThan(other.indexOf('You are worker'))
