@@ -119,7 +119,7 @@ describe('MCP over HTTP', () => {
     const attached = messages.slice(1).map(({ content }) => (content.type === 'resource' ? content.resource.uri : ''))
     expect(attached).toContain(`svc://agents/${agent_id}/why`)
 
-    expect((await call('svc_kill', { agent: agent_id })).output).toEqual({ agent_id, kept_branches: [] })
+    expect((await call('svc_kill', { agent: agent_id })).output).toEqual({ result: null })
     await until(() => notified.includes('resources'))
     expect((await client.listResources()).resources.map(({ uri }) => uri)).not.toContain(`svc://agents/${agent_id}`)
   })
