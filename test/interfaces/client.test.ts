@@ -88,10 +88,7 @@ describe('a call', () => {
     expect(spawned).toMatchObject({ name: 'worker', role: 'works', status: 'idle' })
     await client.agents.nudge({ id: spawned.agent_id, message: 'a/b?c=ü' })
     expect(await client.agents.list()).toMatchObject([{ agent_id: spawned.agent_id }])
-    expect(await client.agents.delete({ id: spawned.agent_id })).toEqual({
-      agent_id: spawned.agent_id,
-      kept_branches: [],
-    })
+    expect(await client.agents.delete({ id: spawned.agent_id })).toBeNull()
     expect(await client.agents.list({ limit: 10 })).toEqual([])
   })
 

@@ -224,16 +224,25 @@ export const agentsDelete = operation({
   description:
     'It is removed with all of its records; its files move to .svc/trash. Changes in a git worktree that were not accepted are kept as branches.',
   input: z.object({ id }),
-  output: DeletedAgent,
-  http: { method: 'DELETE', path: '/agents/{id}' },
+  output: DeletedAgent.nullable().describe('null where no branches were kept'),
+  http: {
+    ...{ method: 'DELETE', path: '/agents/{id}', status: 204 },
+    statusOf: output => (output === null ? 204 : 200),
+    statuses: { 200: 'Killed; branches keep its changes' },
+  },
   cli: { usage: 'kill <id>' },
   mcp: true,
   errors: found,
-  run: ({ id }, { svc }) => svc.use(OwnAgents).delete(id),
-  render: ({ kept_branches }) =>
+  async run({ id }, { svc }) {
+    const deleted = await svc.use(OwnAgents).delete(id)
+    return deleted.kept_branches.length > 0 ? deleted : null
+  },
+  render: deleted =>
     [
       'removed; its files are in .svc/trash',
-      ...kept_branches.map(({ branch, repository }) => `Its changes are on branch ${branch} of ${repository}`),
+      ...(deleted?.kept_branches ?? []).map(
+        ({ branch, repository }) => `Its changes are on branch ${branch} of ${repository}`,
+      ),
     ].join('\n'),
 })
 

@@ -2,7 +2,7 @@ import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
-import { type PluginHandle, within } from '#kernel'
+import { type PluginHandle, withTimeLimit } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Budget } from '#safety/budget/contract'
 import { fence } from '#safety/net/contract'
@@ -69,7 +69,7 @@ async function model(svc: PluginHandle, agent: AgentRow, profile: Profile): Prom
 async function defaultModel(svc: PluginHandle): Promise<string> {
   if (!svc.has(Models)) return ''
   const resolved = svc.use(Models).resolve(null)
-  return within(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
+  return withTimeLimit(svc.clock, NAME_LIMIT_MS, 'Asking for the default model', resolved).then(
     ({ id }) => id,
     () => '',
   )

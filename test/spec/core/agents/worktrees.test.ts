@@ -201,7 +201,7 @@ describe('worktrees', () => {
     const [idle, busy] = [await spawn(), await spawn()]
     await call(busy, 'file_write', { path: 'kept.txt', content: 'kept\n' })
     const kill = ({ agent_id }: AgentDetail) => home.kernel.invoke('agents.delete', { id: agent_id })
-    expect(await kill(idle)).toEqual({ agent_id: idle.agent_id, kept_branches: [] })
+    expect(await kill(idle)).toBeNull()
     const { kept_branches } = (await kill(busy)) as DeletedAgent
     expect(kept_branches).toEqual([{ repository: expect.stringMatching(/./), branch: `svc/${busy.agent_id}` }])
     expect(own('show', `svc/${busy.agent_id}:kept.txt`)).toBe('kept\n')
