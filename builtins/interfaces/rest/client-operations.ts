@@ -3,7 +3,7 @@
 /** What each operation takes and gives. */
 export interface Operations {
   /** Kill an agent. */
-  'agents.delete': { input: { id: string }; output: DeletedAgent }
+  'agents.delete': { input: { id: string }; output: DeletedAgent | null }
   /** List agents at a glance, with totals. */
   'agents.fleet': { input: { status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | 'stuck' | undefined; all?: boolean | undefined; q?: string | undefined; sort?: 'need' | 'name' | '-name' | 'status' | '-status' | 'next' | '-next' | 'active' | '-active' | 'cost' | '-cost' | undefined; limit?: number | undefined; offset?: number | undefined }; output: Fleet }
   /** Show an agent in full. */

@@ -30,7 +30,7 @@ export function withPreset(settings: McpServerSettings): McpServerSettings {
  * Makes ready what a preset needs on this machine. @returns the settings with the arguments that depend on it
  * @throws an Error that says what is missing and how to install it
  */
-export async function prepared(parts: Parts, settings: McpServerSettings): Promise<McpServerSettings> {
+export async function preparePreset(parts: Parts, settings: McpServerSettings): Promise<McpServerSettings> {
   if (settings.preset === undefined) return settings
   const { files } = parts.ports
   const isRoot = process.getuid?.() === 0
@@ -40,7 +40,7 @@ export async function prepared(parts: Parts, settings: McpServerSettings): Promi
     // Chromium's own sandbox does not start for root.
     ...(isRoot ? ['--no-sandbox'] : []),
   ]
-  if (!(await found(parts, settings.command ?? '')))
+  if (!(await findProgram(parts, settings.command ?? '')))
     throw new Error('there is no npx in PATH, which starts Playwright; install npm')
   await files.mkdir(join(parts.project.root, settings.cwd ?? '.'), { recursive: true, mode: 0o700 })
   return { ...settings, args }
@@ -58,7 +58,7 @@ export function presetFailure({ preset }: McpServerSettings, error: unknown): Er
 async function browserArguments(parts: Parts, args: readonly string[]): Promise<string[]> {
   if (args.some(arg => /^--(executable-path|browser|cdp-endpoint|config)(=|$)/.test(arg))) return []
   for (const name of [...BROWSERS, CHROME_ON_MAC]) {
-    const path = await found(parts, name)
+    const path = await findProgram(parts, name)
     if (path) return ['--executable-path', path]
   }
   const { env, files } = parts.ports
@@ -76,7 +76,7 @@ async function browserArguments(parts: Parts, args: readonly string[]): Promise<
 }
 
 /** Returns where a program is, by its path or in PATH. */
-async function found({ ports: { env, files } }: Parts, name: string): Promise<string | undefined> {
+async function findProgram({ ports: { env, files } }: Parts, name: string): Promise<string | undefined> {
   const paths = isAbsolute(name) ? [name] : (env.PATH ?? '').split(delimiter).map(folder => join(folder, name))
   for (const path of paths) {
     const isThere = await files.access(path, files.constants.X_OK).then(

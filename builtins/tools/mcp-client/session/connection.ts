@@ -2,7 +2,7 @@ import { type Clock, errorMessage, HostToken, type PluginHandle, withTimeLimit }
 import type { McpServerSettings } from '../config.ts'
 import { type McpServer, McpServerDownError } from '../contract.ts'
 import { type Listing, readListing } from '../listing.ts'
-import { prepared, presetFailure } from '../presets.ts'
+import { preparePreset, presetFailure } from '../presets.ts'
 import { redactorFor } from './environment.ts'
 import { explainError, openSession, type Session } from './session.ts'
 
@@ -152,7 +152,7 @@ export class Connection {
     const isProgram = this.#settings.command !== undefined
     const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
     if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
-    const settings = await prepared(this.#svc, this.#settings)
+    const settings = await preparePreset(this.#svc, this.#settings)
     const session = await openSession(this.#svc, this.#name, settings, { signal, listChanged }).catch(error => {
       throw signal.aborted ? error : presetFailure(settings, error)
     })
