@@ -170,7 +170,7 @@ describe('svc db', () => {
       ['newer.db', 'has schema version 9999'],
       ['text.db', 'is not a database'],
       ['empty.db', 'is empty'],
-      ['absent.db', 'cannot be read'],
+      ['absent.db', 'does not exist'],
     ] as const) {
       const refused = await svc(['db', 'restore', file], { cwd })
       expect(refused.code, file).toBe(1)
