@@ -1,4 +1,4 @@
-/** The package's entry point: what `import … from 'svc'` gives. */
+/** The package's entry point: the exports for `import … from 'svc'`. */
 
 export * from './embed/deprecated.ts'
 export * from './embed/moved.ts'

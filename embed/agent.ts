@@ -10,67 +10,69 @@ export interface ApprovalRequest {
   call_id: string
   tool_name: string
   arguments: unknown
-  /** What the tool can do harm to, in its own words. */
+  /** What the tool can harm, as the tool states it. */
   danger: string | null
 }
 
 export interface AgentOptions {
   /** `provider:model`, `provider:lite|standard|pro` or a bare name. Default: the default model. */
   model?: string
-  /** Who it is and how it works: the system prompt. */
+  /** Role and working instructions of the agent: the system prompt. */
   instructions?: string
-  /** What it can do; made with `tool({ … })`. */
+  /** Tools of the agent, created with `tool({ … })`. */
   tools?: readonly Tool[]
   /** Number of model answers after which a run ends. Default: 25. */
   maxSteps?: number
-  /** Cost limit of one run, in US dollars: after the answer that reaches it nothing more is done. Default: no limit. */
+  /** Cost limit of one run, in US dollars: the run stops after the answer that reaches it. Default: no limit. */
   maxCostUsd?: number
-  /** The output limit of one answer. Default: 4096. */
+  /** Maximum output tokens of one answer. Default: 4096. */
   maxTokens?: number
-  /** Default: 0. */
+  /** Sampling temperature. Default: 0. */
   temperature?: number
-  /** Whether it remembers the exchanges of earlier runs. Default: false. */
+  /** Whether the agent remembers the exchanges of earlier runs. Default: false. */
   memory?: boolean
   /** Number of corrections of an answer that does not fit the requested schema. Default: 1. */
   parseRepairs?: number
   /**
-   * Asked before each call of a tool that says `requires_approval`: true or false, or as a reviewer would decide. Without it
-   * such calls are refused. What it throws ends the run and is thrown, as is a TypeError for any other answer.
+   * Called before each call of a tool with `requires_approval`; returns true, false or a `Review`. Without it such
+   * calls are refused. An error that it throws ends the run and is rethrown; any other return value causes a TypeError.
    */
   onApproval?: (call: ApprovalRequest) => boolean | Review | Promise<boolean | Review>
-  /** As its traces and the simulated model know it. */
+  /** Name of the agent in traces and for the simulated model. */
   name?: string
-  /** As in `.svc/config.yaml`, for instance `{ model: { idle_timeout: 5 } }`; no file is read. */
+  /** Configuration as in `.svc/config.yaml`, for instance `{ model: { idle_timeout: 5 } }`; no file is read. */
   config?: Record<string, unknown>
   ports?: Partial<Omit<Ports, 'files'>>
-  /** Default: warnings go to standard error. */
+  /** Log options. Default: warnings go to standard error. */
   log?: LogOptions
 }
 
 export interface RunOptions {
   /** Ends the run: the model call is aborted, tools get the signal, and its reason is thrown. */
   signal?: AbortSignal
-  /** In place of the agent's own. */
+  /** Overrides the agent's setting. */
   maxSteps?: number
-  /** In place of the agent's own. */
+  /** Overrides the agent's setting. */
   maxCostUsd?: number
 }
 
-/** What came of a run. `parsed` is the answer as the schema made it; null without one, and when none fits. */
+/**
+ * Result of a run. `parsed` is the answer validated by the schema; null without a schema, or when no answer matches.
+ */
 export interface AgentResult<P = null>
   extends Pick<TaskResponse, 'output' | 'steps_taken' | 'tool_calls_made' | 'cost_usd' | 'tokens'> {
   status: 'completed' | 'failed' | 'max_steps'
   parsed: P
-  /** Why it failed: a StructuredParseError, a ModelError, … */
+  /** Reason of a failure: a StructuredParseError, a ModelError, … */
   error: Error | null
-  /** `provider:model` that answered; null when none did. */
+  /** The answering model as `provider:model`; null when none answered. */
   model: string | null
 }
 
-/** What happens in a run. */
+/** An event of a run. */
 export type AgentEvent<P = null> =
   | { type: 'text'; text: string }
-  /** The text of the answer on its way is taken back: an attempt broke off, and another one takes its place. */
+  /** Discards the text received so far: an attempt was interrupted and is retried. */
   | { type: 'reset' }
   | { type: 'tool_call'; call_id: string; name: string; arguments: unknown }
   | { type: 'tool_result'; call_id: string; name: string; content: string; is_error: boolean }
@@ -79,8 +81,8 @@ export type AgentEvent<P = null> =
 type WithSchema<S extends z.ZodObject> = RunOptions & { schema: S }
 
 /**
- * One agent inside a program, with no project, no daemon and no file: instructions, tools, a model. Runs of one agent may go
- * on side by side.
+ * An agent inside a program, without project, daemon and files: instructions, tools, a model. Runs of one agent may be
+ * concurrent.
  * @example
  * const agent = new Agent({ model: 'openai:standard', instructions: 'You answer in one sentence.' })
  * const { output } = await agent.run('Why is the sky blue?')
@@ -95,11 +97,11 @@ export class Agent {
   }
 
   /**
-   * Does one thing and answers. What goes wrong once the model was asked is the `error` of a result whose status is `failed`;
-   * with a `schema`, `parsed` is the answer as that made it.
-   * @throws ModelNameError; MissingDependencyError when the model needs a package that is not there; InvalidConfigError;
-   * InvalidInputError for an option, a limit or an instruction that is none; what `signal` was aborted with; what `onApproval`
-   * throws; a TypeError or ConflictError for tools that are none
+   * Runs one instruction and returns the result. A failure after the first model call is the `error` of a result with
+   * the status `failed`; with a `schema`, `parsed` is the validated answer.
+   * @throws ModelNameError; MissingDependencyError when a package for the model is not installed; InvalidConfigError;
+   * InvalidInputError for an invalid option, limit or instruction; the abort reason of `signal`; errors of
+   * `onApproval`; a TypeError or ConflictError for invalid tools
    */
   run<S extends z.ZodObject>(instruction: string, options: WithSchema<S>): Promise<AgentResult<z.output<S> | null>>
   run(instruction: string, options?: RunOptions): Promise<AgentResult>
@@ -108,8 +110,8 @@ export class Agent {
   }
 
   /**
-   * The answer as this schema makes it, or an error.
-   * @throws StructuredParseError with the model's words in `raw`; whatever else the run failed with; and as `run` does
+   * Returns the answer validated by a schema.
+   * @throws StructuredParseError with the model's answer in `raw`; any other failure of the run; and as `run` does
    */
   async parse<S extends z.ZodObject>(instruction: string, schema: S, options: RunOptions = {}): Promise<z.output<S>> {
     const { parsed, error, output: raw } = await this.run(instruction, { ...options, schema })
@@ -158,7 +160,7 @@ export class Agent {
     }
   }
 
-  /** Forgets what was said in earlier runs. */
+  /** Forgets the exchanges of earlier runs. */
   forget(): void {
     this.#exchanges = []
   }
@@ -173,7 +175,7 @@ export class Agent {
     const session = await this.#standalone
     const result = await session.run({ ...options, instruction, exchanges: this.#exchanges }, tell)
     if (this.#options.memory && result.status === 'completed') {
-      // What fits no prompt any more is not kept either.
+      // Exchanges that no longer fit into a prompt are dropped.
       this.#exchanges = recentExchanges([{ instruction, output: result.output }, ...this.#exchanges])
     }
     return result

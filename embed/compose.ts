@@ -1,4 +1,4 @@
-/** Puts the parts of a process together: the kernel, and what it is given from outside. */
+/** Composes a process: the kernel, and its dependencies from outside. */
 
 import { GoalStrategies } from '#core/goals/contract'
 import { goalsExtension } from '#core/goals/extension'
@@ -35,20 +35,20 @@ export interface KernelOptions {
   ports?: Partial<Ports>
   log?: LogOptions
   /**
-   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts, `all` whatever
-   * the user has decided, or `none`. `trusted` by default.
+   * Which plugin files, and programs named in the configuration, may run: `trusted` (default) those of projects that
+   * this user trusts, `all` regardless of trust, or `none`.
    */
   pluginFiles?: PluginFilesAllowed
   /**
-   * Opens with any configuration, to inspect or repair it: invalid values count as their defaults, all builtins are there, and
-   * `config.faults()` lists what is wrong.
+   * Opens with any configuration, to inspect or repair it: invalid values are replaced by defaults, all builtins are
+   * loaded, and `config.faults()` lists the errors.
    */
   lenient?: boolean
-  /** For plugins in the making: what changes on disk is live as soon as it is written. */
+  /** Whether to apply changes on disk as soon as they are written, for plugin development. */
   dev?: boolean
-  /** The command that starts this process again, where the process is the service's own and no other program's; empty to end it. */
+  /** Command that restarts this process, if the process belongs to the service; empty to end it. */
   restart?: readonly string[]
-  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  /** Called before plugins are loaded, so that its additions to a point come before theirs. */
   prepare?: (kernel: Kernel) => void
   /** Modules that plugin files import by name. */
   modules?: () => Promise<Record<string, object>>
@@ -105,7 +105,7 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   return kernel
 }
 
-/** Loaded only by those who change the program itself. */
+/** Loads the modules for developing the program itself, only when needed. */
 async function checkoutModulesOf(parts: CheckoutParts): Promise<CheckoutModules | undefined> {
   const { checkoutModules } = await import('#platform/plugin-files/checkout/checkout')
   return checkoutModules(parts)
@@ -124,8 +124,8 @@ function keysOf<S extends z.ZodObject>(config: Config, section: string, shape: S
 }
 
 /**
- * Returns the plugins that are off, as they are now. The keys of such a builtin stay known: what asks for it is checked with
- * the rest, and others may read them.
+ * Returns the currently disabled plugins. Configuration keys of disabled builtins stay known, so that they are
+ * validated with the rest and others may read them.
  */
 function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOptions) {
   const settings = keysOf(config, 'plugins', DisabledPlugins)
@@ -142,7 +142,7 @@ function disabledPlugins(config: Config, { builtins, lenient = false }: KernelOp
   return off
 }
 
-/** A project that is tried out has no plugin files: what it needs of this one's plugins is in `also`. */
+/** Opens trial projects without plugin files; the plugins that they need are passed in `also`. */
 function openerOf({ builtins, modules }: KernelOptions): Opener {
   const own = { pluginFiles: 'none' as const, ...(modules ? { modules } : {}) }
   return { open: ({ also = [], ...other }) => openKernel({ ...own, builtins: [...builtins, ...also], ...other }) }

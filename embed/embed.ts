@@ -28,55 +28,68 @@ import { openKernel } from './compose.ts'
 import { importable } from './importable.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
-/** By whom it says that guards and handlers are. */
+/** Owner that messages name for guards and handlers. */
 const OWNER = 'the embedding program'
 
 export interface SvcOptions {
   /**
-   * What this process is for; by default `cli`, which drives no agents before `start` and listens nowhere. A `daemon` drives them
-   * as soon as it is open, and it alone has what plugins start for a daemon, the log files of its runs and the mailboxes' files.
+   * Roles of this process. Default: `cli`, which drives no agents before `start` and does not listen. A `daemon` drives
+   * agents as soon as it is open, and only a daemon has the plugins' daemon resources, log files of its runs and
+   * mailbox files.
    */
   roles?: readonly Role[]
-  /** Makes the project when the folder holds none; false by default, so that a wrong path is an error. */
+  /** Whether to create the project if the folder has none. Default: false, so that a wrong path is an error. */
   create?: boolean
   ports?: Partial<Ports>
   log?: LogOptions
   /**
-   * Which plugin files run, and programs that the configuration names: those of a project that this user trusts (`svc init`,
-   * `svc plugins trust`; SVC_TRUST_PROJECT=true trusts it for one process), `all` whatever the user has decided, or `none`.
-   * `trusted` by default.
+   * Which plugin files, and programs named in the configuration, may run: `trusted` (default) those of projects that
+   * this user trusts (`svc init`, `svc plugins trust`; SVC_TRUST_PROJECT=true for one process), `all` regardless of
+   * trust, or `none`.
    */
   pluginFiles?: 'trusted' | 'all' | 'none'
-  /** Opens with any configuration, to inspect or repair it: invalid values count as their defaults. With `roles: []` nothing starts. */
+  /**
+   * Opens with any configuration, to inspect or repair it: invalid values are replaced by defaults. With `roles: []`
+   * nothing starts.
+   */
   lenient?: boolean
-  /** For plugins in the making: what changes on disk is live as soon as it is written; not with the role `cli` alone. */
+  /**
+   * Whether to apply changes on disk as soon as they are written, for plugin development; not with the role `cli`
+   * alone.
+   */
   dev?: boolean
-  /** The command that starts this process again, where the process is the service's own and no other program's. */
+  /** Command that restarts this process, if the process belongs to the service. */
   restart?: readonly string[]
-  /** Called before any plugin is there: what is added to a point then comes before what they add. */
+  /** Called before plugins are loaded, so that its additions to a point come before theirs. */
   prepare?: (kernel: Kernel) => void
 }
 
-/** What may be said of a one-shot task beside its instruction. */
+/** Options of a one-shot task. */
 export interface TaskOptions {
-  /** Number of model answers after which it ends. Default: 25. */
+  /** Number of model answers after which the task ends. Default: 25. */
   maxSteps?: number
-  /** The session that it belongs to; a fresh one without both. */
+  /** Session of the task. Without `sessionId` and `sessionKey`, a new session is created. */
   sessionId?: string
   sessionKey?: string
   /** The user of the task. Default: `default`. */
   user?: string
-  /** The same key again is the same task again; with a key it goes on when the signal is aborted, and a TaskGoesOnError says so. */
+  /**
+   * A repeated key refers to the same task. A task with a key continues when the signal is aborted, and a
+   * TaskGoesOnError is thrown.
+   */
   idempotencyKey?: string
   signal?: AbortSignal
 }
 
-/** The answer to a task. `parsed` is as the schema made it; null without one, and when the answer fits none. */
+/**
+ * Result of a task. `parsed` is the answer validated by the schema; null without a schema, or when the answer does not
+ * match.
+ */
 export type TaskResult<P = null> = Omit<TaskResponse, 'parsed'> & { parsed: P }
 
 type Known = keyof Operations
 type Input<N extends string> = N extends Known ? Operations[N]['input'] : unknown
-/** What an operation gives: as its schema says where it is one of the builtins'. */
+/** Output of an operation, typed by its schema if it is a builtin one. */
 type Output<N extends string> = N extends Known
   ? Operations[N] extends { events: infer E }
     ? AsyncIterableIterator<EventOf<Omit<E, 'error'>>>
@@ -86,17 +99,17 @@ type Output<N extends string> = N extends Known
   : unknown
 
 /**
- * The service inside a program of your own.
+ * The service embedded in your own program.
  * @example
  * await using svc = await Svc.open('/path/of/a/project')
  * await svc.spawn('coder')
  * await svc.start()
  */
 export class Svc {
-  /** All that a plugin sees, and more: hooks, points, services, configuration. */
+  /** The kernel, with everything that plugins can use and more: hooks, points, services, configuration. */
   readonly kernel: Kernel
   readonly daemon: SvcDaemon
-  /** What happens, and guards of the phases. */
+  /** Event handlers and phase guards. */
   readonly hooks: SvcHooks
   #closing: Promise<void> | undefined
 
@@ -122,32 +135,39 @@ export class Svc {
   }
 
   /**
-   * Leaves a message for an agent, by id or name; it reads it before its next model call.
-   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError; InvalidInputError for an empty message or more than 4000 characters
+   * Sends a message to an agent, by id or name, which reads it before its next model call.
+   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError; InvalidInputError for an empty message or more
+   * than 4000 characters
    */
   nudge(agent: string, message: string): Promise<{ nudge_id: string }> {
     return this.invoke('agents.nudge', { id: agent, message })
   }
 
-  /** Removes an agent with all of its records; its files go to `.svc/trash`. @throws AgentNotFoundError, AmbiguousAgentError */
+  /**
+   * Deletes an agent and all its records; moves its files to `.svc/trash`.
+   * @throws AgentNotFoundError, AmbiguousAgentError
+   */
   async kill(agent: string): Promise<void> {
     await this.kernel.invoke('agents.delete', { id: agent })
   }
 
-  /** All agents, in the order of their creation, with what each is at. */
+  /** Returns all agents with their current activity, in order of creation. */
   async status(): Promise<AgentSummary[]> {
     return (await this.kernel.invoke('agents.list', {})) as AgentSummary[]
   }
 
-  /** One run of the daemon or of a task, what happened in it and what it was made of; the newest without an id. @throws RunNotFoundError */
+  /**
+   * Returns the details of one run of the daemon or of a task; without an id, of the newest.
+   * @throws RunNotFoundError
+   */
   async inspect(run?: string): Promise<RunDetail> {
     const [newest] = run === undefined ? await this.invoke('runs.list', { limit: 1 }) : []
     return (await this.kernel.invoke('runs.get', { id: run ?? newest?.run_id ?? 'none yet' })) as RunDetail
   }
 
   /**
-   * Has an agent do one thing now, beside its own life. What goes wrong in it is the `error` of a result whose status is
-   * `failed`; with a `schema`, `parsed` is the answer as that made it.
+   * Runs a one-shot task of an agent, independent of its goals. A failure is the `error` of a result with the status
+   * `failed`; with a `schema`, `parsed` is the validated answer.
    * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, BudgetExhaustedError, SessionNotFoundError, …
    */
   run<S extends z.ZodObject>(
@@ -170,8 +190,8 @@ export class Svc {
   }
 
   /**
-   * The answer of an agent as this schema makes it, or an error.
-   * @throws StructuredParseError with the model's words in `raw`; whatever else the task failed with; and as `run` does
+   * Returns an agent's answer validated by a schema.
+   * @throws StructuredParseError with the model's answer in `raw`; any other failure of the task; and as `run` does
    */
   async parse<S extends z.ZodObject>(
     agent: string,
@@ -189,8 +209,8 @@ export class Svc {
   }
 
   /**
-   * The same as `run`, as it goes on: `token` and `reset` events, and one last event, `error` when the task failed, else
-   * `done`. The text since the last `reset` is the output at the end. Leaving the loop early ends the task.
+   * Like `run`, but streams: `token` and `reset` events, then one last event, `error` when the task failed, else
+   * `done`. The text since the last `reset` is the final output. Leaving the loop early ends the task.
    */
   async *stream(
     agent: string,
@@ -203,25 +223,28 @@ export class Svc {
     )) as Output<'tasks.stream'>
   }
 
-  /** Runs an operation by name; `call` says for whom, and how to stop it. @throws UnknownOperationError, InvalidInputError, ClosedError, and what the operation throws */
+  /**
+   * Runs an operation by name. `call` sets the caller and the signal.
+   * @throws UnknownOperationError, InvalidInputError, ClosedError, and errors of the operation
+   */
   async invoke<N extends string>(operation: N, input?: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>> {
     return (await this.kernel.invoke(operation, input ?? {}, call)) as Output<N>
   }
 
   /**
-   * Makes this process the project's daemon; with `cycles` for this number of heartbeats, else until `stop` or `close`.
+   * Makes this process the project's daemon: with `cycles` for this number of heartbeats, else until `stop` or `close`.
    * @throws DaemonRunningError unless `join` is set
    */
   start(options: StartOptions = {}): Promise<void> {
     return this.daemon.start(options)
   }
 
-  /** Lets running cycles reach a safe point; everything else stays open. */
+  /** Stops the daemon after running cycles reach a safe point; everything else stays open. */
   stop(): Promise<void> {
     return this.daemon.stop()
   }
 
-  /** Stops, and frees everything. Calling it again waits for the first call. */
+  /** Stops the daemon and frees all resources. A repeated call waits for the first one. */
   close(): Promise<void> {
     this.#closing ??= this.stop().finally(() => this.kernel.close())
     return this.#closing
@@ -232,7 +255,7 @@ export class Svc {
   }
 }
 
-/** What happens in this process, and the guards of the phases that its cycles go through. */
+/** Events of this process, and guards of the phases of its cycles. */
 export class SvcHooks {
   readonly #kernel: Kernel
   #guards = 0
@@ -242,26 +265,28 @@ export class SvcHooks {
   }
 
   /**
-   * Calls the handler with each event of this name, the same handler once. One that throws is logged and stops nothing.
-   * @returns its removal, the same as `off`
-   * @throws UnknownHookError naming those there are; a TypeError for a handler that is no function
+   * Calls the handler with each event of this name; the same handler is added only once. Errors of the handler are
+   * logged and do not stop anything.
+   * @returns a function that removes it, as `off` does
+   * @throws UnknownHookError listing the valid names; a TypeError when the handler is not a function
    */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): Undo {
     checkFields(event, { handler: 'function' }, { handler }, OWNER)
     return this.#kernel.hooks.on(event, handler)
   }
 
-  /** Stops calling the handler. One that was never added is passed over. */
+  /** Removes a handler. A handler that was never added is ignored. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
     this.#kernel.hooks.off(event, handler)
   }
 
   /**
-   * Asks the guard before a phase is entered, or before each with `*`; false skips it. One that throws, takes longer than 10 s
-   * or answers no boolean counts as false, unless `daemon.guards_fail_closed` or `failClosed` says otherwise.
-   * @returns its removal
-   * @throws UnknownHookError naming the phases; ConflictError when a guard of the phase has this name already; a TypeError for
-   * one without `shouldProceed`
+   * Calls the guard before a phase begins, or before each phase with `*`; false skips the phase. A guard that throws,
+   * takes longer than 10 s or does not return a boolean counts as false, unless `daemon.guards_fail_closed` or
+   * `failClosed` says otherwise.
+   * @returns a function that removes the guard
+   * @throws UnknownHookError listing the phases; ConflictError when the phase has a guard of this name; a TypeError
+   * without `shouldProceed`
    */
   registerGuard(phase: Phase | '*', guard: Guard, options: { failClosed?: boolean } = {}): Undo {
     const { config, log, points, ports } = this.#kernel
@@ -276,7 +301,7 @@ export class SvcHooks {
   }
 }
 
-/** A task as the operation takes it. */
+/** Returns the input of the task operation. */
 function taskInput(
   id: string,
   instruction: string,

@@ -1,4 +1,4 @@
-/** What `import … from 'svc/lib'` gives: helpers that modules share. */
+/** Exports for `import … from 'svc/lib'`: helpers that modules share. */
 
 export * from '#lib/columns'
 export * from '#lib/crash-point'

@@ -1,4 +1,4 @@
-/** What `import … from 'svc/<module>'` gives: the contract of each module, by the module's name. */
+/** Exports for `import … from 'svc/<module>'`: the contract of each module, by the module's name. */
 
 export * as agents from '#core/agents/contract'
 export * as checkpoints from '#core/checkpoints/contract'

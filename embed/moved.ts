@@ -1,4 +1,4 @@
-/** Names that `svc` gave before they were at `svc/<module>`, for one version. Import them from there. */
+/** Names that `svc` still exports for one version. Import them from `svc/<module>` instead. */
 
 export * from '#core/agents/contract'
 export * from '#core/checkpoints/contract'

@@ -1,6 +1,7 @@
 /**
- * What `import … from 'svc'` gives: what authors of plugins, embedders and clients begin with, the services of modules, and the
- * errors that callers catch by class. All other errors are found by their `code`, all other names at `svc/<module>`.
+ * Exports for `import … from 'svc'`: the basics for plugin authors, embedders and clients, the services of modules, and
+ * the errors that callers catch by class. Identify other errors by their `code`; import other names from
+ * `svc/<module>`.
  */
 
 export {
@@ -28,7 +29,7 @@ export {
   UnreachableError,
 } from '#interfaces/rest/client'
 export { DaemonNotRunningError, Rest } from '#interfaces/rest/contract'
-// Plugins merge into the kernel's types, such as `Events`, which only `*` allows.
+// Plugins extend the kernel's types, such as `Events`; only an export with `*` allows that.
 export type * from '#kernel'
 export {
   ConflictError,

@@ -17,14 +17,17 @@ import { openKernel } from './compose.ts'
 
 /** A folder that is never read or written. */
 const NOWHERE = '/svc-has-no-project'
-/** The toolkit of the agent's own tools. */
+/** Name of the toolkit with the agent's own tools. */
 const OWN = 'own'
-/** Seconds that one tool call may take, as in a project. */
+/** Time limit of one tool call, in seconds; the same as in a project. */
 const TOOL_TIMEOUT_S = 60
 const DONE =
   'You are asked to do one thing. When it is done, answer with the result itself: an answer without a tool call ends the work.'
 
-/** What a program gives, and often has from elsewhere itself: a limit that is no number would be none, nor one by another name. */
+/**
+ * Limits are validated strictly: a program may compute them, and an invalid number or a misspelled name would mean no
+ * limit.
+ */
 const LIMITS = { maxSteps: z.int().min(1).optional(), maxCostUsd: z.number().min(0).optional() }
 const Options = z
   .strictObject({
@@ -51,10 +54,10 @@ const Run = z.strictObject({
   signal: z.unknown().optional(),
 } satisfies Record<keyof StandaloneTask, z.ZodType>)
 
-/** What one run is asked. */
+/** Input of one run. */
 export interface StandaloneTask extends RunOptions {
   instruction: string
-  /** What was asked and answered before, newest first. */
+  /** Earlier exchanges, newest first. */
   exchanges: readonly Exchange[]
   schema?: z.ZodObject | undefined
 }
@@ -65,7 +68,7 @@ export class Standalone {
   readonly #options: AgentOptions
   #runs = 0
 
-  /** @throws InvalidInputError, InvalidConfigError; a TypeError or ConflictError for tools that are none */
+  /** @throws InvalidInputError, InvalidConfigError; a TypeError or ConflictError for invalid tools */
   static async open(options: AgentOptions): Promise<Standalone> {
     check(Options, 'The agent', options)
     const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
@@ -81,7 +84,7 @@ export class Standalone {
     this.#options = options
   }
 
-  /** @throws what is no answer of the model: see `Agent.run` */
+  /** @throws the abort reason of the signal; errors that become no result, see `Agent.run` */
   async run(asked: StandaloneTask, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
     check(Run, 'The run', asked)
     const { schema, signal } = asked
@@ -113,7 +116,10 @@ export class Standalone {
     }
   }
 
-  /** A limit of cost holds for what has a price. @throws UnknownPriceError; what an unknown model is refused with */
+  /**
+   * Checks that the model has a known price, which a cost limit requires.
+   * @throws UnknownPriceError; the error for an unknown model
+   */
   async #checkPrice(): Promise<void> {
     const { model, price } = await this.#kernel.use(Models).describe(this.#options.model ?? null)
     if (price !== 'unknown') return
@@ -139,7 +145,7 @@ export class Standalone {
       ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
       purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },
       max_tokens: maxTokens,
-      // One that is given goes before that of the model.
+      // A given temperature overrides that of the model.
       parameters: this.#options.temperature === undefined ? {} : { temperature },
       max_steps: asked.maxSteps ?? maxSteps,
       system: parts.filter(Boolean).join('\n\n'),
@@ -166,7 +172,7 @@ export class Standalone {
     const { onApproval } = this.#options
     if (!onApproval) return refuseVerdict('It needs the approval of a person, and none is available.')
     const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
-    // Who has ended the run waits for no answer, and none that comes later runs the tool.
+    // An aborted run does not wait for the approval, and a later approval does not run the tool.
     const decided = await orAbort(signal, ask())
     if (decided === true) return run
     if (decided === false) return refuseVerdict('It was denied.')
@@ -178,14 +184,14 @@ export class Standalone {
       case 'deny':
         return refuseVerdict(decided.reason ? `It was denied: ${decided.reason}` : 'It was denied.')
     }
-    // It was not allowed: a wrong return value of an untyped program must not run the tool.
+    // An invalid return value of an untyped program must not run the tool.
     throw new TypeError(
       `onApproval answers true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it gave none of these.`,
     )
   }
 }
 
-/** What a run has done and cost so far. */
+/** Steps and cost of a run so far. */
 class Account {
   readonly #limit_usd: number
   #cost_micros = 0
@@ -218,7 +224,10 @@ class Account {
     }
   }
 
-  /** Nothing more is done once the limit is reached. @throws TaskCostLimitError when there was more to do */
+  /**
+   * Stops the run when its cost limit is reached.
+   * @throws TaskCostLimitError when there was more to do
+   */
   check(calls: readonly unknown[]): void {
     if (calls.length > 0 && this.isUsedUp) {
       throw new TaskCostLimitError({ spent_usd: usdOf(this.#cost_micros), limit_usd: this.#limit_usd })
@@ -262,7 +271,7 @@ function refuseVerdict(reason: string): Verdict {
   return { verdict: 'refuse', reason }
 }
 
-/** Where there is no store, a tool's writes have no place to go. */
+/** Makes a tool's writes fail, because a standalone agent has no store. */
 function withoutStore(tool: Tool): Tool {
   const effect = () => {
     throw new Error('A standalone agent has no store, so that its tools cannot write effects.')
@@ -270,7 +279,7 @@ function withoutStore(tool: Tool): Tool {
   return { ...tool, execute: (args: never, call) => tool.execute(args, { ...call, effect }) }
 }
 
-/** No files but a configuration that is not one. */
+/** Returns a file system that contains only a virtual configuration file. */
 function filesOf(config: Record<string, unknown>): Ports['files'] {
   const missing = async (path: unknown) => {
     throw Object.assign(new Error(`There is no ${path}.`), { code: 'ENOENT' })

@@ -4,13 +4,13 @@ import { Daemon, type DaemonStatus } from '#platform/daemon/contract'
 import { type WakeSource, WakeSources } from '#platform/heartbeat/contract'
 
 export interface StartOptions {
-  /** Drives agents beside the daemon that runs, if one does. */
+  /** Whether to drive agents in addition to a daemon that is already running, if any. */
   join?: boolean
-  /** Number of heartbeats after which it stops. Default: it runs until `stop`. */
+  /** Number of heartbeats after which the daemon stops. Default: it runs until `stop`. */
   cycles?: number
 }
 
-/** The daemon as this process can be it. */
+/** Starts and stops the daemon in this process. */
 export class SvcDaemon {
   readonly #kernel: Kernel
   #stopped = new AbortController()
@@ -20,9 +20,9 @@ export class SvcDaemon {
   }
 
   /**
-   * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` after that number of heartbeats,
-   * when each agent that could has run as many cycles and the daemon has stopped.
-   * @throws DaemonRunningError without `join`; InvalidInputError when `cycles` is no whole number from 1
+   * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` after that number of
+   * heartbeats, when each agent that could run has completed that number of cycles and the daemon has stopped.
+   * @throws DaemonRunningError without `join`; InvalidInputError when `cycles` is not an integer of at least 1
    */
   async start({ join = false, cycles }: StartOptions = {}): Promise<void> {
     if (cycles !== undefined && !(Number.isInteger(cycles) && cycles > 0)) {
@@ -41,20 +41,20 @@ export class SvcDaemon {
     }
   }
 
-  /** Lets running cycles reach a safe point; everything else stays open. Also ends a start with `cycles`. */
+  /** Stops after running cycles reach a safe point; everything else stays open. Also ends a start with `cycles`. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#kernel.use(Daemon).stop()
   }
 
-  /** The project's daemon, in whatever process it is: whether it runs and is well, its agents by status, what is spent. */
+  /** Returns the status of the project's daemon, in this or another process: health, agents by status, and spending. */
   status(): Promise<DaemonStatus> {
     return this.#kernel.use(Daemon).status()
   }
 
   /**
-   * Adds something that wakes agents between two heartbeats, before or after the start.
-   * @returns its undoing, which also aborts the wait that is under way
+   * Adds a source that wakes agents between two heartbeats, before or after the start.
+   * @returns a function that removes it and aborts its current wait
    * @throws ConflictError when a wake source has this name already
    */
   addWakeSource(source: WakeSource): Undo {
@@ -62,14 +62,17 @@ export class SvcDaemon {
   }
 }
 
-/** Counts heartbeats, and the cycles of each agent since. */
+/** Counts heartbeats and each agent's cycles. */
 class CycleCounter {
   readonly #kernel: Kernel
   readonly #cycles: number
   readonly #count = new Map<string, number>()
   readonly #undo: Undo[]
   #beats = 0
-  /** A heartbeat has passed since the last one that counts: cycles that have not begun by then do not count. */
+  /**
+   * Whether one heartbeat interval has passed since the last counted heartbeat. Cycles that begin later are not
+   * counted.
+   */
   #late = false
   #onChange: () => void = () => {}
 
@@ -82,7 +85,7 @@ class CycleCounter {
     ]
   }
 
-  /** Resolves when the cycles have run, or the signal is aborted. */
+  /** Resolves when all cycles have run, or the signal is aborted. */
   async waitForEnd(signal: AbortSignal): Promise<void> {
     const { clock } = this.#kernel.ports
     signal.addEventListener('abort', () => this.#onChange(), { once: true })
@@ -92,7 +95,7 @@ class CycleCounter {
       })
       if (await this.#isOver()) return
       await changed
-      // A cycle that reports its end is still leaving.
+      // A cycle reports its end slightly before it has ended.
       await clock.yield()
     }
   }

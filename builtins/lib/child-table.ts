@@ -1,6 +1,6 @@
 /**
- * Returns the first two steps of a table whose rows belong to an agent: without, and with cascading deletes. SQLite cannot change a
- * foreign key, so the second builds the table anew and copies its rows.
+ * Returns the first two schema steps of a table whose rows belong to an agent: without and with cascading deletes.
+ * SQLite cannot change a foreign key, so the second rebuilds the table and copies its rows.
  * @param columns `@` stands for the reference to the agent
  */
 export function childTable(name: string, columns: string): { created: string; cascading: string } {

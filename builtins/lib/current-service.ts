@@ -1,8 +1,8 @@
 import type { PluginHandle, Token } from '#kernel'
 
 /**
- * Returns an object that stands for the provider of the service at the moment of each call, so that it may be kept.
- * @param own the module's own implementation, which is used for what the current provider does not have
+ * Returns a proxy that forwards each call to the current provider of the service, so that callers may keep the proxy.
+ * @param own the module's own implementation, used for members that the current provider lacks
  */
 export function currentService<T extends object, O extends T = T>(
   svc: Pick<PluginHandle, 'use'>,

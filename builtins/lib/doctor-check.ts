@@ -1,6 +1,6 @@
 import { point, z } from '#kernel'
 
-/** How something stands that may go wrong. `warn`: the service runs, but not as well or as safely as it could. */
+/** Result of a check. `warn`: the service runs, but not as well or as safely as it could. */
 export const DoctorFinding = z
   .object({
     level: z.enum(['ok', 'warn', 'fail']),
@@ -15,11 +15,11 @@ export const DoctorReport = DoctorFinding.extend({ name: z.string().meta({ examp
 })
 export type DoctorReport = z.infer<typeof DoctorReport>
 
-/** A check that runs in a process with all modules and plugins. One that throws is a finding that it failed. */
+/** A check that runs in a process with all modules and plugins. An exception is reported as a failed check. */
 export interface DoctorCheck {
-  /** In snake_case, as in `default_model`. */
+  /** Name in snake_case, such as `default_model`. */
   name: string
-  /** Changes nothing, and takes a few seconds at most. */
+  /** Runs the check, which changes nothing and takes a few seconds at most. */
   run(): Promise<DoctorFinding>
 }
 export const DoctorChecks = point<DoctorCheck>('doctor_checks', {
@@ -27,7 +27,7 @@ export const DoctorChecks = point<DoctorCheck>('doctor_checks', {
   has: { name: 'text', run: 'function' },
 })
 
-/** What a check says. A remedy is what to do, in a few words. */
+/** Creates findings. A remedy says in a few words what to do. */
 export const finding = {
   ok: (message: string): DoctorFinding => ({ level: 'ok', message, remedy: null }),
   warn: (message: string, remedy: string): DoctorFinding => ({ level: 'warn', message, remedy }),

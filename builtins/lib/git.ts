@@ -1,7 +1,9 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 
-/** Before every command: nothing of the machine's or the user's settings, no hooks, no helpers, no prompt. */
+/**
+ * Options for every command: ignore settings of the machine and the user, run no hooks or helpers, and never prompt.
+ */
 const SETTINGS = [
   ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.untrackedCache=false', 'core.attributesFile=/dev/null'],
   ...['core.excludesFile=/dev/null', 'commit.gpgSign=false', 'tag.gpgSign=false', 'log.showSignature=false'],
@@ -31,17 +33,20 @@ export function gitRequest(folder: string, agent_id: string, args: readonly stri
   return { argv, env }
 }
 
-/** What a repository may be set to. Most else makes git run a program, or reach for files elsewhere. */
+/** Settings that a repository may have. Most others make git run a program, or use files elsewhere. */
 const HARMLESS =
   /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
-/** Files with which a repository reaches for objects or settings elsewhere. */
+/** Files by which a repository uses objects or settings elsewhere. */
 const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
 const KEPT = ['objects', 'refs', 'config', 'HEAD', 'index']
 
-/** The arguments that list the names of a repository's settings, a NUL after each. */
+/** Arguments that list the names of a repository's settings, separated by NUL. */
 export const LIST_SETTINGS = ['config', '--file', join('.git', 'config'), '--list', '--name-only', '-z']
 
-/** Returns the name of a setting that could make git run a program; `printed` is what `LIST_SETTINGS` printed. */
+/**
+ * Returns the name of a setting that could make git run a program.
+ * @param printed the output of `LIST_SETTINGS`
+ */
 export function unsafeSetting(printed: string): string | undefined {
   return printed
     .toLowerCase()
@@ -51,9 +56,9 @@ export function unsafeSetting(printed: string): string | undefined {
 }
 
 /**
- * Returns the file of a repository that leads out of it.
+ * Returns the file of a repository that refers to a place outside it.
  * @param git the repository's `.git`
- * @param objects folders of objects that it may borrow from
+ * @param objects object folders that the repository may borrow from
  */
 export async function fileLeadingOut(
   files: Ports['files'],

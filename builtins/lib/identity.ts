@@ -1,12 +1,14 @@
 import type { Ports } from '#kernel'
 
-/** Where `starttime` stands in /proc/<pid>/stat, counted after the command's closing bracket (proc_pid_stat(5), field 22). */
+/**
+ * Index of `starttime` in /proc/<pid>/stat, counted after the command's closing parenthesis (proc_pid_stat(5), field
+ * 22).
+ */
 const START_TIME = 22 - 3
 
 /**
- * Returns what distinguishes a process from all others, also from a later one with the same PID: its boot and start time; null
- * when there
- * is no such process (a zombie counts as gone).
+ * Returns an id of a process that a later one with the same PID does not have: its boot id and start time. Returns null
+ * when the process does not exist (a zombie counts as gone).
  */
 export async function identityOf(
   { files, spawn }: Pick<Ports, 'files' | 'spawn'>,
@@ -20,7 +22,7 @@ export async function identityOf(
   return state === 'Z' || state === 'X' ? null : `${boot.trim()}/${fields[START_TIME - 1]}`
 }
 
-/** Returns the same where there is no /proc, as on macOS. */
+/** Returns the id from `ps` where there is no /proc, as on macOS. */
 function identityByPs(spawn: Ports['spawn'], pid: number): Promise<string | null> {
   return new Promise(resolve => {
     const ps = spawn('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -1,26 +1,30 @@
 import { type Operation, type OperationCall, type PluginHandle, parse, z } from '#kernel'
 
-/** A list's window, as the specification has it. */
+/** Page parameters of a list, as specified. */
 export const Page = z.object({
   limit: z.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
   offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
 })
 
-/** Where the services are found: a plugin's handle, or the kernel. */
+/** Access to services: a plugin's handle, or the kernel. */
 type Services = Pick<PluginHandle, 'use'>
 
-/** What a list leaves out unless its input `all` is set. */
+/** Rows that a list leaves out unless its input `all` is set. */
 export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {
-  /** One of them, as in `ended sub-agent`. */
+  /** Singular of the rows, such as `ended sub-agent`. */
   name: string
   count(input: z.output<I>, services: Services): number | Promise<number>
 }
 
 declare module '#kernel' {
   interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
-    /** The number of hidden rows is the header `X-Hidden-Count`, and a line in a terminal. */
+    /**
+     * Rows that are hidden by default. Their number is sent as the header `X-Hidden-Count`, and printed on a terminal.
+     */
     hidden?: HiddenRows<I>
-    /** A line for people above the answer, in printable ASCII, where something concerns all of it. Over HTTP the header `X-Notice`. */
+    /**
+     * Returns a line for people about the whole answer, in printable ASCII. Sent over HTTP as the header `X-Notice`.
+     */
     notice?(services: Services): string | undefined | Promise<string | undefined>
   }
 }

@@ -4,16 +4,19 @@ import { identityOf } from '#lib/identity'
 
 /** Maximum time to wait for a lock, in milliseconds. Work under a lock takes a few. */
 const LIMIT_MS = 10_000
-/** Age at which a lock is stale whose holder cannot be checked from here (another machine, an empty file), in milliseconds. */
+/**
+ * Age in milliseconds at which a lock counts as stale when its holder cannot be checked from here (another machine, an
+ * empty file).
+ */
 const STRANGE_AGE_MS = 5_000
 
 export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
 
 interface LockHolder {
   pid: number
-  /** Distinguishes its process from a later one with the same PID. */
+  /** Process identity that differs for a later process with the same PID. */
   process: string
-  /** Where its PID is valid: the machine, and on Linux the namespace. */
+  /** Scope in which the PID is valid: the machine, and on Linux the namespace. */
   place: string
 }
 
@@ -26,9 +29,9 @@ export const FileLockedError = defineError({
 })
 
 /**
- * Takes a lock between processes: a symbolic link, which one process alone can create and which names its holder at once; a file
- * where the file system has no links. The lock of a killed process is removed by one process at a time, which holds a second
- * lock for that, so that the lock of a running process is never removed.
+ * Takes a lock between processes. The lock is a symbolic link, which only one process can create and which names its
+ * holder at once; a file where the file system has no links. Only one process at a time, under a second lock, removes
+ * the lock of a killed process, so that the lock of a running process is never removed.
  * @returns the release
  * @throws FileLockedError after 10 s
  */
@@ -57,7 +60,7 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
   }
 }
 
-/** This process as a lock holder, by its files port: read once. */
+/** This process as a lock holder, by its files port; determined once. */
 const selves = new WeakMap<Ports['files'], Promise<LockHolder>>()
 
 function selfOf(ports: LockPorts): Promise<LockHolder> {
@@ -73,12 +76,12 @@ function selfOf(ports: LockPorts): Promise<LockHolder> {
   return self
 }
 
-/** Error codes of file systems without links, and of Windows for users who may not make them. */
+/** Error codes of file systems without links, and of Windows for users who may not create them. */
 const NO_LINKS = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']
 
 async function create(files: Ports['files'], path: string, text: string): Promise<boolean> {
   try {
-    // The target of a link is there at once; a file would be empty if its writer were killed.
+    // A link has its target at once; a file would be empty if its writer were killed.
     await files.symlink(text, path).catch(error => {
       if (!NO_LINKS.includes(error.code)) throw error
       return files.writeFile(path, text, { flag: 'wx', mode: 0o600 })
@@ -97,7 +100,7 @@ function read(files: Ports['files'], path: string): Promise<string> {
   })
 }
 
-/** Returns the holder of a valid lock in words; `gone` without a lock, `over` for a stale one. */
+/** Returns the description of a lock's holder; `gone` without a lock, `over` for a stale one. */
 async function look(path: string, place: string, ports: LockPorts): Promise<'gone' | 'over' | `${string} ${string}`> {
   const { files, clock } = ports
   try {
@@ -113,7 +116,7 @@ async function look(path: string, place: string, ports: LockPorts): Promise<'gon
   }
 }
 
-/** Returns undefined for a file that its writer has not filled. */
+/** Parses the content of a lock. Returns undefined for a file that its writer has not filled. */
 function parse(text: string): LockHolder | undefined {
   try {
     const holder = JSON.parse(text) as Partial<LockHolder>

@@ -4,20 +4,20 @@ import { escapeForJson, maskText } from '#lib/secrets'
 
 export interface LogOptions {
   level?: string
-  /** Takes whole lines of JSON; standard error by default, and for a line on which it throws. */
+  /** Writes a line of JSON; by default, and when this throws, lines go to standard error. */
   write?: (line: string) => void
   /** Returns the values that must never be written; called for each line. */
   secrets?: () => readonly string[]
 }
 
-/** Returns a log of JSON lines with a fixed set of fields, redacted by value. */
+/** Returns a log that writes JSON lines with a fixed set of fields, and masks secrets. */
 export function createLog(options: LogOptions = {}): Log {
   const toStderr = (line: string) => void process.stderr.write(line)
   const { write = toStderr } = options
   const stream = {
     write(line: string) {
       const secrets = options.secrets?.() ?? []
-      // A secret stands in the line as JSON writes it.
+      // The line contains secrets in their JSON-escaped form.
       const masked = maskText(line, secrets.map(escapeForJson))
       try {
         write(masked)

@@ -1,8 +1,8 @@
 import { point } from '#kernel'
 
-/** How often something took how long, or was how large. */
+/** Distribution of durations or sizes. */
 export interface Distribution {
-  /** For each upper bound, rising, how many were at most that. */
+  /** Cumulative counts: for each upper bound, in rising order, the number of values at most that large. */
   buckets: readonly (readonly [le: number, count: number])[]
   sum: number
   count: number
@@ -10,26 +10,31 @@ export interface Distribution {
 
 export interface Sample {
   labels?: Readonly<Record<string, string>>
-  /** A number; of a histogram, its distribution. */
+  /** Value of the sample: a number, or the distribution of a histogram. */
   value: number | Distribution
 }
 
-/** A number without labels, or a sample for each set of them; undefined for what is not known here. */
+/**
+ * Value of a metric: a number without labels, or a sample for each set of labels; undefined when it is not known here.
+ */
 export type Reading = number | undefined | readonly Sample[]
 
-/** What is measured, under its name in the text format of Prometheus. */
+/** A metric, under its name in the text format of Prometheus. */
 export interface Metric {
-  /** With its unit, and `_total` at the end of a counter: `svc_mails_total`, `svc_queue_age_seconds`. */
+  /** Name with its unit, and `_total` at the end for a counter: `svc_mails_total`, `svc_queue_age_seconds`. */
   name: string
-  /** One sentence. */
+  /** Description in one sentence. */
   help: string
-  /** A counter never goes down while the process lives. */
+  /** Type of the metric; a counter never decreases while the process lives. */
   type: 'gauge' | 'counter' | 'histogram'
-  /** Asked at each scrape, so it should be cheap; what throws, or takes over a second, is left out of that scrape. */
+  /**
+   * Returns the current value. Called at each scrape, so it should be cheap; a metric that throws or takes over a
+   * second is left out.
+   */
   collect(): Reading | Promise<Reading>
 }
 
-/** Everything that `GET /metrics` shows: `svc.add(Metrics, { name: 'svc_mails_total', … })`. */
+/** Metrics that `GET /metrics` shows: `svc.add(Metrics, { name: 'svc_mails_total', … })`. */
 export const Metrics = point<Metric>('metrics', {
   key: metric => metric.name,
   check({ name, type, collect }) {

@@ -1,7 +1,7 @@
 import { type Kernel, type PluginDefinition, type Ports, type Role, type Token, token } from '#kernel'
 import type { LogOptions } from '#lib/log'
 
-/** Opens another project with the same builtins and some more, apart from this one: for what is tried out. */
+/** Opens a separate project for experiments, with the same builtins and additional plugins. */
 export interface Opener {
   open(options: {
     root: string

@@ -1,15 +1,16 @@
-/** Tokens of a tool's result that a model reads at most; every token is paid for again at each following step. */
+/** Maximum tokens of a tool's result for a model; each token is paid for again at every following step. */
 export const RESULT_TOKENS = 8_000
-/** The same of what a program wrote, of which all is kept in a file. */
+/** Maximum tokens of a program's output for a model; the full output is kept in a file. */
 export const PROGRAM_TOKENS = 2_000
-/** In a small context window a result takes at most this share. */
+/** Maximum share of a small context window for one result. */
 const WINDOW_SHARE = 0.2
-/** Share of a result for what was asked for; the rest is for what the tool says of it. */
+/** Share of a result for the requested content; the rest is for the tool's remarks. */
 const CONTENT_SHARE = 0.9
 
 /**
- * Returns the tokens that one result may take, by our estimate.
- * @param use the window of the model that reads it, and how it counts; the largest results without
+ * Returns the maximum estimated tokens of one result.
+ * @param use the model's context window, and the ratio of its token counts to our estimates; by default the largest
+ * results are allowed
  */
 export function resultTokens(
   { window, ratio = 1 }: { window: number; ratio?: number | undefined } = { window: Infinity },
@@ -17,7 +18,10 @@ export function resultTokens(
   return Math.min(RESULT_TOKENS, Math.floor((window / ratio) * WINDOW_SHARE))
 }
 
-/** Returns the tokens that a tool may fill with what it was asked for. @param result_tokens of the whole result */
+/**
+ * Returns the tokens of a result that the requested content may use.
+ * @param result_tokens tokens of the whole result
+ */
 export function contentTokens(result_tokens = RESULT_TOKENS): number {
   return Math.floor(result_tokens * CONTENT_SHARE)
 }

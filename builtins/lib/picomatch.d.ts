@@ -4,7 +4,7 @@ declare module 'picomatch' {
     /** Whether wildcards match names that begin with a dot. */
     dot?: boolean
     nocase?: boolean
-    /** Whether a leading `!` is a plain sign. */
+    /** Whether a leading `!` is an ordinary character. */
     nonegate?: boolean
   }
   export default function picomatch(pattern: string, options?: Options): (text: string) => boolean

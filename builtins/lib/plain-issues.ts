@@ -2,7 +2,7 @@ import { z } from '#kernel'
 
 type RawIssue = z.core.$ZodRawIssue
 
-/** What a value must be, and what it is, by zod's names of types. */
+/** Expected and actual types in words, by zod's type names. */
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -31,8 +31,8 @@ const FORMATS: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'items', set: 'items', map: 'entries' }
 
 /**
- * Has zod say what is wrong with a value in the words of this project, in all that this process checks. A program that has
- * given zod another language keeps it.
+ * Makes zod use this project's error messages for all checks in this process. Does nothing when another locale is
+ * already configured.
  */
 export function usePlainIssues(): void {
   const usual = z.config().localeError?.({ code: 'invalid_type', expected: 'string', input: undefined, path: [] })
@@ -40,7 +40,7 @@ export function usePlainIssues(): void {
   if (message?.startsWith('Invalid input')) z.config({ localeError: plainMessage })
 }
 
-/** Returns what is wrong with a value, as what follows its name: `is missing`, `must be a string, not a number`. */
+/** Returns the message for a value without its name: `is missing`, `must be a string, not a number`. */
 export function plainMessage(issue: RawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -97,7 +97,7 @@ function formatOf(issue: Extract<RawIssue, { code: 'invalid_format' }>): string 
   return `must be ${FORMATS[format] ?? `in the format ${format}`}`
 }
 
-/** A value that may be one of several types, where that is all that is wrong with it. */
+/** Returns the message for a union: its types where only the type is wrong, else that no allowed form matches. */
 function unionOf({ input, errors = [] }: Extract<RawIssue, { code: 'invalid_union' }>): string {
   if (input === undefined) return 'is missing'
   const first = errors.map(([issue]) => issue)

@@ -1,9 +1,9 @@
 import { basename, dirname, extname } from 'node:path'
 
-/** The files that may stand for the folder in which they lie, in the order in which they are looked for. */
+/** Names of index files of a plugin folder, in the order of precedence. */
 export const INDEX_FILES = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map(ending => `index.${ending}`)
 
-/** What a plugin's file is called: its name without the ending, for an index its folder's name. */
+/** Returns the name of a plugin from its file: the name without extension, or the folder's name for an index file. */
 export function stemOf(file: string): string {
   const name = basename(file)
   return INDEX_FILES.includes(name) ? basename(dirname(file)) : name.slice(0, name.length - extname(name).length)

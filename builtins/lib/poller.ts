@@ -2,7 +2,10 @@ import type { Clock } from '#kernel'
 import { withoutRecording } from '#lib/recording-context'
 import { sleepOn } from '#lib/sleep'
 
-/** Polls fall on multiples of the longest of these steps that is no longer than their interval, in milliseconds; shorter intervals are not rounded. */
+/**
+ * Steps in milliseconds. Polls fall on multiples of the longest step that does not exceed their interval; shorter
+ * intervals are not rounded.
+ */
 const STEPS_MS = [1_000, 500, 250]
 
 interface Round {
@@ -14,15 +17,18 @@ interface Round {
 const waiting = new WeakMap<Clock, Map<number, Round>>()
 
 /**
- * Returns the milliseconds to the next round: a time about `ms` away, at first up to half of that more or less, which all pollers
- * share. An idle process wakes once for all of them.
+ * Returns the milliseconds until the next shared polling time about `ms` away, which may at first differ by up to half
+ * of that. An idle process wakes once for all pollers.
  */
 export function untilRound(clock: Clock, ms: number): number {
   const now = clock.monotonic()
   return Math.max(1, roundAfter(now, ms) - now)
 }
 
-/** Calls `fn` in the round that `untilRound` returns; all that wait for one round share a timer. @returns the cancelling */
+/**
+ * Calls `fn` at the time that `untilRound` returns; all calls due at one time share a timer.
+ * @returns a function that cancels the call
+ */
 export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
   return withoutRecording(() => {
     const now = clock.monotonic()
@@ -30,7 +36,7 @@ export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
     const rounds = waiting.get(clock) ?? new Map<number, Round>()
     waiting.set(clock, rounds)
     const round = rounds.get(at) ?? beginRound(clock, rounds, at, Math.max(1, at - now))
-    // The same function given twice is called twice.
+    // A wrapper, so that the same function given twice is called twice.
     const call = () => fn()
     round.due.add(call)
     return () => {
@@ -41,12 +47,15 @@ export function inRound(clock: Clock, ms: number, fn: () => void): () => void {
   })
 }
 
-/** Sleeps until that round, or until the signal is aborted. Never rejects. */
+/** Sleeps until the next shared polling time, or until the signal is aborted. Never rejects. */
 export function sleepToRound(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return sleepOn({ after: (ms, fn) => inRound(clock, ms, fn) }, ms, signal)
 }
 
-/** Runs `work`, which never rejects, in each such round. @returns what ends that, and resolves when the last run is over */
+/**
+ * Runs `work`, which never rejects, at each shared polling time.
+ * @returns a function that stops this and resolves when the last run is over
+ */
 export function eachRound(clock: Clock, ms: number, work: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController()
   const look = async () => {

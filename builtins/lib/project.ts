@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { Project } from '#kernel'
 
-/** Returns where things lie in the project at `root`. */
+/** Returns the paths of the project at `root`. */
 export function projectAt(root: string): Project {
   const at = resolve(root)
   const svc = join(at, '.svc')

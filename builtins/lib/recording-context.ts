@@ -2,27 +2,30 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setMaxListeners } from 'node:events'
 import { type Clock, type CycleBoundary, type Ports, type Token, token } from '#kernel'
 
-/** What code alone does not decide and a recording keeps: the wall clock, the clock that never jumps, a new id. */
+/** Kinds of nondeterministic values that a recording keeps: the wall clock, the monotonic clock, a new id. */
 export type NondeterministicValue = 'ms' | 'monotonic' | 'id'
 
-/** What was asked for an answer: strings and JSON, which must not change afterwards. */
+/** The question for a recorded answer: strings and JSON, which must not change afterwards. */
 export type RecordedQuestion = readonly (string | object)[]
 
 /**
- * What records or repeats one cycle or task: it is asked for everything that code alone does not decide. Its writes are turns
- * in the one order of all, and a recording keeps between which of them it reads.
+ * Records or replays one cycle or task, and supplies all its nondeterministic values. Its writes have a place in the
+ * order of all writes, and a recording keeps the position of each read in this order.
  */
 export interface RecordingContext {
   draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T
-  /** Takes an input from outside, such as a model's answer. @param asked what was asked, to be compared */
+  /**
+   * Takes an input from outside, such as a model's answer.
+   * @param asked returns the question, which is compared at a replay
+   */
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T>
-  /** Writes what it shares with others. `work` runs at once when it is its turn. */
+  /** Writes shared state. `work` runs at once when it is next in the order of writes. */
   turn<T>(what: string, work: () => T): T | Promise<T>
-  /** Reads what it shares with others. `work` runs at once when they have come as far as when it was recorded. */
+  /** Reads shared state. `work` runs at once when the others have made the same writes as in the recording. */
   read<T>(what: string, work: () => T): T | Promise<T>
   /** Registers the function of a timer. @returns what to call when the timer fires */
   timer(fn: () => void): () => void
-  /** Runs a side channel, which changes nothing for the cycle itself. */
+  /** Runs a side channel, which does not affect the cycle itself. */
   sideChannel<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined>
   /** Ends the recording; what runs on is not recorded. */
   end(): void
@@ -35,10 +38,10 @@ export interface WrittenStatement {
   params: readonly unknown[]
 }
 
-/** Maximum listeners for the end of a cycle. A turn has up to 32 calls at once; twice as many are a leak. */
+/** Maximum number of abort listeners of a cycle. A turn has up to 32 calls at once; twice as many indicate a leak. */
 const MOST_LISTENERS = 64
 
-/** Ends a cycle before its time. `onAbort` is called first, at a fraction of what a listener costs. */
+/** Ends a cycle early. `onAbort` is called first, and costs only a fraction of an event listener. */
 export class CycleEnd extends AbortController {
   onAbort: ((reason: unknown) => void) | undefined
 
@@ -61,20 +64,20 @@ export type ExecutionIdentity = {
   readonly cycle_num: number
 } & ({ readonly kind: 'agent' | 'sys' } | { readonly kind: 'task'; readonly task_id: string })
 
-/** Records what happens in this process, or repeats it. */
+/** Records or replays the work of this process. */
 export interface RecordingBackend {
-  /** Begins a cycle or a task; undefined leaves it unrecorded. */
+  /** Starts to record a cycle or a task; undefined leaves it unrecorded. */
   begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
-  /** A transaction outside all cycles and tasks was committed. */
+  /** Records a committed transaction outside all cycles and tasks. */
   recordWrites(statements: readonly WrittenStatement[]): void
-  /** Whether writes outside cycles and tasks are skipped, because they are part of what is repeated. */
+  /** Whether writes outside cycles and tasks are skipped, because the replay contains them. */
   readonly pretends: boolean
-  /** Whether it runs in a project of its own, which no other process has open, whatever its database says. */
+  /** Whether this is a replay in a separate project, which no other process has open, whatever its database says. */
   readonly repeats: boolean
 }
 export const ActiveRecording: Token<RecordingBackend> = token('active-recording')
 
-/** The context of the code that runs now. */
+/** Context of the running code. */
 const contexts = new AsyncLocalStorage<RecordingContext | undefined>()
 
 let running = 0
@@ -86,23 +89,26 @@ export async function runInContext<T>(who: RecordingContext, work: () => Promise
     return await contexts.run(who, work)
   } finally {
     who.end()
-    // While it is enabled, all promises of the process cost more.
+    // While the storage is enabled, every promise of the process costs more.
     if (--running === 0) contexts.disable()
   }
 }
 
-/** Returns the context of the code that runs now; undefined where nothing is recorded or repeated. */
+/** Returns the context of the running code; undefined where nothing is recorded or replayed. */
 export function recordingContext(): RecordingContext | undefined {
   const who = contexts.getStore()
   return who?.over ? undefined : who
 }
 
-/** Begins `work` in a context that runs already; undefined leaves the current one. */
+/** Starts `work` in an existing context; undefined leaves the current one. */
 export function inContext<T>(who: RecordingContext | undefined, work: () => T): T {
   return who === contexts.getStore() ? work() : contexts.run(who, work)
 }
 
-/** Returns what `work` gives, or gave when this was recorded: JSON. @param asked what was asked, to be compared */
+/**
+ * Returns the result of `work`, or its recorded result in a replay; it must be JSON.
+ * @param asked returns the question, which is compared at a replay
+ */
 export function recordInput<T>(what: string, work: () => Promise<T>, asked?: () => RecordedQuestion): Promise<T>
 export function recordInput<T>(what: string, work: () => T | Promise<T>): T | Promise<T>
 export function recordInput<T>(
@@ -114,12 +120,12 @@ export function recordInput<T>(
   return who ? who.take(what, work, asked) : work()
 }
 
-/** Runs `work` unrecorded. */
+/** Runs `work` without recording. */
 export function withoutRecording<T>(work: () => T): T {
   return inContext(undefined, work)
 }
 
-/** Emits events beside the recording, and records the answers of plugins' files. */
+/** Emits events as side channels of the recording, and records the answers of plugin files. */
 export const recordingBoundary: CycleBoundary = {
   emit(event, work) {
     const context = recordingContext()
@@ -128,7 +134,7 @@ export const recordingBoundary: CycleBoundary = {
   ask: (what, work) => recordInput(what, work),
 }
 
-/** Returns ports whose clock and ids are recorded, or as they were recorded, in a context. */
+/** Returns ports whose clock and ids are recorded or replayed in a context. */
 export function recordedPorts(ports: Ports): Ports {
   const { clock, ids } = ports
   const [wall, monotonic] = [() => clock.ms(), () => clock.monotonic()]

@@ -1,20 +1,22 @@
-/** Text from outside that goes into a prompt: without control characters and simple HTML tags, however they are nested. */
+/**
+ * Prepares text from outside for a prompt: removes control characters and simple HTML tags, however they are nested.
+ */
 export function sanitize(text: string): string {
   return withoutTags(text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')).trim()
 }
 
-/** The same on one line: in a prompt of another agent it begins no line of its own. */
+/** Sanitizes text and puts it on one line, so that it cannot begin a line of its own in another agent's prompt. */
 export function sanitizeLine(text: string): string {
   return sanitize(text).replace(/\s+/g, ' ')
 }
 
-/** What stands between the brackets of a tag. */
+/** Text between the angle brackets of a tag. */
 const TAG = /^\/?[a-zA-Z!].{0,200}$/s
 
-/** Without tags, and without those that come about when one in their middle is taken out. Goes through the text once. */
+/** Removes tags, including those formed by the removal of a tag inside them. Goes through the text once. */
 function withoutTags(text: string): string {
   const settled: string[] = []
-  // What stands behind each "<" that may still begin a tag.
+  // Text after each "<" that may still begin a tag.
   let open: string[] = []
   const settle = () => {
     for (const each of open) settled.push('<', each)

@@ -1,24 +1,30 @@
 import type { Ports } from '#kernel'
 
-/** The sources of secrets; a plugin's handle has both. */
+/** Sources of secrets; a plugin's handle has both. */
 interface Holder {
   readonly ports: Pick<Ports, 'env'>
   readonly config: { secrets(): readonly string[] }
 }
 
-/** Returns a function that lists all secrets: those of the environment, and all that the configuration has had until then. */
+/**
+ * Returns a function that lists all secrets: those of the environment, and all that the configuration has contained so
+ * far.
+ */
 export function secretsOf({ ports, config }: Holder): () => readonly string[] {
   const ofEnvironment = secretsIn(ports.env)
   return () => [...ofEnvironment, ...config.secrets()]
 }
 
-/** Returns a function that masks these values in JSON. */
+/** Returns a function that masks all secrets in JSON. */
 export function secretMasker(holder: Holder): (json: string) => string {
   const secrets = secretsOf(holder)
   return json => maskJson(json, secrets())
 }
 
-/** Masks these values in a string. Longer ones go first: a shorter one may be their beginning, and would leave the rest. */
+/**
+ * Masks secrets in a string. Longer ones are replaced first: a shorter one may be their prefix, and would leave the
+ * rest visible.
+ */
 export function maskText(text: string, secrets: readonly string[]): string {
   return secrets
     .flatMap(formsOf)
@@ -26,12 +32,12 @@ export function maskText(text: string, secrets: readonly string[]): string {
     .reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
 }
 
-/** Returns a value as JSON writes it. */
+/** Returns a string escaped for JSON, without the quotes. */
 export function escapeForJson(secret: string): string {
   return JSON.stringify(secret).slice(1, -1)
 }
 
-/** Returns a secret as it is, and as JSON writes it once and twice, as for the arguments of a call within a message. */
+/** Returns a secret as it is, and JSON-escaped once and twice, as for the arguments of a call within a message. */
 function formsOf(secret: string): string[] {
   const form = escapeForJson(secret)
   return form === secret ? [secret] : [secret, form, escapeForJson(form)]

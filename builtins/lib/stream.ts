@@ -1,6 +1,6 @@
 import { defineError, type Operation, type OperationContext, operation, z } from '#kernel'
 
-/** One message of a stream. With an `id` a client that was cut off can go on after it. */
+/** One message of a stream. With an `id`, a disconnected client can resume after it. */
 export interface StreamEvent {
   id?: string
   event: string
@@ -8,20 +8,19 @@ export interface StreamEvent {
 }
 
 /**
- * An operation that reports what happens as it happens, until its generator ends or `call.signal` is aborted. One that
- * has an
- * event `done` ends with it, or with an error: nothing comes after it, and a generator that ends without has failed.
+ * An operation that reports events until its generator ends or `call.signal` is aborted. If its events include `done`,
+ * the stream must end with `done` or an error; a generator that ends without either has failed.
  */
 export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
   extends Omit<Operation<I>, 'output' | 'events' | 'render' | 'count' | 'run'> {
-  /** Data by the name of the event, each a schema. An `error` need not be among them: it is what the generator throws. */
+  /** Schemas of the events' data, by event name. `error` may be left out: it carries what the generator throws. */
   events: Readonly<Record<string, z.ZodType>>
-  /** An event for people on a terminal: a line, or nothing. */
+  /** Formats an event for a terminal: a line, or nothing. */
   render?: (event: StreamEvent) => string | undefined
   run(input: z.output<I>, call: OperationContext): AsyncIterable<StreamEvent>
 }
 
-/** A stream that has a last event came to its end without it. */
+/** A stream ended without its last event. */
 export const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
@@ -29,7 +28,7 @@ export const StreamCutError = defineError({
   message: () => 'The stream ended before its last event; what came of it can be asked for, or the request repeated.',
 })
 
-/** Makes an operation of a stream. `invoke` gives its events; each one's data has the shape of its schema. */
+/** Converts a stream operation to an operation. `invoke` returns its events, with data validated by their schemas. */
 export function stream<I extends z.ZodObject>({ run, render, ...definition }: StreamOperation<I>): Operation {
   const made = operation({
     ...definition,
@@ -39,7 +38,7 @@ export function stream<I extends z.ZodObject>({ run, render, ...definition }: St
   return render ? { ...made, render: render as unknown as NonNullable<Operation['render']> } : made
 }
 
-/** Whether an operation's output is a stream of events. */
+/** Returns whether an operation's output is a stream of events. */
 export function isStream(output: unknown): output is AsyncIterable<StreamEvent> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
 }
@@ -47,7 +46,10 @@ export function isStream(output: unknown): output is AsyncIterable<StreamEvent> 
 type Step = IteratorResult<StreamEvent, undefined>
 const END: Step = { done: true, value: undefined }
 
-/** Events by their schemas. No generator: `return` reaches the source at once, also while an event of it is awaited. */
+/**
+ * Parses events by their schemas. Not a generator, so that `return` reaches the source at once, even while an event is
+ * awaited.
+ */
 class Shaped implements AsyncIterableIterator<StreamEvent> {
   readonly #events: StreamOperation['events']
   readonly #source: AsyncIterator<StreamEvent>

@@ -46,11 +46,11 @@ function touch(path: string, ms: number): void {
   try {
     utimesSync(path, ms / 1000, ms / 1000)
   } catch {
-    // There is no such file, or it may not be touched.
+    // The file does not exist, or may not be changed.
   }
 }
 
-/** Reads a file's status at once: microseconds, where the thread pool would take many times that. */
+/** Reads a file's status synchronously, which takes microseconds; the thread pool would take many times that. */
 function look(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -59,7 +59,7 @@ function look(path: string): BigIntStats | undefined {
   }
 }
 
-/** Bytes of entropy read at a time: a call for each id would cost more than most requests. */
+/** Number of entropy bytes read at a time: one call per id would cost more than most requests. */
 const POOL_BYTES = 4096
 let pool = ''
 

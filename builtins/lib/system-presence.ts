@@ -1,12 +1,12 @@
 import type { Server } from 'node:net'
 import type { Presence } from '#kernel'
 
-/** Presence by the sockets of this machine. */
+/** Detects running processes by unix sockets. */
 export const systemPresence: Presence = {
   async hold(path) {
     const { createServer } = await import('node:net')
     const server = createServer(visitor => visitor.destroy())
-    // The heartbeat keeps the process alive, not this.
+    // The heartbeat keeps the process alive; this server must not.
     server.unref()
     await listening(server, path)
     return () => new Promise<void>(done => server.close(() => done()))
@@ -14,7 +14,7 @@ export const systemPresence: Presence = {
   async held(path) {
     const { connect } = await import('node:net')
     return new Promise(settle => {
-      // Taken by the probe also from processes that are stopped or busy.
+      // A connection succeeds even when the process is stopped or busy.
       const probe = connect(path, () => {
         probe.destroy()
         settle(true)

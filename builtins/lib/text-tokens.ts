@@ -1,21 +1,21 @@
-/**
- * Tokens of the pieces that the tokenizers of models cut texts into, fitted to the counts of four of them
- * (test/support/model/token-counts.json).
- */
+/** Tokens per piece of text, fitted to the counts of four model tokenizers (test/support/model/token-counts.json). */
 const TOKENS = {
   word: 1,
   /** A word that begins within another, with a capital or beside a digit, as in names, base64 and hashes. */
   inner_word: 1.4,
-  /** Each letter of a word beyond `LONG_WORD`. */
+  /** Each letter of a word after the first `LONG_WORD`. */
   further_letter: 1 / 3,
   /** Up to three digits. */
   digits: 1.05,
   mark: 0.85,
-  /** Each mark that follows another. */
+  /** Each punctuation mark that follows another. */
   further_mark: 0.2,
-  /** White space but for a single space, which belongs to the word behind it. */
+  /** White space, except a single space, which belongs to the word after it. */
   spaces: 0.2,
-  /** A character of Latin outside ASCII, of Greek, Cyrillic and the like, and of any other script; half an emoji is one too. */
+  /**
+   * Tokens per character: of Latin outside ASCII; of Greek, Cyrillic and the like; of any other script, where half an
+   * emoji counts as one too.
+   */
   latin: 1.15,
   greek: 0.45,
   other: 1.05,
@@ -24,10 +24,13 @@ const LONG_WORD = 5
 const [LATIN_END, GREEK_END] = [0x250, 0x600]
 const NEWLINE = 10
 
-/** Of a text that is too long, at most this share is kept by one estimate, so that few of them are needed. */
+/** Maximum share of a text that one trimming step keeps, so that few steps are needed. */
 const MOST_KEPT = 0.98
 
-/** Of a longer text as many parts of this length are counted: each character of a megabyte would cost more than it is worth. */
+/**
+ * Number of parts, and their length in characters, that are sampled from a longer text; counting each character of a
+ * megabyte would be too slow.
+ */
 const PARTS = 8
 const PART_CHARS = 2_500
 /** Estimates the tokens of a text without a tokenizer. */
@@ -42,7 +45,7 @@ export function textTokens(text: string): number {
 }
 
 const [SPACE, LOWER, UPPER, DIGIT, MARK] = [0, 1, 2, 3, 4]
-/** Of each character of ASCII. */
+/** Kind of each ASCII character. */
 const KINDS = Uint8Array.from({ length: 128 }, (_, code) => kindOf(String.fromCharCode(code)))
 
 function kindOf(char: string): number {
@@ -55,7 +58,7 @@ function kindOf(char: string): number {
 function tokensIn(text: string, from: number, to: number): number {
   let tokens = 0
   let before = SPACE
-  /** Characters of the piece so far. */
+  /** Number of characters in the current piece. */
   let run = 0
   for (let at = from; at < to; at++) {
     const code = text.charCodeAt(at)
@@ -80,7 +83,7 @@ function tokensIn(text: string, from: number, to: number): number {
 
 const ofObjects = new WeakMap<object, number>()
 
-/** Estimates the tokens of an object as JSON. Such objects do not change, so each is counted once. */
+/** Estimates the tokens of an object as JSON. Such objects are immutable, so each is counted once. */
 export function jsonTokens(value: object): number {
   let tokens = ofObjects.get(value)
   if (tokens === undefined) {
@@ -90,7 +93,7 @@ export function jsonTokens(value: object): number {
   return tokens
 }
 
-/** Returns the beginning of a text, of at most this number of tokens. No character is cut in two. */
+/** Returns the beginning of a text, with at most this number of tokens. Never splits a character. */
 export function beginningWithin(text: string, tokens: number): string {
   return text
     .slice(
@@ -100,7 +103,7 @@ export function beginningWithin(text: string, tokens: number): string {
     .replace(/[\ud800-\udbff]$/, '')
 }
 
-/** The same for the end of a text. */
+/** Returns the end of a text, with at most this number of tokens. Never splits a character. */
 export function endWithin(text: string, tokens: number): string {
   const chars = charsWithin(text, tokens, chars => text.slice(text.length - chars))
   return text.slice(text.length - chars).replace(/^[\udc00-\udfff]/, '')

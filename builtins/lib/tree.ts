@@ -26,7 +26,7 @@ export function getIn(tree: unknown, path: readonly string[]): unknown {
   return at
 }
 
-/** Sets the value at a path; what is in the way and no mapping is replaced. */
+/** Sets the value at a path; replaces values on the way that are not mappings. */
 export function setIn(tree: Tree, path: readonly string[], value: unknown): void {
   const [step, ...rest] = path
   if (step === undefined) return
@@ -38,7 +38,7 @@ export function setIn(tree: Tree, path: readonly string[], value: unknown): void
   Object.defineProperty(tree, step, { value, enumerable: true, writable: true, configurable: true })
 }
 
-/** Deletes the value at a path, and the mappings that are empty without it. */
+/** Deletes the value at a path, and the mappings that become empty. */
 export function deleteIn(tree: Tree, path: readonly string[]): void {
   const [step, ...rest] = path
   if (step === undefined || !Object.hasOwn(tree, step)) return

@@ -3,27 +3,32 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Ports } from '#kernel'
 
-/** Trusts the project of this process, for where no user has decided: a container, a systemd unit, a build. */
+/**
+ * Environment variable that trusts the project of this process, for a container, a systemd unit or a build where no
+ * user decides.
+ */
 export const TRUST_VARIABLE = 'SVC_TRUST_PROJECT'
 
 type TrustPorts = Pick<Ports, 'files' | 'env'>
 
-/** A project whose code this user lets run. */
+/** A project whose code the user allows to run. */
 export interface TrustedProject {
-  /** The real path of its folder. */
+  /** Real path of the project's folder. */
   root: string
-  /** ISO 8601. */
+  /** Time at which trust was given, as ISO 8601. */
   since: string
 }
 
-/** Returns whether this user lets the code of the project at `root` run: its plugins, and programs that it names. */
+/**
+ * Returns whether this user allows the code of the project at `root` to run: its plugins, and programs that it names.
+ */
 export async function isTrusted(root: string, ports: TrustPorts): Promise<boolean> {
   if (/^(1|true)$/.test(ports.env[TRUST_VARIABLE] ?? '')) return true
   const { file, real } = await entryOf(root, ports)
   return (await read(file, ports))?.root === real
 }
 
-/** What is said where the code of a project does not run. */
+/** Returns the warning for a project whose code does not run. */
 export function untrustedSentence(root: string): string {
   return `The plugins of ${root} are not run: you have not trusted this project. To trust it: svc plugins trust --root ${root}`
 }
@@ -37,7 +42,10 @@ export async function trust(root: string, ports: TrustPorts & Pick<Ports, 'clock
   await ports.files.writeFile(file, `${JSON.stringify(entry)}\n`, { mode: 0o600 })
 }
 
-/** Takes the trust back. @returns whether there was any */
+/**
+ * Revokes the trust.
+ * @returns whether the project was trusted
+ */
 export async function revokeTrust(root: string, ports: TrustPorts): Promise<boolean> {
   const { file } = await entryOf(root, ports)
   return ports.files.rm(file).then(
@@ -53,9 +61,9 @@ export async function trustedProjects(ports: TrustPorts): Promise<TrustedProject
   return found.filter(each => each !== undefined).sort((a, b) => a.root.localeCompare(b.root))
 }
 
-/** A file for each project, so that no two processes ever write the same one. */
+/** Returns the file for a project. Each project has its own file, so that no two processes write a shared one. */
 async function entryOf(root: string, ports: TrustPorts): Promise<{ file: string; real: string }> {
-  // A folder that is gone can still be revoked.
+  // Trust in a folder that no longer exists can still be revoked.
   const real = await ports.files.realpath(root).catch(() => root)
   return { file: join(folderOf(ports), `${createHash('sha256').update(real).digest('hex')}.json`), real }
 }
@@ -71,6 +79,6 @@ async function read(file: string, { files }: TrustPorts): Promise<TrustedProject
 
 function folderOf({ env }: TrustPorts): string {
   const { XDG_CONFIG_HOME: config = '', HOME } = env
-  // A relative path is to be ignored: XDG Base Directory Specification.
+  // The XDG Base Directory Specification requires that a relative path is ignored.
   return join(isAbsolute(config) ? config : join(HOME || homedir(), '.config'), 'svc', 'trusted-projects')
 }

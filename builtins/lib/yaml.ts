@@ -23,13 +23,13 @@ export interface YamlFile {
   text: string
   document: Document
   values: Tree
-  /** The line, from 1, on which the value at this path stands; undefined when it doesn't. */
+  /** Returns the line, from 1, of the value at this path; undefined when the value does not exist. */
   lineOf(path: readonly string[]): number | undefined
 }
 
 /**
- * Reads YAML that people write: a mapping of at most 1 MiB; nothing (also a missing file) means an empty one.
- * @param name what the file is called in errors
+ * Reads a YAML file that people write: a mapping of at most 1 MiB; an empty or missing file is an empty mapping.
+ * @param name name of the file in errors
  * @throws BadFileError with file and line
  */
 export async function readYaml(files: Ports['files'], file: string, name = file, known?: YamlFile): Promise<YamlFile> {
@@ -49,7 +49,10 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
   return known?.text === plain ? known : parseYaml(name, plain)
 }
 
-/** Reads a text as YAML. @throws BadFileError with the line */
+/**
+ * Parses a string as YAML.
+ * @throws BadFileError with the line
+ */
 export function parseYaml(file: string, text: string): YamlFile {
   const deep = tooDeepAt(text)
   if (deep !== undefined) throw new BadFileError({ file, line: deep, problem: 'is nested too deeply' })
@@ -85,7 +88,7 @@ export function parseYaml(file: string, text: string): YamlFile {
 }
 
 /**
- * Returns the line on which YAML is nested too deeply. Checked before parsing, which recurses as deep as the text and would
+ * Returns the line where YAML is nested too deeply. Checked before parsing, because the parser recurses and would
  * overflow the stack.
  */
 function tooDeepAt(text: string): number | undefined {
@@ -97,15 +100,15 @@ function tooDeepAt(text: string): number | undefined {
   return undefined
 }
 
-/** One value of a file: set, or with `undefined` taken away. */
+/** A change of one value in a file; `undefined` removes the value. */
 export interface YamlChange {
   path: readonly string[]
   value: unknown
 }
 
 /**
- * Returns the file with other values; comments, order and indentation stay.
- * @throws BadFileError when the text cannot say just that, as where an anchor would carry a change to other keys
+ * Returns the file with changed values; comments, order and indentation stay.
+ * @throws BadFileError when the text cannot express exactly the change, as where an anchor would change other keys too
  */
 export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[]): YamlFile {
   const { document, ...parsed } = parseYaml(file, text)
@@ -127,7 +130,10 @@ export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[
   throw new BadFileError({ file, problem: 'cannot be changed in this one place', remedy: 'edit it by hand' })
 }
 
-/** Sets a value. What is in the way and no mapping (`daemon:` with nothing below) is replaced; an empty one (`{}`) becomes a block. */
+/**
+ * Sets a value. A value on the way that is not a mapping (`daemon:` with nothing below) is replaced; an empty mapping
+ * (`{}`) becomes a block.
+ */
 function put(document: Document, path: readonly string[], value: unknown): void {
   for (let depth = 0; depth < path.length; depth++) {
     const above = path.slice(0, depth)
@@ -135,7 +141,7 @@ function put(document: Document, path: readonly string[], value: unknown): void 
     if (isMap(there)) there.flow &&= there.items.length > 0
     else if (depth > 0 && document.hasIn(above)) document.setIn(above, document.createNode({}))
   }
-  // A null that is no node would be written as a key alone: `? key`.
+  // A null that is not a node would be written as a key alone: `? key`.
   const isNew = value === null && !isScalar(document.getIn(path, true))
   document.setIn(path, isNew ? document.createNode(null) : value)
 }
@@ -148,7 +154,7 @@ function takeAway(document: Document, path: readonly string[]): void {
   }
 }
 
-/** Copies a value so that places that an alias shares have objects of their own. */
+/** Copies a value so that places that share an alias get separate objects. */
 function copyAliases(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyAliases)
   return isTree(value)
@@ -165,7 +171,7 @@ export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype'
 }
 
-/** Returns the path of such a key in a value, also in its arrays. */
+/** Returns the path of a forbidden key in a value, also within its arrays. */
 export function forbiddenPath(value: unknown, path: readonly string[] = []): readonly string[] | undefined {
   if (!isTree(value) && !Array.isArray(value)) return undefined
   for (const [key, below] of Object.entries(value)) {
@@ -186,7 +192,10 @@ export function parseValue(text: string): unknown {
   }
 }
 
-/** Replaces a file as a whole: written beside, flushed, renamed. A reader sees the old or the new text, never a part. */
+/**
+ * Replaces a file atomically: writes a temporary file, flushes and renames it. A reader sees the old or the new text,
+ * never a part.
+ */
 export async function replaceFile(files: Ports['files'], file: string, text: string, mode = 0o600): Promise<void> {
   const beside = `${file}.${process.pid}.tmp`
   try {

@@ -252,7 +252,7 @@ export class Host {
     const module = origin === 'builtin' ? this.#builtins.get(name) : undefined
     let [old, next]: (Version | undefined)[] = []
     try {
-      // Another plugin replaces it for now, or an edit was reverted.
+      // Another plugin replaces the module at present, or an edit was reverted.
       if (module && !module.isShown) this.#declare(loaded)
       if (module && (!module.isShown || module.definition === definition))
         return await this.#report({ plugin: name, origin, outcome: 'reloaded', error: null })

@@ -14,7 +14,7 @@ export interface Seen extends Found {
   name?: string
   needs?: readonly string[]
   error?: string
-  /** Returns whether to load it again. */
+  /** Returns whether to load the plugin again. */
   retry?: Retry | undefined
 }
 

@@ -105,12 +105,12 @@ export class Version implements LoadedPlugin {
     return this.definition.name
   }
 
-  /** Labels of its registrations and resources. */
+  /** Labels of this version's registrations and resources. */
   get labels(): string[] {
     return [...this.#registrations.labels, ...this.#resources.labels]
   }
 
-  /** State to show. */
+  /** State of the plugin for display. */
   get state(): Omit<PluginState, 'error'> {
     const { definition, origin, name, labels, load_ms } = this
     const { description = '', version = '' } = definition

@@ -55,10 +55,10 @@ import {
 } from './repository.ts'
 import { moveToTrash } from './trash.ts'
 
-/** Agents with all that operators do to them, by the current provider where it can. */
+/** Agents with all operations of operators; uses the current provider of `Agents` where possible. */
 export const OwnAgents = token<AgentDirectory>('agents/agents')
 
-/** Long lists are read in pieces of this length. */
+/** Number of agents read in one query. */
 const PIECE = 1_000
 /** Maximum number of agents paused or resumed in one transaction. */
 const TOGETHER = 100
@@ -95,13 +95,13 @@ export class AgentDirectory implements Agents {
     return listAgents(this.#store, this.#svc.clock.ms(), limit ?? -1, offset)
   }
 
-  /** What lists show of agents, in the order of their creation. */
+  /** Returns the summaries of agents, in the order of their creation. */
   summaries({ limit = Number.POSITIVE_INFINITY, offset = 0, status, all = true }: AgentFilter & AgentPage) {
     const key = `agents ${limit} ${offset} ${status ?? ''} ${all}`
     return this.#store.readCached(key, () => this.#summaries(limit, offset, { status, all }))
   }
 
-  /** The same, with the freeze that holds all agents. */
+  /** Returns the same summaries, each with the time since which the daemon is frozen. */
   status(wanted: AgentFilter & AgentPage): Promise<StatusEntry[]> {
     const { limit, offset, status, all } = wanted
     return this.#store.readCached(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
@@ -296,7 +296,7 @@ export class AgentDirectory implements Agents {
     return this.find(agent_id)
   }
 
-  /** Pauses or resumes all that live, however many they are. */
+  /** Pauses or resumes all live agents, in batches. */
   async pauseOrResumeAll(verb: 'pause' | 'resume'): Promise<void> {
     let last: Pick<AliveRow, 'spawned_at' | 'n'> = { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
     for (;;) {

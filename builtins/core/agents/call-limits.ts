@@ -4,7 +4,7 @@ import { DaemonFrozenError, Freeze } from '#platform/daemon/contract'
 import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 
-/** Stops a pursuit that is under way before its next model call. A one-shot task goes on. */
+/** Stops a running pursuit before its next model call while the daemon is frozen. A one-shot task continues. */
 export function freezeLimit(svc: PluginHandle): CallLimit {
   return {
     name: 'freeze',
@@ -23,9 +23,8 @@ export function freezeLimit(svc: PluginHandle): CallLimit {
 const HELD = "EXISTS (SELECT 1 FROM leases_view WHERE id = ? AND kind = 'agent' AND owner = ? AND cycle_num = ?)"
 
 /**
- * Stops model calls of a cycle whose agent another daemon has taken over, as after the machine slept, or that was
- * deleted:
- * it would learn of that only when it writes, and pay until then for answers that cannot be used.
+ * Stops model calls of a cycle whose agent was deleted, or taken over by another daemon, as after the machine slept.
+ * Otherwise the cycle would notice only when it writes, and pay for answers that cannot be used.
  */
 export function fenceLimit(svc: PluginHandle): CallLimit {
   return {

@@ -23,7 +23,7 @@ const summary = z.object({
     .meta({ examples: ['Write a test for the parser'] })
     .describe('The objective of the active goal'),
 })
-/** How people name an agent. */
+/** Reference to an agent, by id or name. */
 export const AgentRef = z
   .string()
   .min(1)
@@ -35,7 +35,7 @@ export const AgentRef = z
 export const AgentSummary = summary.meta({ id: 'AgentSummary' })
 export type AgentSummary = z.infer<typeof AgentSummary>
 
-/** Which agents a list shows. */
+/** Filter of the agents in a list. */
 export const AgentFilter = z.object({
   status: AgentStatus.optional().describe('Only agents with this status'),
   all: z.boolean().default(true).describe('Include sub-agents that have ended'),
@@ -53,7 +53,7 @@ export const StatusEntry = summary
   .meta({ id: 'StatusEntry' })
 export type StatusEntry = z.infer<typeof StatusEntry>
 
-/** When an agent does something again, and why not before. */
+/** When an agent runs next, and what blocks it until then. */
 export const NextRun = z.object({
   at: z.iso.datetime().nullable().describe('null when that depends on something else than time'),
   reason: z.string(),
@@ -100,7 +100,7 @@ export const AgentDetail = summary
   .meta({ id: 'Agent' })
 export type AgentDetail = z.infer<typeof AgentDetail>
 
-/** An agent with what one wants to know of each at a glance. */
+/** An agent with the key figures of an overview. */
 export const FleetMember = summary
   .extend({
     steps: z.number().int().nullable().describe('Steps that its active goal has taken'),
@@ -115,10 +115,10 @@ export const FleetMember = summary
   .meta({ id: 'FleetMember' })
 export type FleetMember = z.infer<typeof FleetMember>
 
-/** What a fleet can be sorted by, both ways. */
+/** Fields by which a fleet can be sorted, ascending or descending. */
 const FLEET_ORDERS = ['name', 'status', 'next', 'active', 'cost'] as const
 
-/** Whatever keeps an agent from its work but an approval; a status of fleets alone. */
+/** Status of agents that are blocked by anything but an approval; used only in fleets. */
 export const STUCK = 'stuck'
 
 export const FleetQuery = AgentFilter.extend({
@@ -141,7 +141,7 @@ export type FleetQuery = z.output<typeof FleetQuery>
 
 const named = FleetMember.pick({ agent_id: true, name: true })
 
-/** One page of agents at a glance, and the figures of all of them. */
+/** One page of agents with their key figures, and totals of all of them. */
 export const Fleet = z
   .object({
     agents: z.array(FleetMember),
@@ -170,7 +170,7 @@ export interface AgentRow {
   agent_id: string
   name: string
   role: string
-  /** Its role, where it was given one of its own. */
+  /** The agent's own role; null where the role of its preset applies. */
   given_role: string | null
   model: string
   preset: string
@@ -179,14 +179,14 @@ export interface AgentRow {
   died_at: number | null
   error: string | null
   waiting_for: string | null
-  /** The guard that kept its last cycle from what it was there for. */
+  /** The guard that blocked the agent's last cycle. */
   held_by: string | null
   failures: number
   spawned_by: string | null
-  /** Which of its folders it works in; an empty string for its own. */
+  /** The one of its folders in which the agent works; an empty string for the agent's own folder. */
   workspace: string
   folders: readonly GivenFolder[]
-  /** Who pays for it: the one at the top, where it works for another; else itself. */
+  /** The agent whose budget pays: the topmost parent of a sub-agent, otherwise the agent itself. */
   root_agent_id: string
   created_at: number
   last_active: number | null
@@ -198,18 +198,18 @@ export interface AgentRow {
   counts_cycles: number
 }
 
-/** An agent that is made. */
+/** An agent to create. */
 export interface NewAgent {
   agent_id: string
   name: string
   role: string
-  /** Its role, where it was given one of its own: else it lives by that of its preset, as that is then. */
+  /** The agent's own role; without one, the current role of its preset applies. */
   given_role?: string | null
   model: string
   preset: string
-  /** The agent that it works for, whose folders it has too; null for one that works for no other. */
+  /** The agent that it works for and whose folders it shares; null for an agent without a parent. */
   spawned_by: string | null
-  /** The folders that the operator gave it, and which of them it works in. */
+  /** The one of `folders` in which the agent works. */
   workspace?: string
   folders?: readonly GivenFolder[]
 }
@@ -220,16 +220,16 @@ export function agentReach({ workspaces }: Project, agent: Pick<AgentRow, 'agent
   return { workspace: agent.workspace || scratch, scratch, folders: agent.folders }
 }
 
-/** What a git worktree is made for: all work of an agent, or each of its goals. */
+/** Scope of a git worktree: all work of an agent, or each of its goals. */
 export const WorktreePer = z.enum(['agent', 'goal'])
 export type WorktreePer = z.infer<typeof WorktreePer>
 
-/** Gives new agents a git worktree of the repository that they are to work in. */
+/** Creates git worktrees of a repository for new agents. */
 export interface Worktrees {
   /**
-   * Makes the worktree of an agent that is about to be made, in the agent's own folder.
-   * @param repository the folder that the operator gave it to work in
-   * @returns the folders that take that one's place, the worktree first, and what to commit with the agent
+   * Creates the worktree of a new agent, in the agent's own folder.
+   * @param repository the folder that the operator gave the agent to work in
+   * @returns the folders that replace the given one, the worktree first, and what to commit with the agent
    * @throws FolderError when the folder is no repository
    */
   create(agent_id: string, repository: string, per: WorktreePer): Promise<{ folders: GivenFolder[]; effects: Effect[] }>
@@ -245,13 +245,13 @@ export const NudgeReceived = z
 export interface Agents {
   /** An agent by id, or by name when exactly one live agent has it. @throws AgentNotFoundError, AmbiguousAgentError */
   find(ref: string): Promise<AgentRow>
-  /** In the order of their creation. */
+  /** Returns agents in the order of their creation. */
   list(page: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]>
-  /** Whether an agent of this preset lives. */
+  /** Returns whether a live agent has this preset. */
   hasAlive(preset: string): Promise<boolean>
-  /** How many agents have each status, and how many goals are active. */
+  /** Returns the number of agents by status, and the number of active goals. */
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
-  /** What other live agents are at, a line each, at most `limit`. */
+  /** Describes what other live agents do, one line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
   /** Other live agents, the newest first, at most `limit`. */
   listOthers(agent_id: string, limit: number): Promise<{ name: string; role: string }[]>
@@ -259,13 +259,16 @@ export interface Agents {
   others?: Agents['listOthers']
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
-  /** Marks nudges as read: belongs into the commit that records the model's answer to the prompt that held them. */
+  /** Marks nudges as read. Belongs in the commit that records the model's answer to the prompt that contained them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** Records the outcome of a cycle: an error increments the failures, null clears them. `waiting_for` shows the agent as waiting. */
   recordOutcome(outcome: { agent_id: string; error: string | null; waiting_for: string | null }): Effect
   /** @deprecated Use `recordOutcome`. */
   fared?: Agents['recordOutcome']
-  /** The profile that an agent lives by: its preset, as those shape it that have a say in it; for a cycle, as of this `beat`. */
+  /**
+   * Returns an agent's profile: its preset, changed by the `ProfileShapes`. `beat` reads it as of the current
+   * heartbeat, for a cycle.
+   */
   profileOf(agent: AgentRow, when?: 'now' | 'beat'): Promise<Profile>
   /** Returns the writes that create an agent. It is due at once. */
   create(agent: NewAgent): Effect[]
@@ -280,10 +283,10 @@ export interface Agents {
 }
 export const Agents = token<Agents>('agents')
 
-/** Has a say in what an agent's preset means for it. */
+/** Changes the profile that an agent gets from its preset. */
 export interface ProfileShape {
   name: string
-  /** It moves only what moves by itself as a person does: an agent whose profile was shaped so lives by the same one still. */
+  /** Whether the shape changes only passing values, such as mood; these do not count as a change of the profile. */
   passing?: boolean
   shape(agent: NewAgent, profile: Profile): Profile | Promise<Profile>
 }
@@ -292,10 +295,10 @@ export const ProfileShapes = point<ProfileShape>('profile_shapes', {
   has: { name: 'text', shape: 'function' },
 })
 
-/** What a module knows of an agent, shown as this field of its detail. */
+/** A module's data about an agent, shown as this field of the agent's detail. */
 export interface AgentFacet {
   name: 'persona' | 'suffering' | 'mood' | 'world' | 'identity' | 'budget' | 'parameters' | 'sandbox'
-  /** null when it has none */
+  /** Returns null when the agent has none. */
   read(agent: AgentRow): Promise<AgentDetail[AgentFacet['name']]>
 }
 export const AgentFacets = point<AgentFacet>('agent_facets', {
@@ -318,10 +321,10 @@ export const DeletedAgent = z
   .meta({ id: 'DeletedAgent' })
 export type DeletedAgent = z.infer<typeof DeletedAgent>
 
-/** Keeps something of an agent that is about to be deleted, while its rows are there. What it throws stops nothing. */
+/** Saves data of an agent before its rows are deleted. Errors of a hook do not stop the deletion. */
 export interface DeleteHook {
   name: string
-  /** Returns the branches that it made to keep changes, if any. */
+  /** Returns the branches that the hook created to keep changes, if any. */
   part(agent: AgentRow): Promise<DeletedAgent['kept_branches'] | void>
 }
 export const DeleteHooks = point<DeleteHook>('delete-hooks', {
@@ -329,10 +332,10 @@ export const DeleteHooks = point<DeleteHook>('delete-hooks', {
   has: { name: 'text', part: 'function' },
 })
 
-/** Why an agent does not run, as far as one module knows; `at`, in milliseconds, when it will. */
+/** Returns why an agent does not run, as far as one module knows; `at` is when it will run, in milliseconds. */
 export interface BlockReason {
   name: string
-  /** Who is asked first: what holds all agents before what holds one, what lasts before what passes. */
+  /** Lower ones are asked first: reasons for all agents before those for one, lasting ones before passing ones. */
   stage: number
   why(agent: AgentRow): Promise<{ reason: string; at: number | null } | undefined>
 }

@@ -1,14 +1,14 @@
 import { type AgentStatus, type Fleet, type FleetMember, type FleetQuery, STUCK } from './contract.ts'
 
-/** Reasons and names that a summary holds. */
+/** Maximum number of reasons, and of names, in a summary. */
 const MOST = { reasons: 4, names: 3 }
 
-/** Made at first use: it loads ICU's tables, which takes 8 ms of a start. */
+/** Created at first use: loading ICU's tables takes 8 ms. */
 let collator: Intl.Collator | undefined
 
 type Key = string | number | null
 
-/** What members are sorted by; those without it come last. */
+/** Sort keys of members; those without a value come last. */
 const KEYS: Record<string, (member: FleetMember) => Key> = {
   name: ({ name }) => name,
   status: ({ status }) => status,
@@ -17,7 +17,7 @@ const KEYS: Record<string, (member: FleetMember) => Key> = {
   cost: ({ cost_usd, tokens }) => cost_usd * 1e9 + tokens,
 }
 
-/** Filters, sorts and pages a fleet, and adds up the whole of it. */
+/** Filters, sorts and pages a fleet, and computes the totals of all members. */
 export function fleetPage(members: readonly FleetMember[], query: FleetQuery): Fleet {
   const { all, limit = Number.POSITIVE_INFINITY, offset } = query
   const shown = all ? members : members.filter(member => !isEnded(member))
@@ -60,7 +60,7 @@ function sortMembers(members: readonly FleetMember[], sort: FleetQuery['sort']):
 
 const LAST: Partial<Record<AgentStatus, number>> = { paused: 3, dead: 4 }
 
-/** Those first that need the operator, those last that do nothing any more; else by age. */
+/** Ranks agents that need the operator first, and paused or dead ones last; ties are sorted by age. */
 function needOf(member: FleetMember): number {
   if (isAsking(member)) return 0
   return isStuck(member) ? 1 : (LAST[member.status] ?? 2)
@@ -73,7 +73,7 @@ function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[
   const reasons = [...groupBy(stuck, reasonOf)].sort(([, a], [, b]) => b.length - a.length)
   return {
     ...{ total: shown.length, statuses, stuck: stuck.length, next: nextOf(shown) },
-    // What hidden ones cost was spent all the same.
+    // Hidden agents count too: their cost was spent.
     cost_usd: sum(members, ({ cost_usd }) => cost_usd),
     tokens: sum(members, ({ tokens }) => tokens),
     asking: first(shown.filter(isAsking)).map(({ agent_id, name, held }) => ({ agent_id, name, held: held ?? '' })),
@@ -87,7 +87,7 @@ function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[
 
 const first = (members: readonly FleetMember[]) => members.slice(0, MOST.names)
 
-/** What holds it, however often that happened. */
+/** Returns what blocks a member, without the number of failures. */
 const reasonOf = ({ held }: FleetMember) => held!.replace(/^Failed (once|\d+ times in a row): /, '')
 
 function nextOf(members: readonly FleetMember[]): Fleet['summary']['next'] {

@@ -4,10 +4,10 @@ import type { AgentStatus, FleetMember } from './contract.ts'
 import { leasesOver } from './leases.ts'
 import { type FleetRow, GLANCE, listFleet } from './repository.ts'
 
-/** Long lists are read in pieces of this length. */
+/** Number of agents read in one query. */
 const PIECE = 1_000
 
-/** Returns all agents with what one wants to know of each at a glance, oldest first; in a few reads however many there are. */
+/** Returns all agents with their key figures, oldest first, with one query for each `PIECE` agents. */
 export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
   const store = svc.use(Store)
   return store.readCached('fleet', async () => {
@@ -37,7 +37,7 @@ function memberOf(row: FleetRow): FleetMember {
 
 const runs = (status: AgentStatus) => status === 'idle' || status === 'waiting'
 
-/** What keeps it from its work, of what stands in its row; `svc why` knows more. */
+/** Returns what blocks an agent, from its row alone; `svc why` knows more. */
 function blockReasonOf(row: FleetRow): string | null {
   const { status, failures, error, waiting_for, held_by } = row
   if (status === 'dead' || status === 'paused' || status === 'working') return null
@@ -49,7 +49,10 @@ function blockReasonOf(row: FleetRow): string | null {
 /** Maximum length of a call's arguments in the overview, in characters. */
 const SHOWN = 120
 
-/** What a person is asked for: of the call that has waited longest as much as one takes in at a glance, and how much is left. */
+/**
+ * Describes the approval that has waited longest: its tool, the first `SHOWN` characters of its arguments, and the
+ * number of remaining ones.
+ */
 function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string {
   const others = approvals > 1 ? `, and ${approvals - 1} more` : ''
   const isLong = (asks_chars ?? 0) > GLANCE
@@ -59,7 +62,7 @@ function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string
   return `${asks_for} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
 }
 
-/** Arguments by name, so that no long one pushes a short one out of view. */
+/** Lists arguments by name, shortest first, so that no long one hides a short one. */
 function sortByLength(json: string): string {
   const each = Object.entries(JSON.parse(json) ?? {}).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
   return each.sort((a, b) => a.length - b.length).join(', ')

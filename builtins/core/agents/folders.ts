@@ -3,27 +3,27 @@ import type { Effect, PluginHandle } from '#kernel'
 import { FolderError, type FolderInput, type GivenFolder, Jail } from '#safety/sandbox/contract'
 import { type WorktreePer, Worktrees } from './contract.ts'
 
-/** Folders that the operator gives to an agent, as written down. */
+/** Folders that the operator gives to an agent, not validated yet. */
 export interface FolderSelection {
   /** null is the agent's own folder. */
   workspace?: FolderInput | null | undefined
   folders?: readonly FolderInput[] | undefined
-  /** Whether it works in a git worktree of its workspace. */
+  /** Scope of the git worktree in which the agent works; undefined for none. */
   worktree?: WorktreePer | undefined
 }
 
-/** The folders of an agent, checked. */
+/** The validated folders of an agent. */
 export interface Folders {
-  /** One of them; an empty string for the agent's own. */
+  /** The one of `folders` in which the agent works; an empty string for the agent's own folder. */
   workspace: string
   folders: GivenFolder[]
 }
 
-/** What earlier versions wrote into profiles, and passed over. */
+/** Value that earlier versions wrote into profiles and ignored. */
 const PASSED_OVER = /^(\.\/)?workspaces\//
 
 /**
- * Returns the folders of a new agent: those that are asked for, else those of its profile.
+ * Returns the folders of a new agent: the requested ones, otherwise those of its profile.
  * @throws FolderError
  */
 export async function foldersFor(svc: PluginHandle, wanted: FolderSelection, profile: Profile): Promise<Folders> {
@@ -51,7 +51,7 @@ export async function worktreeFor(
   return { workspace: tree.folders[0]!.path, folders: [...tree.folders, ...further], effects: tree.effects }
 }
 
-/** Returns the folders of an agent after a change; what is not named stays. @throws FolderError */
+/** Returns the folders of an agent after a change; omitted ones stay. @throws FolderError */
 export async function updateFolders(svc: PluginHandle, wanted: FolderSelection, was: Folders): Promise<Folders> {
   const tree = was.folders.filter(({ purpose }) => purpose !== undefined)
   if (tree.length > 0) {
@@ -80,7 +80,7 @@ async function checkFolder(
   const first = place === null ? undefined : await jail.admit(place, 'read-write', bases.place)
   const others = await Promise.all(further.map(folder => jail.admit(folder, 'read-only', bases.further)))
   const all = [...(first ? [first] : []), ...others]
-  // Of one that is named twice, the first counts.
+  // When a folder is named twice, the first entry counts.
   const folders = all.filter(({ path }, n) => all.findIndex(other => other.path === path) === n)
   return { workspace: first?.path ?? '', folders }
 }

@@ -35,7 +35,7 @@ export default definePlugin({
     svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {
       name: 'agents',
-      // Most have the role of their preset, and share its profile as it is.
+      // Most agents have the role of their preset, and share its profile object.
       shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
     })
     svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
@@ -56,7 +56,7 @@ export default definePlugin({
       name: 'parameters',
       async read(agent) {
         const profile = await current.profileOf(agent)
-        // A server that is asked for its model may not be there.
+        // The model server may be unavailable.
         const facts = await svc
           .use(Models)
           .describe(agent.model || profile.model || null)
@@ -65,7 +65,8 @@ export default definePlugin({
         return facts && mergeParameters(parameters, facts.parameters, { temperature, max_tokens })
       },
     })
-    // Read once a cycle, before all that goes by it. One that is gone is reported where the cycle needs it.
+    // Reads the agent once, before all steps of a cycle that use it. A missing agent is reported where the cycle needs
+    // it.
     svc.tap('approval_gate', { name: 'agents', stage: -500, hasWork: neverHasWork }, async (cycle: Cycle) => {
       const agent = await current.find(cycle.agent_id).catch(() => undefined)
       if (agent) cycle.set(ActiveAgent, agent)

@@ -49,8 +49,8 @@ CREATE INDEX agents_by_spawner ON agents (spawned_by) WHERE spawned_by IS NOT NU
 CREATE INDEX nudges_by_delivery ON nudges (delivered_at) WHERE delivered_at IS NOT NULL;
 `,
   /**
-   * Numbers of agents by state. Here they are counted when they are asked for; an engine for many agents keeps these numbers, under
-   * the same names, in the same transactions as the rows.
+   * Numbers of agents by state. These views count on each read; an engine for many agents stores the numbers under the
+   * same names, in the same transactions as the rows.
    */
   '018-totals': `
 CREATE VIEW agent_number AS SELECT count(*) AS total FROM agents;
@@ -59,29 +59,29 @@ CREATE VIEW agent_totals AS SELECT count(*) AS total, count(*) FILTER (WHERE die
   count(*) FILTER (WHERE died_at IS NULL AND paused_at IS NULL AND waiting_for IS NOT NULL) AS waiting,
   (SELECT count(*) FROM goals WHERE status = 'active') AS goals_active FROM agents;
 `,
-  /** The role that an agent was given by itself; one without has that of its preset, as the preset is now. */
+  /** `given_role`: the agent's own role; NULL where the current role of its preset applies. */
   '024-given-roles': `
 ALTER TABLE agents ADD COLUMN given_role TEXT;
 `,
-  /** A JSON array of the images that the message shows. */
+  /** `images`: a JSON array of the images that the message shows. */
   '033-images': `
 ALTER TABLE nudges ADD COLUMN images TEXT;
 CREATE INDEX nudges_with_images ON nudges (agent_id) WHERE images IS NOT NULL;
 `,
   /**
-   * The folders that the operator gave to an agent, as JSON: `[{ path, access }]`; NULL where it has its own only. Its column
-   * `workspace` is the one of them that it works in; an empty string for its own.
+   * `folders`: the folders that the operator gave to an agent, as JSON: `[{ path, access }]`; NULL where it has only
+   * its own. `workspace` is the one of them in which it works; an empty string for its own.
    */
   '038-given-folders': `
 ALTER TABLE agents ADD COLUMN folders TEXT;
 `,
-  /** What other modules read. */
+  /** The columns that other modules may read. */
   '046-views': `
 CREATE VIEW agents_view AS SELECT agent_id, name, role, model, spawned_at, error, spawned_by, max_cycles, preset, paused_at,
   died_at, waiting_for, failures, held_by, root_agent_id, given_role, folders FROM agents;
 CREATE VIEW nudges_view AS SELECT nudge_id, agent_id, message, created_at, delivered_at, images FROM nudges;
 `,
-  /** The number of active goals is counted where goals are. */
+  /** The number of active goals is counted by the goals module. */
   '047-goal-totals': `
 DROP VIEW agent_totals;
 CREATE VIEW agent_totals AS SELECT count(*) AS total, count(*) FILTER (WHERE died_at IS NOT NULL) AS dead,

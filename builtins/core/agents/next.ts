@@ -5,19 +5,25 @@ import { isoTime, Store } from '#platform/store/contract'
 import { type AgentRow, type BlockReason, BlockReasons, type NextRun } from './contract.ts'
 import { agentHeld, countCycles } from './repository.ts'
 
-/** When this agent does something again, and what keeps it from that until then. */
+/** Returns when an agent runs next, and what blocks it until then. */
 export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRun> {
   const held = await svc.ask<BlockReason, AgentRow, { reason: string; at: number | null }>(BlockReasons, agent)
   const { reason, at } = held ?? { reason: 'It waits for its next heartbeat.', at: timeOf(agent) }
   return { reason, at: at === null ? null : isoTime(at) }
 }
 
-/** A lease of what never comes due by itself is parked beyond all dates. */
+/**
+ * Returns when the lease is due; null where it is parked at a time beyond all dates, because it never comes due by
+ * itself.
+ */
 function timeOf({ run_at }: AgentRow): number | null {
   return run_at === null || run_at > 8.64e15 ? null : run_at
 }
 
-/** Since when the daemon is frozen, in milliseconds; null when it is not. A freeze that cannot be read is for its guard to judge. */
+/**
+ * Returns since when the daemon is frozen, in milliseconds; null when it is not, or when the freeze cannot be read: the
+ * freeze guard handles that error.
+ */
 export async function frozenSince(svc: PluginHandle): Promise<number | null> {
   if (!svc.has(Freeze)) return null
   return svc
@@ -44,7 +50,7 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
     {
       name: 'working',
       stage: 2,
-      // Where rounds fail, it may be at work only because its end cannot be written.
+      // While heartbeats fail, the agent may be working only because the end of its cycle cannot be written.
       why: async ({ status }) =>
         status === 'working' && svc.heartbeat.fault === undefined
           ? { reason: 'Its cycle runs now.', at: null }
@@ -119,7 +125,7 @@ function times(failures: number): string {
   return failures === 1 ? 'cycle' : `${failures} cycles`
 }
 
-/** Notes which guard held the agent, when that has changed. */
+/** Records which guard blocked the agent, if that has changed. */
 export function noteGuard(cycle: Cycle, agent: AgentRow | undefined): void {
   const held_by = cycle.vetoedBy ?? null
   if (agent ? agent.held_by === held_by : held_by === null) return

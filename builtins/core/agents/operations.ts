@@ -47,7 +47,7 @@ const given = {
     .optional()
     .describe('Further folder it may use, read-only (<path>:rw: read-write)'),
 }
-/** Options that take a path of the machine. */
+/** Options whose values are paths on the machine. */
 const FOLDER_OPTIONS = { workspace: 'workspace', folders: 'folder' }
 const StatusChange = z.object({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
@@ -142,7 +142,7 @@ export const agentsStatus = operation({
   input: Listed,
   output: z.array(StatusEntry),
   http: { method: 'GET', path: '/status' },
-  // No more than a page, which is what people can read.
+  // One page at most, so that people can read the list.
   cli: { usage: 'status', defaults: { limit: STATUS_PAGE, all: false }, short: { all: 'a' } },
   mcp: true,
   run: (wanted, { svc }) => svc.use(OwnAgents).status(wanted),

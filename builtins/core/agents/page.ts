@@ -69,7 +69,7 @@ export function spawnedPage(agent: AgentDetail): string {
   ].join('\n')
 }
 
-/** The folders that an agent may use. */
+/** Rows of the folders that an agent may use, and of its sandbox. */
 function places({ workspace, folders, sandbox }: AgentDetail): Row[] {
   const given = folders.find(({ path }) => path === workspace)
   return [
@@ -119,7 +119,7 @@ function identityRows({ identity }: AgentDetail): Row[] {
   ]
 }
 
-/** Shows changing values with their base. */
+/** Rows of the persona; changed values are shown with their base. */
 function persona(facts: AgentDetail['persona']): Row[] {
   if (!facts) return []
   const { base, personality, ...rest } = facts
@@ -182,7 +182,7 @@ function section(title: string, rows: readonly Row[]): string {
   return [title, ...lines].join('\n')
 }
 
-/** A number from 0 to 1. */
+/** Renders a number from 0 to 1 as a bar. */
 function bar(part: number): string {
   const full = Math.round(Math.min(1, Math.max(0, part)) * BAR)
   return '█'.repeat(full) + '·'.repeat(BAR - full)
@@ -192,7 +192,7 @@ function labelOf(name: string): string {
   return name.replaceAll('_', ' ')
 }
 
-/** Escapes text of agents and users, so that it cannot imitate our lines. */
+/** Puts text of agents and users on one line, so that it cannot imitate our lines. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }

@@ -5,10 +5,13 @@ import { insertLease, parkLease, unparkLease } from '#platform/store/statements'
 import { GivenFolder } from '#safety/sandbox/contract'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
 
-/** Of the pending approvals, those that hold the daemon's work on an agent: not those of tasks, nor leave to call a model. */
+/** SQL condition for pending approvals that block an agent: neither those of tasks, nor permissions to call a model. */
 const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:call'"
 
-/** The one place where a status comes from: facts that are stored once, in the order in which they count. `?` is up to when leases are over. */
+/**
+ * SQL expression that derives an agent's status from stored facts, in order of precedence. `?` is the time before which
+ * leases have expired.
+ */
 const STATUS = `CASE
   WHEN a.died_at IS NOT NULL THEN 'dead'
   WHEN a.paused_at IS NOT NULL THEN 'paused'
@@ -17,7 +20,9 @@ const STATUS = `CASE
   WHEN a.waiting_for IS NOT NULL THEN 'waiting'
   ELSE 'idle' END`
 
-/** Of the goal that an agent pursues: one that waits for nothing, the highest priority first, then the oldest. */
+/**
+ * SQL for a column of the goal that an agent pursues: unblocked ones first, then the highest priority, then the oldest.
+ */
 function activeGoalColumn(column: string): string {
   return `(SELECT ${column} FROM goals_view f WHERE agent_id = a.agent_id AND status = 'active' ORDER BY blocked,
     priority DESC, created_at, goal_id LIMIT 1)`
@@ -51,7 +56,7 @@ export async function listAgents(store: Store, over: number, limit: number, offs
   return (await store.all<StoredAgent>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])).map(agentOf)
 }
 
-/** A piece of the list: what a summary shows, and the place of the next piece. */
+/** A summary, with the cursor at which the next page of the list begins. */
 export interface SummaryRow extends AgentSummary {
   spawned_at: number
   n: number
@@ -59,7 +64,7 @@ export interface SummaryRow extends AgentSummary {
 
 const ENDED_SUB_AGENT = 'a.spawned_by IS NOT NULL AND a.died_at IS NOT NULL'
 
-/** Agents by age, after one of them, at most `limit`. */
+/** Returns agents after the given one, oldest first, at most `limit`. */
 export function listSummaries(
   store: Store,
   over: number,
@@ -88,7 +93,7 @@ export interface AliveRow {
   n: number
 }
 
-/** Those that live and are paused, or are not, by age, after one of them. */
+/** Returns live agents that are paused, or that are not, after the given one, oldest first. */
 export function listAlive(
   store: Store,
   which: 'awake' | 'paused',
@@ -103,13 +108,13 @@ export function listAlive(
   )
 }
 
-/** Whether an agent of this preset lives. */
+/** Returns whether a live agent has this preset. */
 export async function hasAlive(store: Store, preset: string): Promise<boolean> {
   const found = await store.get('SELECT 1 AS one FROM agents WHERE preset = ? AND died_at IS NULL LIMIT 1', [preset])
   return found !== undefined
 }
 
-/** What stands of an agent in the rows of several modules. */
+/** An agent with its data from several modules. */
 export interface FleetRow extends AgentSummary {
   steps: number | null
   failures: number
@@ -118,7 +123,7 @@ export interface FleetRow extends AgentSummary {
   held_by: string | null
   spawned_by: string | null
   approvals: number
-  /** Of the call that has waited longest for a decision: its tool, so much of its arguments, and how long they are. */
+  /** The tool of the approval that has waited longest; then the start of its arguments, and their length. */
   asks_for: string | null
   asks_with: string | null
   asks_chars: number | null
@@ -134,7 +139,10 @@ export interface FleetRow extends AgentSummary {
 /** Maximum length of a waiting call's arguments in overviews, in characters. */
 export const GLANCE = 2_000
 
-/** By `+ 0`, the few that wait for one agent are sorted: else all that wait would be gone through by age, for each agent. */
+/**
+ * Returns agents for the overview, oldest first. `+ 0` makes the database sort the few approvals of one agent instead
+ * of scanning all approvals by age.
+ */
 export function listFleet(
   store: Store,
   over: number,
@@ -168,7 +176,7 @@ export async function countAgents(
   store: Store,
   over: number,
 ): Promise<Record<AgentStatus | 'goals_active' | 'total', number>> {
-  // What stands in their rows, and the derived status for those few that others say something of.
+  // Counts stored facts, and the derived status for the few agents with an approval or a lease.
   const all = await store.get<Record<'total' | 'dead' | 'paused' | 'waiting' | 'goals_active', number>>(
     'SELECT total, dead, paused, waiting, active AS goals_active FROM agent_totals, goal_totals_view',
   )
@@ -187,16 +195,16 @@ export async function countAgents(
   return { working: working.n, waiting_approval: parked.n, waiting, idle, paused, dead, goals_active, total }
 }
 
-/** The models that living agents are given, each once; an empty string is the default model. */
+/** Returns the distinct models of live agents; an empty string is the default model. */
 export async function modelsOfLiving(store: Store): Promise<string[]> {
   const rows = await store.all<{ model: string }>('SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
   return rows.map(({ model }) => model)
 }
 
-/** Characters of the role and the goal of another agent. */
+/** Maximum length of the role and the goal of another agent, in characters. */
 export const GLANCE_CHARS = 60
 
-/** The newest agents: bounded, so that a prompt does not grow with their number. */
+/** Returns the newest agents, at most `limit`, so that a prompt does not grow with their number. */
 export function listPeers(store: Store, agent_id: string, limit: number) {
   return store.all<{ name: string; role: string; objective: string | null }>(
     `SELECT a.name, substr(a.role, 1, ${GLANCE_CHARS}) AS role, (SELECT substr(objective, 1, ${GLANCE_CHARS}) FROM goals_view WHERE agent_id = a.agent_id
@@ -288,7 +296,7 @@ export const deleteAgent = defineEffect({
   statements: ({ agent_id }) => [{ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }],
 })
 
-/** Its row stays; its events report what it does. */
+/** Marks an agent as dead; its row stays. */
 export const agentDied = defineEffect({
   name: 'agents.died',
   schema: z.object({ agent_id: z.string() }),
@@ -301,7 +309,7 @@ export const agentDied = defineEffect({
   ],
 })
 
-/** Pausing keeps the time of the first pause; a running cycle ends and is not followed by another. */
+/** Pauses an agent, and keeps the time of the first pause. A running cycle ends, and no other follows. */
 export const pauseAgent = defineEffect({
   name: 'agents.pause',
   schema: z.object({ agent_id: z.string() }),
@@ -337,7 +345,7 @@ export const insertNudge = defineEffect({
   ],
 })
 
-/** Belongs into the commit that records the model's answer to the prompt that held the nudges. */
+/** Marks nudges as read. Belongs in the commit that records the model's answer to the prompt that contained them. */
 export const nudgesDelivered = defineEffect({
   name: 'nudges.delivered',
   schema: z.object({ nudge_ids: z.array(z.string()) }),
@@ -348,7 +356,7 @@ export const nudgesDelivered = defineEffect({
     })),
 })
 
-/** What held the agent's last cycle; null when nothing did. */
+/** Records the guard that blocked the agent's last cycle; null when none did. */
 export const agentHeld = defineEffect({
   name: 'agents.held',
   schema: z.object({ agent_id: z.string(), held_by: z.string().nullable() }),
@@ -357,7 +365,7 @@ export const agentHeld = defineEffect({
   ],
 })
 
-/** How many agents have a cycle now, and how many cycles wait to begin. */
+/** Returns the number of agents whose cycle runs, and of cycles that are due. */
 export async function countCycles(store: Store, now: number): Promise<{ running: number; due: number }> {
   const row = await store.get<{ running: number; due: number }>(
     `SELECT count(*) FILTER (WHERE owner IS NOT NULL AND run_at > ?) AS running, count(*) FILTER (WHERE owner IS NULL AND run_at <= ?) AS due

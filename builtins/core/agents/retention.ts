@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
-/** Removes messages that were read. */
+/** Registers the retention of messages that were read. */
 export function agentsForget(svc: PluginHandle): void {
   addRetentionRule(svc, { name: 'nudges', key: 'nudge_id', where: 'delivered_at < ?' })
   svc.add(ImageHolders, {

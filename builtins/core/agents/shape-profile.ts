@@ -1,7 +1,7 @@
 import type { Profile } from '#core/profiles/contract'
 import type { NewAgent, ProfileShape } from './contract.ts'
 
-/** What all of these make of a profile, one after another; most agents are nothing special to most of them, which say so at once. */
+/** Applies all shapes to a profile in order; synchronous unless a shape returns a promise, as most change nothing. */
 export function shapeProfile(
   shapes: readonly ProfileShape[],
   agent: NewAgent,

@@ -37,5 +37,5 @@ export const bundlesImport = operation({
   run: ({ bundle, ...options }, { svc, effects }) => new Bundles(svc).unpack(bundle, options, effects),
 })
 
-/** The command line has words of its own for these, because files are what it reads and writes. */
+/** These operations have commands of their own, because the command line reads and writes files. */
 export const bundleOperations = [bundlesExport, bundlesImport]

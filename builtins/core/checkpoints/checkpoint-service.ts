@@ -20,7 +20,7 @@ import { holdAgent, releaseAgent } from './repository.ts'
 
 type Origin = Checkpoint['origin']
 
-/** Checkpoints with the operations of operators. */
+/** Checkpoints with the operations that operators use. */
 export const OwnCheckpoints = token<CheckpointService>('checkpoints/checkpoints')
 
 /** Saves and restores the state of agents. */

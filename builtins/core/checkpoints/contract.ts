@@ -1,15 +1,15 @@
 import { defineError, type Effect, point, token, z } from '#kernel'
 
-/** What a module keeps of an agent, as far as a checkpoint holds it. */
+/** A module's part of an agent's checkpoint. */
 export interface CheckpointPart<T = unknown> {
-  /** The key under which it stands in a checkpoint, as in `suffering`. */
+  /** Key of the part in a checkpoint, such as `suffering`. */
   name: string
   /** Lower ones are restored first, in one transaction. Default: 0. */
   stage?: number
   schema: z.ZodType<T>
   /** undefined when the agent has none */
   capture(agent_id: string): Promise<T | undefined>
-  /** The writes that bring the agent back to this, or to having none: captured again, it is the same. */
+  /** Returns the writes that restore this value, or its absence; capturing afterwards yields the same value. */
   restore(agent_id: string, value: T | undefined): Promise<readonly Effect[]>
 }
 export const CheckpointParts = point<CheckpointPart>('checkpoint_parts', {
@@ -18,7 +18,7 @@ export const CheckpointParts = point<CheckpointPart>('checkpoint_parts', {
   stage: ({ stage }) => stage ?? 0,
 })
 
-/** An agent as it stood at a moment. */
+/** State of an agent at one moment. */
 export const Checkpoint = z
   .object({
     checkpoint_id: z.string().meta({ examples: ['ckpt-1a2b3c4d'] }),
@@ -42,7 +42,7 @@ export const CheckpointSummary = Checkpoint.omit({ parts: true }).extend({
 })
 export type CheckpointSummary = z.infer<typeof CheckpointSummary>
 
-/** One difference, as an operation of JSON Patch (RFC 6902) with what stood there before. */
+/** One difference, as a JSON Patch operation (RFC 6902) with the previous value. */
 export const CheckpointChange = z.object({
   op: z.enum(['add', 'remove', 'replace']),
   path: z
@@ -70,12 +70,12 @@ export const CheckpointSaved = Checkpoint.pick({
   origin: true,
 }).describe('A checkpoint was taken')
 
-/** The checkpoints of agents; `latest` stands for the newest one's id. */
+/** The checkpoints of agents; `latest` is accepted as the id of the newest one. */
 export interface Checkpoints {
   /**
-   * Saves an agent as it stands.
-   * @param suffering value saved in place of what the module of that name would capture; so `identity`, and in `ctx`
-   * any part by its name
+   * Saves the current state of an agent.
+   * @param suffering value saved instead of the one that this module would capture; likewise `identity`, and each part
+   * named in `ctx`
    * @returns the checkpoint's id
    * @throws AgentNotFoundError, CheckpointFailedError; InvalidInputError for a value that its part does not accept
    */
@@ -87,45 +87,45 @@ export interface Checkpoints {
     ctx?: Readonly<Record<string, unknown>>,
   ): Promise<string>
   /**
-   * Brings the agent back to a checkpoint, all of it or nothing. What it was is kept as a checkpoint first; a cycle that runs
-   * is cut off and writes nothing more.
+   * Restores an agent to a checkpoint, completely or not at all. Its current state is saved as a checkpoint first; a
+   * running cycle is cut off and writes nothing more.
    * @throws CheckpointNotFoundError, CheckpointUnreadableError, AgentDeadError, RestoreInterruptedError
    */
   restore(agent_id: string, checkpoint_id: string): Promise<CheckpointRestored>
-  /** What leads from one to the other. */
+  /** Returns the changes from `a` to `b`. */
   diff(a: Checkpoint, b: Checkpoint): CheckpointChange[]
   /** @throws CheckpointNotFoundError, CheckpointUnreadableError */
   get(agent_id: string, checkpoint_id: string): Promise<Checkpoint>
-  /** The agent as it stands now, written nowhere. */
+  /** Returns the current state of the agent, without saving it. */
   now(agent_id: string): Promise<Checkpoint>
-  /** The newest first. */
+  /** Returns the checkpoints of an agent, newest first. */
   list(agent_id: string): Promise<CheckpointSummary[]>
   /** @throws CheckpointNotFoundError */
   remove(agent_id: string, checkpoint_id: string): Promise<void>
-  /** Keeps this number of requested checkpoints, and of automatic ones. @returns the ids of the removed ones */
+  /** Keeps the newest `keep` requested checkpoints, and as many automatic ones. @returns the ids of the removed ones */
   prune(agent_id: string, keep: number): Promise<string[]>
 }
 export const Checkpoints = token<Checkpoints>('checkpoints')
 
-/** What a module says of an agent in a bundle, which makes another agent of it, here or in another project. */
+/** A module's part of a bundle, from which another agent is created, here or in another project. */
 export interface BundlePart<T = unknown> {
-  /** A part of a checkpoint with this name is not asked then; the others are taken as they are captured. */
+  /** Replaces the checkpoint part of the same name; other checkpoint parts are packed as captured. */
   name: string
   /** Lower ones are unpacked first. Default: 0. */
   stage?: number
-  /** Of what a stranger may have written: bounds everything. */
+  /** Untrusted input: the schema must limit all sizes. */
   schema: z.ZodType<T>
-  /** undefined when there is nothing to say */
+  /** Returns undefined when there is nothing to pack. */
   pack(agent_id: string): Promise<T | undefined>
   /**
-   * What gives it to a new agent whose row is written in the same transaction, before these effects.
-   * @param ids ids of the bundle, with those that stand for them here; goals are in it from stage 0 on
+   * Returns the writes that give the value to a new agent, whose row is written earlier in the same transaction.
+   * @param ids new ids by those in the bundle; ids of goals are included from stage 0 on
    */
   unpack(agent_id: string, value: T, ids: Map<string, string>): Promise<UnpackedPart>
 }
 export interface UnpackedPart {
   effects: readonly Effect[]
-  /** Takes back what was written besides, when the agent comes to nothing. */
+  /** Reverts what was written outside the transaction, when the import fails. */
   undo?: () => Promise<void>
 }
 export const BundleParts = point<BundlePart>('bundle_parts', {
@@ -134,10 +134,10 @@ export const BundleParts = point<BundlePart>('bundle_parts', {
   stage: ({ stage }) => stage ?? 0,
 })
 
-/** In bytes, of a bundle's file. */
+/** Maximum size of a bundle's file, in bytes. */
 export const LARGEST_BUNDLE = 64 * 1024 * 1024
 
-/** An agent as a file that goes from project to project. */
+/** An agent as a file that can be moved between projects. */
 export const Bundle = z
   .object({
     format: z.string().meta({ examples: ['svc-agent'] }),
@@ -148,7 +148,7 @@ export const Bundle = z
   .meta({ id: 'Bundle' })
 export type Bundle = z.infer<typeof Bundle>
 
-/** What came of a bundle. */
+/** Result of importing a bundle. */
 export const ImportedAgent = z.object({
   agent_id: z.string().meta({ examples: ['coder-5e6f7a8b'] }),
   was: z.string().describe('The id of the agent that was exported'),

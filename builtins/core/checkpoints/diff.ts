@@ -3,8 +3,8 @@ import { isTree, type Tree } from '#lib/tree'
 import type { CheckpointChange } from './contract.ts'
 
 /**
- * What leads from one JSON value to another, field by field: applied in this order as JSON Patch (RFC 6902), it does. Of
- * lists, places are compared.
+ * Returns the changes from one JSON value to another, field by field, to be applied in this order as JSON Patch (RFC
+ * 6902). Items of lists are compared by index.
  */
 export function changesBetween(was: unknown, value: unknown, path = ''): CheckpointChange[] {
   if (isDeepStrictEqual(was, value)) return []
@@ -16,7 +16,7 @@ export function changesBetween(was: unknown, value: unknown, path = ''): Checkpo
 function diffLists(was: readonly unknown[], value: readonly unknown[], path: string): CheckpointChange[] {
   const both = Math.min(was.length, value.length)
   const changes = value.slice(0, both).flatMap((each, n) => changesBetween(was[n], each, `${path}/${n}`))
-  // From the end, so that the places of the others stay.
+  // From the end, so that the indexes of the others stay valid.
   for (let n = was.length - 1; n >= both; n--) changes.push({ op: 'remove', path: `${path}/${n}`, was: was[n] })
   for (let n = both; n < value.length; n++) changes.push({ op: 'add', path: `${path}/${n}`, value: value[n] })
   return changes

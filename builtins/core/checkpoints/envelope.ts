@@ -8,7 +8,7 @@ const Envelope = z.strictObject({
   content: z.unknown(),
 })
 
-/** What is wrong with a text that should hold something sealed; a newer version is no damage. */
+/** Error for text without a valid envelope. `newer`: its version is not supported yet, so it is not damaged. */
 export class EnvelopeError extends Error {
   readonly newer: boolean
 
@@ -18,14 +18,12 @@ export class EnvelopeError extends Error {
   }
 }
 
-/**
- * Returns a JSON value with its format, its version and the SHA-256 of its content, which shows a torn or edited text.
- */
+/** Wraps a JSON value with its format, version and SHA-256, which detects truncated or edited text. */
 export function seal<C>(format: string, version: number, content: C): z.infer<typeof Envelope> & { content: C } {
   return { format, version, sha256: digest(content), content }
 }
 
-/** @throws EnvelopeError */
+/** Parses text and returns the content of its envelope. @throws EnvelopeError */
 export function unseal(format: string, version: number, text: string): unknown {
   let value: unknown
   try {
@@ -36,7 +34,7 @@ export function unseal(format: string, version: number, text: string): unknown {
   return openEnvelope(format, version, value)
 }
 
-/** The same for what has been parsed. @throws EnvelopeError */
+/** Returns the content of a parsed envelope. @throws EnvelopeError */
 export function openEnvelope(format: string, version: number, value: unknown): unknown {
   const parsed = Envelope.safeParse(value)
   if (!parsed.success || parsed.data.format !== format) throw new EnvelopeError(`it is no ${format} file`)
@@ -48,7 +46,9 @@ export function openEnvelope(format: string, version: number, value: unknown): u
   return content
 }
 
-/** Keys stand in the order in which they were written, so the text of a value that was read is the text that was written. */
+/**
+ * Keys keep the order in which they were written, so a value that was read has the same digest as when it was written.
+ */
 function digest(content: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(content) ?? '')

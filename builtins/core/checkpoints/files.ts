@@ -11,8 +11,8 @@ const ID = /^ckpt-[0-9a-f]{8}$/
 const LATEST = 'latest'
 
 /**
- * The checkpoints on disk: `checkpoints/<agent_id>/<checkpoint_id>.json`, each written beside and renamed. One that is torn
- * or was changed by hand is set aside as `.corrupt`; one of a version that is not known yet stays where it is.
+ * The checkpoints on disk: `checkpoints/<agent_id>/<checkpoint_id>.json`, each written to a temporary file and renamed.
+ * A damaged or edited file is renamed to `.corrupt`; one of an unknown newer version stays where it is.
  */
 export class CheckpointFiles {
   readonly #svc: PluginHandle
@@ -25,7 +25,7 @@ export class CheckpointFiles {
     return this.#svc.ports.files
   }
 
-  /** Where several machines share what agents know, they are there, and none on disk. */
+  /** Shared storage of several machines; where it is available, checkpoints are stored only there. */
   get #sharedFiles(): SharedFiles | undefined {
     return this.#svc.has(SharedFiles) ? this.#svc.use(SharedFiles) : undefined
   }
@@ -49,7 +49,10 @@ export class CheckpointFiles {
     return found.checkpoint
   }
 
-  /** The newest first. What cannot be read is left out, and said. @param before milliseconds; only what was written earlier */
+  /**
+   * Returns checkpoints, newest first. Unreadable ones are left out and reported. @param before milliseconds; only
+   * those written earlier
+   */
   async list(agent_id: string, before = Number.POSITIVE_INFINITY): Promise<CheckpointSummary[]> {
     const found: CheckpointSummary[] = []
     for (const id of await this.#ids(agent_id)) {
@@ -74,7 +77,7 @@ export class CheckpointFiles {
     )
   }
 
-  /** The agents of which there are checkpoints. */
+  /** Returns the ids of agents that have checkpoints. */
   async agents(): Promise<string[]> {
     const shared = await this.#sharedFiles?.list('checkpoints/')
     if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
@@ -123,7 +126,7 @@ export class CheckpointFiles {
     }
   }
 
-  /** Under a name that nothing has yet. */
+  /** Renames the file to an unused name. */
   async #moveToSide(file: string): Promise<string> {
     const shared = this.#sharedFiles
     if (shared) {
@@ -150,7 +153,7 @@ export class CheckpointFiles {
     return join(this.#svc.project.svc, 'checkpoints', agent_id)
   }
 
-  /** Below `.svc/`, as shared files are called. */
+  /** Path relative to `.svc/`, as shared files are named. */
   #path(file: string): string {
     return relative(this.#svc.project.svc, file).replaceAll('\\', '/')
   }
@@ -164,7 +167,7 @@ function summaryOf({ parts, ...rest }: Checkpoint, bytes: number): CheckpointSum
   return { ...rest, parts: Object.keys(parts).filter(name => parts[name] !== null), bytes }
 }
 
-/** By time, and not by name, which is random. */
+/** Compares by time, as ids are random. */
 function newestFirst(a: CheckpointSummary, b: CheckpointSummary): number {
   return (
     b.created_at.localeCompare(a.created_at) || b.number - a.number || b.checkpoint_id.localeCompare(a.checkpoint_id)

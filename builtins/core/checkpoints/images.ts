@@ -5,7 +5,7 @@ import type { BundlePart } from './contract.ts'
 const PackedImages = z.array(ImageInput.pick({ data: true })).max(1_000)
 type PackedImages = z.infer<typeof PackedImages>
 
-/** The images in what an agent is doing, so that its messages show them elsewhere too. */
+/** Packs the images that an agent's messages refer to, so that another project can show them. */
 export function imagesBundle(svc: PluginHandle): BundlePart {
   const part: BundlePart<PackedImages> = {
     name: 'images',
@@ -18,7 +18,8 @@ export function imagesBundle(svc: PluginHandle): BundlePart {
     },
     async unpack(_, images) {
       if (!svc.has(Images)) return { effects: [] }
-      // Messages name them by the hash of their bytes, which is the same here; retention removes those that none names.
+      // Messages refer to images by a hash of their bytes, which is the same here; retention removes unreferenced
+      // images.
       await svc.use(Images).keepAll(images)
       return { effects: [] }
     },

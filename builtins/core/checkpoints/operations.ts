@@ -133,7 +133,7 @@ export const checkpointsDelete = operation({
   mcp: true,
   errors: [...found, CheckpointNotFoundError],
   async run({ id, checkpoint_id }, { svc }) {
-    // Which one is the latest is not what one wants to guess when deleting.
+    // A deletion needs an explicit id: the latest checkpoint may have changed.
     if (checkpoint_id === 'latest') {
       const message = 'names one checkpoint by its id, not "latest"'
       throw new InvalidInputError(

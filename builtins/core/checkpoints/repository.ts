@@ -23,7 +23,7 @@ export const releaseAgent = defineEffect({
   statements: ({ agent_id, owner }, now) => [returnLease(agent_id, owner, now)],
 })
 
-/** Returns live agents up to a limit, the latest active first. */
+/** Returns live agents up to a limit, most recently active first. */
 export function liveAgents(store: Store, limit: number): Promise<{ agent_id: string }[]> {
   return store.all(
     `SELECT a.agent_id FROM agents_view a JOIN leases_view l ON l.id = a.agent_id WHERE a.died_at IS NULL

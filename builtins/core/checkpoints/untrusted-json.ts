@@ -1,7 +1,7 @@
-/** Deeper is nothing that agents do: recursion over it must not end the process. */
+/** Maximum depth, far beyond what agents write, so that recursion cannot overflow the stack. */
 const DEEPEST = 100
 
-/** What keeps parsed JSON of a stranger from being looked at any closer: its depth, or keys that mean something to JavaScript. */
+/** Returns why untrusted parsed JSON is refused: it is nested too deeply, or has a key with a meaning in JavaScript. */
 export function findDanger(value: unknown): string | undefined {
   const open: [unknown, number][] = [[value, 0]]
   for (let next = open.pop(); next; next = open.pop()) {

@@ -11,11 +11,14 @@ import { gitState } from './git.ts'
 import { treeOf } from './tree.ts'
 
 const OTHERS = 5
-/** A model server that keeps its name to itself keeps no prompt from being written, in milliseconds. */
+/**
+ * Time limit for asking the model server for its default model, in milliseconds, so that a slow server does not delay
+ * prompts.
+ */
 const NAME_LIMIT_MS = 1_000
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'Linux', darwin: 'macOS', freebsd: 'FreeBSD' }
 
-/** Returns where an agent is: what lasts longest first, and no time of day. */
+/** Describes an agent's environment: long-lasting facts first, and without the time of day. */
 export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string> {
   return Promise.resolve(
     recordInput('environment', async () => {
@@ -52,7 +55,7 @@ function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
   ]
 }
 
-/** Only for agents that can run any. */
+/** Describes how programs run; empty for agents that cannot run any. */
 async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> {
   if (!svc.use(Runtime).toolsFor(profile).find('shell_exec')) return []
   const { wall, network } = await svc.use(Sandbox).status()
@@ -60,7 +63,7 @@ async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> 
   return [`Programs: in a sandbox, ${network ? 'with network' : 'without network'}`]
 }
 
-/** The model by its name, which the server of a default one may have to be asked for. */
+/** Names the model; the server may have to be asked for the default one. */
 async function model(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string[]> {
   const named = agent.model || profile.model || (await defaultModel(svc))
   return named ? [`Model: ${named}`] : []
@@ -80,7 +83,7 @@ async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promi
   return found.length === 0 ? [] : [`Other agents: ${found.map(({ name, role }) => `${name} (${role})`).join('; ')}`]
 }
 
-/** The day in the zone of the schedules, else in the machine's. */
+/** Returns the date in the time zone of the schedules, otherwise in the machine's. */
 function today({ clock, config }: PluginHandle): string {
   const { weekday, date, zone } = formatsFor(String(config.get('schedules.time_zone') ?? ''))
   return `${weekday.format(clock.ms())}, ${date.format(clock.ms())} (time zone ${zone})`
@@ -92,7 +95,7 @@ interface Formats {
   zone: string
 }
 
-/** By the configured zone. To make a format takes a hundred times as long as to use it. */
+/** Date formats by configured zone: creating a format takes a hundred times as long as using it. */
 const formats = new Map<string, Formats>()
 
 function formatsFor(configured: string): Formats {
@@ -108,7 +111,7 @@ function formatsFor(configured: string): Formats {
   return made
 }
 
-/** What is left of its limits, in steps: figures would change the prompt with every call. */
+/** Describes the rest of the budget in coarse steps, because exact figures would change the prompt with every call. */
 async function budget(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string[]> {
   const left = svc.has(Budget)
     ? await svc

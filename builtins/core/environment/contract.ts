@@ -2,9 +2,9 @@ import type { AgentRow } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
 import { token } from '#kernel'
 
-/** What prompts say of the place that an agent works in. */
+/** Describes an agent's environment for prompts. */
 export interface Environment {
-  /** The parts in order: what the project says of itself, then the environment; those without content are left out. */
+  /** Returns the parts in order: the project's instructions, then the environment; empty ones are left out. */
   parts(agent: AgentRow, profile: Profile): Promise<string[]>
 }
 export const Environment = token<Environment>('environment')

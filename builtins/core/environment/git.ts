@@ -10,7 +10,7 @@ export async function gitState(svc: PluginHandle, reach: Reach, agent_id: string
   const branch = await branchOf(svc, reach)
   if (branch === undefined) return undefined
   const sandbox = svc.use(Sandbox)
-  // Without a sandbox git could be made to run what an agent has put into the repository's settings.
+  // Without a sandbox, repository settings that an agent wrote could make git run a program.
   if ((await sandbox.status()).wall === 'none') return branch
   const status = ['status', '--porcelain', '--untracked-files=normal', '--ignore-submodules=all']
   const end = await sandbox

@@ -4,7 +4,10 @@ import { environmentText } from './block.ts'
 import { Environment } from './contract.ts'
 import { instructionsText } from './instructions.ts'
 
-/** After all that stays the same for longer: what changes here costs the provider's cache of what follows only. */
+/**
+ * Stage after all parts that change less often, so that a change here invalidates as little of the provider's cache as
+ * possible.
+ */
 const LAST = 1_000
 
 export default definePlugin({

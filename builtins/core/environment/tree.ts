@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
 
-/** Entries that are listed, at most; those of deeper folders come last. */
+/** Maximum number of listed entries; those of deeper folders come last. */
 const MAX_ENTRIES = 60
 const DEPTH = 2
-/** Folders of what others wrote, or of what is built. */
+/** Folders with third-party code or build output. */
 const SKIPPED = ['node_modules', 'dist', 'build', 'target', 'venv', '__pycache__']
 
 /**
- * Returns what there is in a folder, a line each, with what a folder holds below it.
+ * Returns the entries of a folder, one line each, with nested entries below their folder.
  * @param closed folders that are not shown
  */
 export async function treeOf(files: Ports['files'], root: string, closed: readonly string[]): Promise<string[]> {

@@ -13,7 +13,7 @@ const file = z.string().trim().min(1).max(500)
 const rubric = z.string().trim().min(1).max(4000)
 const model = z.string().trim().min(1).max(200).optional().describe("Which model judges; the agent's own by default")
 
-/** One thing that must hold before a goal counts as reached. */
+/** One criterion that must be met before a goal counts as reached. */
 export const Acceptance = z.union([
   z.strictObject({ command: command.describe('Exits with 0 in the workspace of the agent') }),
   z.strictObject({ file: file.describe('Exists in the workspace of the agent') }),
@@ -22,7 +22,7 @@ export const Acceptance = z.union([
 ])
 export type Acceptance = z.infer<typeof Acceptance>
 
-/** The same with what came of its last check. */
+/** A criterion with the result of its last check. */
 export const AcceptanceCheck = z
   .object({
     command: command.optional(),
@@ -70,7 +70,7 @@ export const Goal = z
   .meta({ id: 'Goal' })
 export type Goal = z.infer<typeof Goal>
 
-/** What of a goal is not stored in its row as it is shown. */
+/** Fields of a goal that its row stores in another form, or not at all. */
 type GoalDetail =
   | ('created_at' | 'completed_at' | 'unconfirmed' | 'acceptance')
   | ('plan' | 'after' | 'question_id' | 'deadline')
@@ -82,29 +82,29 @@ export interface GoalRow extends Omit<Goal, GoalDetail> {
   /** A JSON array of `PlanStep`; null for none. */
   plan: string | null
   deadline_at: number | null
-  /** Whether its end was refused once for evidence that was not there. */
+  /** Whether its end was refused once because evidence was missing. */
   claims_refused: number
   created_at: number
   completed_at: number | null
 }
 
-/** The goal of a cycle. */
+/** The goal that a cycle pursues. */
 export interface PursuedGoal extends GoalRow {
-  /** Whether it waits: for its subgoals, for an answer, or for a goal that it comes after. */
+  /** Whether it waits: for its subgoals, for an answer, or for another goal to end. */
   blocked: number
-  /** Whether the operator has said something that no model has answered yet. */
+  /** Whether the operator sent messages that no model has answered yet. */
   nudged: number
   /** Whether subgoals have ended whose result its pursuit has not read. */
   unreported: number
-  /** How often its agent was woken. */
+  /** Number of times its agent was woken. */
   wakes: number
   /** The images that its first message shows, as they are stored. */
   images: string | null
-  /** Whether it comes after others. */
+  /** Whether it must wait for other goals. */
   follows: number
   /** The question to the operator that it waits for. */
   question_id: string | null
-  /** The epoch of the lease under which its transcript was last written to; null where something else than a cycle did. */
+  /** The epoch of the lease under which its transcript was last written; null where the last writer was not a cycle. */
   transcript_epoch: number | null
 }
 
@@ -156,19 +156,19 @@ export const GoalRefused = z
   .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
   .describe('A goal that an agent or a goal strategy came up with was not taken')
 
-/** What a goal strategy knows of the idle agent. Modules add their part by merging into this interface. */
+/** Context of an idle agent for goal strategies. Modules add their fields by merging into this interface. */
 export interface GoalContext {
   agent_id: string
   cycle_num: number
   signal: AbortSignal
-  /** The agent that it works for; itself where it works for no other. */
+  /** The topmost agent that this one works for; the agent itself where it has no parent. */
   root_agent_id: string
   profile: Profile
   /** The agent's model as its row names it; null for the default. */
   model: string | null
   recent_goals: readonly GoalRow[]
   peer_summaries: readonly string[]
-  /** What the operator said. */
+  /** Unanswered messages of the operator. */
   nudges: readonly string[]
   /** The images of these messages. */
   images: readonly ImageRef[]
@@ -176,7 +176,7 @@ export interface GoalContext {
   news: readonly string[]
   memory_snippets: readonly string[]
   tools_description: string
-  /** What modules say of the agent's situation, in the order in which it stands in the prompt. */
+  /** The modules' sections about the agent's situation, in the order of the prompt. */
   sections: readonly { name: string; text: string }[]
 }
 
@@ -186,9 +186,9 @@ export interface GeneratedGoal {
   reasoning?: string
   cost_usd: number
   tokens: number
-  /** Found by a strategy that has no duplicates. */
+  /** Set when the strategy never repeats a goal. */
   no_duplicates?: boolean
-  /** What the model call cost, where there was one; it then stands for cost_usd and tokens. */
+  /** Cost of the model call, if there was one; replaces `cost_usd` and `tokens`. */
   spend?: Spend
 }
 
@@ -196,9 +196,12 @@ export interface GoalStrategy {
   name?: string
   /** Strategies of a lower stage are asked first; the built-in existence loop is last. */
   stage?: number
-  /** Each of its goals is a new one, also when it reads like an earlier one, such as an entry of a queue: none is refused as a repetition. */
+  /**
+   * Whether each goal of this strategy is new even when its text repeats an earlier one, such as a queue entry: none is
+   * refused as a duplicate.
+   */
   no_duplicates?: boolean
-  /** undefined leaves the decision to the next strategy. */
+  /** Returns the next goal; undefined leaves the decision to the next strategy. */
   generateGoal(context: GoalContext): GeneratedGoal | undefined | Promise<GeneratedGoal | undefined>
 }
 export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strategies', {
@@ -214,7 +217,7 @@ export const GoalStrategies = point<GoalStrategy & { name: string }>('goal_strat
 
 declare module '#kernel' {
   interface Replaceable {
-    /** Without a service of its own, goals are added and ended as before. */
+    /** A replacement without a `goals` service keeps the built-in one. */
     goals: { goals: Goals } | void
   }
   interface Events {
@@ -227,7 +230,7 @@ declare module '#kernel' {
     plan_updated: z.infer<typeof PlanUpdated>
   }
   interface PluginHandle {
-    /** Adds a way of finding an idle agent its next goal. */
+    /** Adds a strategy that finds the next goal of an idle agent. */
     goalStrategy(strategy: GoalStrategy): Undo
   }
 }
@@ -239,14 +242,14 @@ export interface NewGoal {
   priority: number
   origin: 'operator' | 'subgoal' | 'sub_agent' | 'schedule' | 'delegated'
   parent_goal_id: string | null
-  /** Among the goals of the same commit. */
+  /** Order among the goals of the same commit. */
   place?: number
-  /** What must hold before it counts as reached. */
+  /** Criteria that must be met before it counts as reached. */
   acceptance?: readonly Acceptance[] | undefined
 }
 
 export interface Goals {
-  /** Refuses terms that could never be checked. @throws CommandError, ConflictError */
+  /** Refuses criteria that can never be checked. @throws CommandError, ConflictError */
   refuseUncheckable(acceptance: readonly Acceptance[]): Promise<void>
   /** Returns the writes that add a goal to an agent; refused when its parent is no longer active. */
   add(goal: NewGoal): { goal_id: string; effects: Effect[] }
@@ -310,18 +313,18 @@ export const News = point<NewsSource>('news', {
   asked: 'news',
 })
 
-/** What an agent says it achieved, with what it was to achieve; its evidence names files relative to its workspace. */
+/** What an agent says it achieved, with the goal's objective; its evidence names files relative to its workspace. */
 export interface GoalClaim extends Claim, Reach {
   agent_id: string
   goal_id: string
   objective: string
-  /** Aborted when the cycle's time is over. */
+  /** Aborted when the cycle runs out of time. */
   signal: AbortSignal
 }
 
 /**
- * Looks at what an agent says it achieved before its goal counts as completed; all are asked, until one objects. One that
- * throws, or takes longer than `daemon.tool_timeout`, has said nothing.
+ * Checks what an agent says it achieved before its goal completes. Verifiers are called until one objects. One that
+ * throws, or exceeds `daemon.tool_timeout`, does not object.
  */
 export interface GoalVerifier {
   name: string
@@ -333,17 +336,20 @@ export const GoalVerifiers = point<GoalVerifier>('goal_verifiers', {
   has: { name: 'text', verify: 'function' },
 })
 
-/** A part of an agent's prompts: how it fares, who it is, what surrounds it. */
+/** A section of an agent's prompts, such as its state, identity or environment. */
 export interface PromptSection {
   name: string
-  /** Lower ones stand earlier. */
+  /** Lower ones come first. */
   stage: number
   prompts: readonly ('goal_generation' | 'goal_pursuit')[]
-  /** Of the agent's inner life: it stands in pursuit only where the profile's `inner_life` names it. */
+  /**
+   * Part of the agent's inner life that this section shows; a pursuit includes it only if the profile's `inner_life`
+   * names it.
+   */
   inner?: InnerLife
   /**
-   * Written by the module alone; what others wrote in it has been cleaned and fenced.
-   * @param known what `GoalContextParts` have contributed to the same prompt; nothing where none were asked
+   * Returns the section. Text from others in it must be cleaned and fenced.
+   * @param known fields that `GoalContextParts` contributed to the same prompt; empty where none were called
    * @returns undefined when there is nothing to say
    */
   text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>
@@ -354,7 +360,7 @@ export const PromptSections = point<PromptSection>('prompt_sections', {
   asked: 'text',
 })
 
-/** Fields of `GoalContext` that a module knows; it declares them by merging into that interface. */
+/** Fields of `GoalContext` that a module provides; it declares them by merging into that interface. */
 export interface GoalContextPart {
   name: string
   part(agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>>
@@ -367,7 +373,7 @@ export const GoalContextParts = point<GoalContextPart>('goal_context_parts', {
 
 export { ActiveAgent } from '#core/agents/contract'
 export { sanitize, sanitizeLine } from '#lib/sanitize'
-/** The goal that the running cycle pursues, if there is one. */
+/** The goal that the running cycle pursues, if any. */
 export const ActiveGoal = token<PursuedGoal>('active_goal')
 /** The profile of the running cycle's agent. */
 export const ActiveProfile = token<Profile>('active_profile')

@@ -1,7 +1,7 @@
 import { checkFields, type Extension, intercept } from '#kernel'
 import { type GoalContext, GoalStrategies } from './contract.ts'
 
-/** Gives the handles of plugins `goalStrategy`. */
+/** Adds `goalStrategy` to plugin handles. */
 export const goalsExtension: Extension = (svc, { interceptor }) => ({
   goalStrategy(strategy) {
     checkFields(GoalStrategies.name, GoalStrategies.options.has, strategy, svc.name)

@@ -7,12 +7,12 @@ import { wokeUp } from './generation/idle.ts'
 import { goalEnding } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
 
-/** Subgoals of subgoals, and no further. */
+/** Maximum nesting depth of subgoals. */
 const MAX_DEPTH = 3
-/** Of one goal, active at the same time. */
+/** Maximum number of active subgoals of one goal, at any depth. */
 const MAX_SUBGOALS = 8
 
-/** The writes that give an agent a goal. */
+/** Returns the writes that add a goal to an agent. */
 export function addGoal(svc: PluginHandle, goal: NewGoal): { goal_id: string; effects: Effect[] } {
   const goal_id = svc.ports.ids.make('goal', 12)
   const { agent_id, objective, origin, parent_goal_id } = goal
@@ -46,7 +46,7 @@ export async function parentFor(svc: PluginHandle, goal_id: string, agent_id: st
   return parent
 }
 
-/** The writes that give up a goal, and with it what is done for it alone. */
+/** Returns the writes that abandon a goal and everything done only for it. */
 export async function abandonGoal(
   svc: PluginHandle,
   goal: { goal_id: string; agent_id: string },

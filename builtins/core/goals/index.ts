@@ -55,8 +55,8 @@ export default definePlugin({
       orFail(svc, config, cycle, () => pursue(svc, config, transcripts, cycle)),
     )
   },
-  // A loop in place of this one pursues the goal that is found here. Without the check for work, agents with a goal are passed
-  // over as idle.
+  // A plugin that replaces the loop pursues the goal found here. Without `hasWork`, agents with a goal would be skipped
+  // as idle.
   base(svc, config) {
     const hasWork: HasWork = due => findAgentsToRun(svc, config, due)
     svc.tap('context_assembly', { name: 'goals', hasWork }, (cycle: Cycle) =>

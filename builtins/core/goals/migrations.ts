@@ -38,7 +38,7 @@ CREATE TABLE idle_agents (
   wakes INTEGER NOT NULL, asked_at INTEGER NOT NULL, ask_again_at INTEGER NOT NULL
 ) STRICT;
 `,
-  /** Transcripts are removed with their goals, so they are not found by their agents. */
+  /** Transcripts are removed together with their goals, so they need no index by agent. */
   '021-fewer-pages': `
 CREATE TABLE transcripts_moved (
   goal_id TEXT NOT NULL REFERENCES goals (goal_id) ON DELETE CASCADE, seq INTEGER NOT NULL, agent_id TEXT NOT NULL,
@@ -49,8 +49,8 @@ DROP TABLE pursuit_transcripts;
 ALTER TABLE transcripts_moved RENAME TO pursuit_transcripts;
 `,
   /**
-   * Transcripts of goals that have ended, until retention removes them. `said` and `refused`: why an agent that rests has no goal, in
-   * words of its model, and the objective that was refused.
+   * Transcripts of ended goals, until retention removes them. `said`: the model's reason why an idle agent has no goal.
+   * `refused`: the objective that was refused.
    */
   '026-ended-transcripts': `
 CREATE TABLE ended_transcripts (
@@ -62,8 +62,8 @@ ALTER TABLE idle_agents ADD COLUMN said TEXT;
 ALTER TABLE idle_agents ADD COLUMN refused TEXT;
 `,
   /**
-   * A transcript outlives the sub-agent that retention removes, and belongs to an agent: `agent_id` is whose goal it was, or the
-   * agent at the top of one that was removed.
+   * A transcript outlives a sub-agent that retention removes. `agent_id` is the agent of the goal, or the topmost
+   * parent of a removed sub-agent.
    */
   '029-removed-sub-agents': `
 CREATE TABLE transcripts_moved (
@@ -77,7 +77,10 @@ ALTER TABLE transcripts_moved RENAME TO ended_transcripts;
 CREATE INDEX ended_transcripts_by_end ON ended_transcripts (ended_at);
 CREATE INDEX ended_transcripts_by_agent ON ended_transcripts (agent_id);
 `,
-  /** `images` of a goal: a JSON array of what its first message shows. The indexes find messages with images without reading others. */
+  /**
+   * `images` of a goal: a JSON array of the images in its first message. The indexes find messages with images without
+   * a full scan.
+   */
   '033-images': `
 ALTER TABLE goals ADD COLUMN images TEXT;
 CREATE INDEX goals_with_images ON goals (agent_id) WHERE images IS NOT NULL;
@@ -85,19 +88,22 @@ CREATE INDEX pursuit_transcripts_with_images ON pursuit_transcripts (agent_id) W
 CREATE INDEX ended_transcripts_with_images ON ended_transcripts (agent_id) WHERE message LIKE '%"images":[{%';
 `,
   /**
-   * The lease's epoch of the cycle that last wrote to a goal's transcript; NULL where no cycle did, or something else has since. The
-   * process that had this lease need not read the transcript again.
+   * Epoch of the lease of the cycle that last wrote to a goal's transcript; NULL where the last writer was not a cycle.
+   * The process with this lease need not read the transcript again.
    */
   '034-transcript-epochs': `
 ALTER TABLE goals ADD COLUMN transcript_epoch INTEGER;
 `,
-  /** Transcripts of a goal from before a checkpoint restored it: earlier versions removed them when the goal ended again. */
+  /**
+   * Removes old transcripts of goals that a checkpoint restored: earlier versions removed them when the goal ended
+   * again.
+   */
   '036-restored-transcripts': `
 DELETE FROM ended_transcripts WHERE goal_id IN (SELECT goal_id FROM goals WHERE status = 'active');
 `,
   /**
-   * `acceptance`: a JSON array of what must hold before a goal counts as reached, each with the result of the last check. `refusals`:
-   * how often its end was refused for that. `claims_refused`: whether it was refused for missing evidence.
+   * `acceptance`: a JSON array of the criteria of a goal, each with the result of its last check. `refusals`: how often
+   * its end was refused because of them. `claims_refused`: whether it was refused for missing evidence.
    */
   '042-acceptance': `
 ALTER TABLE goals ADD COLUMN acceptance TEXT;
@@ -105,8 +111,8 @@ ALTER TABLE goals ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE goals ADD COLUMN claims_refused INTEGER NOT NULL DEFAULT 0;
 `,
   /**
-   * `plan`: a JSON array of the steps that an agent wrote down for a goal. `deadline_at`: when the goal ends as not reached. A goal
-   * waits for those that it comes after while they are active.
+   * `plan`: a JSON array of the steps that an agent planned for a goal. `deadline_at`: when the goal ends as not
+   * reached. A goal waits for active goals that it comes after.
    */
   '043-plans': `
 ALTER TABLE goals ADD COLUMN plan TEXT;
@@ -118,7 +124,7 @@ CREATE TABLE goal_dependencies (
   PRIMARY KEY (goal_id, after_goal_id)
 ) STRICT;
 `,
-  /** What other modules read. */
+  /** The columns that other modules may read. */
   '046-views': `
 CREATE VIEW ended_transcripts_view AS SELECT goal_id, seq, message, created_at FROM ended_transcripts;
 -- blocked: whether a goal waits for a subgoal, for an answer, or for a goal that it comes after.
@@ -130,11 +136,14 @@ CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority,
       WHERE d.goal_id = goals.goal_id AND first.status = 'active')) AS blocked FROM goals;
 CREATE VIEW pursuit_transcripts_view AS SELECT goal_id, seq, message, created_at FROM pursuit_transcripts;
 `,
-  /** What an engine for many agents keeps, as it does the numbers of agents. */
+  /** Number of active goals. An engine for many agents stores it, like the numbers of agents. */
   '047-goal-totals': `
 CREATE VIEW goal_totals_view AS SELECT count(*) AS active FROM goals WHERE status = 'active';
 `,
-  /** Transcripts of ended goals stay where they are; `ended_at` of the first message says when, for retention. Most goals have no parent. */
+  /**
+   * Transcripts of ended goals stay in the same table; `ended_at` of their first message is for retention. Most goals
+   * have no parent.
+   */
   '049-fewer-writes': `
 ALTER TABLE pursuit_transcripts ADD COLUMN ended_at INTEGER;
 CREATE INDEX pursuit_transcripts_ended ON pursuit_transcripts (ended_at) WHERE ended_at IS NOT NULL;

@@ -266,7 +266,7 @@ export const goalsAbandonAll = operation({
     }
     const of = agent === undefined ? undefined : (await svc.use(Agents).find(agent)).agent_id
     const goals = await activeGoals(svc.use(Store), of)
-    // One that has ended in the meantime, with its parent or by itself, is passed over.
+    // A goal that has ended in the meantime, alone or with its parent, is skipped.
     for (const each of goals) await abandon(svc, each, reason)
     return Promise.all(goals.map(({ goal_id }) => readGoalDetail(svc, goal_id)))
   },

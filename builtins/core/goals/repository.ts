@@ -16,7 +16,7 @@ import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
 export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, acceptance, refusals, claims_refused, plan, deadline_at, created_at, completed_at`
 
-/** Whether goal `g` waits and cannot be pursued: for a subgoal, for the operator's answer, or for a goal that it comes after. */
+/** SQL: whether goal `g` is blocked, by a subgoal, a question to the operator, or a goal that it comes after. */
 const BLOCKED = `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')
   OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)
   OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
@@ -48,7 +48,7 @@ export function activeGoal(store: Store, agent_id: string): Promise<PursuedGoal 
 /** The goal that the agent would pursue now, and whether it has unread messages. */
 export type CurrentGoal = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | 'unreported' | 'wakes'>
 
-/** Returns undefined when there is nothing to pursue, or when the agent is paused or dead. */
+/** Returns the goal to pursue now; undefined when there is none, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<CurrentGoal | undefined> {
   return store.get<CurrentGoal>(AT_HAND, [agent_id])
 }
@@ -165,7 +165,7 @@ export const insertGoal = defineEffect({
     origin: z.string(),
     reasoning: z.string().nullable(),
     parent_goal_id: z.string().nullable(),
-    /** Among the goals of the same commit. */
+    /** Order among the goals of the same commit. */
     place: z.number().int().default(0),
   }),
   statements: (goal, now) => [
@@ -329,7 +329,7 @@ export const recordAnswer = defineEffect({
     agent_id: z.string(),
     epoch: z.number().int(),
     rows: Rows,
-    /** Messages of a lower seq than `from` are no longer kept, but for the first and the summary. */
+    /** The kept messages besides the first one: those from the seq `from` on, and a summary. */
     kept: z.object({ from: z.number().int(), summary: z.number().int().nullable() }).nullable(),
     intents: z.array(CallIntent),
   }),
@@ -381,7 +381,7 @@ export const recordOutcome = defineEffect({
   ],
 })
 
-/** A goal that was ended meanwhile takes no further messages. */
+/** Appends messages to a transcript, unless the goal has ended in the meantime. */
 function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, now: number) {
   const said = rows.map((_, n) => (n === 0 ? 'SELECT ? AS seq, ? AS message' : 'UNION ALL SELECT ?, ?')).join(' ')
   return {

@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
 
-/** What of this module may go: the journal and the transcripts of goals that have ended. The goals stay. */
+/** Registers the retention of the journal and the transcripts of ended goals. The goals stay. */
 export function goalsForget(svc: PluginHandle): void {
   addRetentionRule(svc, {
     name: 'tool_calls',
@@ -11,9 +11,9 @@ export function goalsForget(svc: PluginHandle): void {
     where: `ended_at < ? AND task_id IS NULL AND NOT EXISTS
       (SELECT 1 FROM goals g WHERE g.goal_id = tool_calls.goal_id AND g.status = 'active')`,
   })
-  // The first message of each is marked: a transcript goes as a whole.
+  // Only the first message is marked, because a transcript is removed as a whole.
   addRetentionRule(svc, { name: 'pursuit_transcripts', key: 'goal_id', where: 'ended_at < ?' })
-  // Of goals whose agents were removed, and of goals that ended before transcripts stayed where they are.
+  // Transcripts in the older table: those of removed agents, and of goals that ended in earlier versions.
   addRetentionRule(svc, {
     name: 'ended_transcripts',
     key: 'goal_id',

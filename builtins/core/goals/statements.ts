@@ -1,4 +1,4 @@
-/** What the writes of other modules may do to goals and their transcripts. */
+/** Statements on goals and their transcripts, for the writes of other modules. */
 import type { Statement } from '#platform/store/contract'
 
 /** Makes an active goal a subgoal of another. @param goal the query of its id */
@@ -9,7 +9,10 @@ export function adoptGoal(parent_goal_id: string, { sql, params = [] }: Statemen
   }
 }
 
-/** Gives the transcripts of an agent's ended goals to the agent at its top, if it has one: its goals go with the agent. */
+/**
+ * Moves the transcripts of an agent's ended goals to its topmost parent, if any, because its goals are deleted with the
+ * agent.
+ */
 export function passTranscripts(agent_id: string): Statement[] {
   const topOf = (table: string) =>
     `SELECT p.agent_id FROM agents_view a JOIN agents_view p ON p.agent_id = a.root_agent_id WHERE a.agent_id = ${table}.agent_id`

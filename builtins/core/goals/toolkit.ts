@@ -3,7 +3,7 @@ import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { addGoal, parentFor } from './goals.ts'
 import { updatePlan } from './pursuit/plan.ts'
 
-/** What agents can do with their goals. */
+/** Tools for agents to manage their goals. */
 export function goalsToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'goals',

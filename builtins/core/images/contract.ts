@@ -2,19 +2,19 @@ import { defineError, type PluginHandle, point, token, z } from '#kernel'
 
 export { imagesIn } from './in-messages.ts'
 
-/** Media types that every model with sight takes. */
+/** Media types that every model with vision accepts. */
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]
 
-/** Largest image that is taken, in bytes and in pixels. */
+/** Maximum size of an image, in bytes and in pixels. */
 export const MAX_IMAGE_BYTES = 10_000_000
 export const MAX_IMAGE_PIXELS = 50_000_000
-/** Images of one message. */
+/** Maximum number of images in one message. */
 export const MAX_IMAGES = 4
-/** Largest body of a request that may carry images, in bytes: their base64 is a third longer than they are. */
+/** Maximum body size of a request with images, in bytes: base64 is a third longer than the image. */
 export const IMAGES_BODY_BYTES = 16 * 1024 * 1024
 
-/** An image of a message, by the hash under which it is kept. */
+/** An image of a message, identified by the hash under which it is stored. */
 export const ImageRef = z
   .object({
     sha256: z
@@ -30,7 +30,7 @@ export const ImageRef = z
   .meta({ id: 'ImageRef' })
 export type ImageRef = z.infer<typeof ImageRef>
 
-/** An image that comes with a request. */
+/** An image in a request. */
 export const ImageInput = z.strictObject({
   data: z
     .base64()
@@ -52,7 +52,7 @@ export interface ImageSource {
   name?: string | undefined
 }
 
-/** What a tool returns that gives images beside its text. */
+/** A tool result with text and images. */
 export class ToolImages {
   readonly text: string
   readonly images: readonly ImageSource[]
@@ -62,38 +62,39 @@ export class ToolImages {
     this.images = images
   }
 
-  /** The text alone, for what shows no images. */
+  /** Returns the text alone, where images cannot be shown. */
   toString(): string {
     return this.text
   }
 }
 
 /**
- * Returns a tool's result with images, which the model sees where it can.
- * @example execute: async () => withImages('The page as it looks now.', { data: await page.screenshot(), name: 'page.png' })
+ * Returns a tool result with images, for models that can see them.
+ * @example execute: async () => withImages('The page as it looks now.', { data: await page.screenshot(), name:
+ * 'page.png' })
  */
 export function withImages(text: string, ...images: readonly ImageSource[]): ToolImages {
   return new ToolImages(text, images)
 }
 
-/** Keeps the images of conversations, each once. */
+/** Stores the images of conversations, each once. */
 export interface Images {
   /**
-   * Checks an image, scales it down to what models look at, and keeps it.
+   * Checks an image, scales it down to the size that models use, and stores it.
    * @throws ImageRefusedError
    */
   keep(image: ImageSource): Promise<ImageRef>
-  /** Keeps several, one after another. @throws ImageRefusedError for the first that is not taken */
+  /** Stores several images in order. @throws ImageRefusedError for the first that is refused */
   keepAll(images: readonly ImageSource[]): Promise<ImageRef[]>
-  /** Base64 of kept images by hash; those that are gone are left out. */
+  /** Returns the base64 of stored images by hash; missing ones are left out. */
   load(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 export const Images = token<Images>('images')
 
-/** Knows which kept images messages still refer to: what no holder names is removed when it is old. */
+/** Reports the stored images that messages still refer to. Old images that no holder reports are removed. */
 export interface ImageHolder {
   name: string
-  /** Hashes of the images that are referred to; with an agent, by what that agent was sent and is doing. */
+  /** Returns the hashes of referenced images; with an agent, of those in its messages and current work. */
   heldHashes(agent_id?: string): Promise<readonly string[]>
 }
 export const ImageHolders = point<ImageHolder>('image_holders', {
@@ -101,31 +102,31 @@ export const ImageHolders = point<ImageHolder>('image_holders', {
   has: { name: 'text', heldHashes: 'function' },
 })
 
-/** Keeps the images of a request. @throws ImageRefusedError */
+/** Stores the images of a request. @throws ImageRefusedError */
 export async function keepGiven(svc: PluginHandle, given: ImageInputs): Promise<ImageRef[]> {
   return given.length > 0 ? svc.use(Images).keepAll(given) : []
 }
 
-/** Whether bytes begin as an image that is taken does. */
+/** Returns whether bytes begin like an image of a supported type. */
 export function isImage(bytes: Buffer): boolean {
   const begin = bytes.toString('latin1', 0, 12)
   return /^(\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP)/s.test(begin)
 }
 
-/** In SQL: whether the JSON of a message has images; as in the indexes. */
+/** SQL condition: whether a message, as JSON, has images. It must match the one of the indexes. */
 export const WITH_IMAGES = `message LIKE '%"images":[{%'`
 
-/** Returns images that a column keeps as JSON. */
+/** Parses images stored as JSON in a column. */
 export function readImages(json: string | null): ImageRef[] {
   return json === null ? [] : (JSON.parse(json) as ImageRef[])
 }
 
-/** Returns what such a column keeps; null for no images. */
+/** Returns the JSON of images for a column; null for no images. */
 export function writeImages(images: readonly ImageRef[]): string | null {
   return images.length > 0 ? JSON.stringify(images) : null
 }
 
-/** Returns a message's `images`, absent where there are none. */
+/** Returns a message's `images` field; no field where there are none. */
 export function imagesOf(images: readonly ImageRef[]): { images?: ImageRef[] } {
   return images.length > 0 ? { images: [...images] } : {}
 }

@@ -1,13 +1,13 @@
 import { IMAGE_TYPES, type ImageType } from './contract.ts'
 
-/** What the first bytes of an image say of it. */
+/** Facts from the first bytes of an image. */
 export interface ImageHeader {
   media_type: ImageType
   width: number
   height: number
 }
 
-/** Other kinds of files that people take for images, by what stands in their beginning, and where. */
+/** Signatures of other file types that are mistaken for images, and their offsets. */
 const OTHERS: readonly (readonly [name: string, at: number, begins: readonly string[]])[] = [
   ['a GIF', 0, ['GIF8']],
   ['a BMP', 0, ['BM']],
@@ -19,8 +19,8 @@ const OTHERS: readonly (readonly [name: string, at: number, begins: readonly str
 const SVG = /^\s*<[\s\S]*<svg[\s>]|^\s*<svg[\s>]/
 
 /**
- * Reads media type and size from the bytes; the name of a file says nothing.
- * @throws Error that says what the bytes are instead
+ * Reads media type and size from the bytes, regardless of the file name.
+ * @throws Error that names the actual type
  */
 export function readHeader(bytes: Buffer): ImageHeader {
   const header = png(bytes) ?? webp(bytes) ?? jpeg(bytes)
@@ -37,14 +37,14 @@ function kindOf(bytes: Buffer): string {
   return found?.[0] ?? (SVG.test(bytes.toString('utf8', 0, 1_000)) ? 'an SVG' : 'not an image of a known format')
 }
 
-/** https://www.w3.org/TR/png-3/#11IHDR; a whole file ends with IEND. */
+/** See https://www.w3.org/TR/png-3/#11IHDR; a complete file ends with IEND. */
 function png(bytes: Buffer): ImageHeader | undefined {
   if (bytes.toString('latin1', 0, 8) !== '\x89PNG\r\n\x1a\n') return undefined
   if (bytes.length < 33 || bytes.lastIndexOf('IEND') < 0) throw cutOff()
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
 }
 
-/** https://developers.google.com/speed/webp/docs/riff_container; the file says how long it is. */
+/** See https://developers.google.com/speed/webp/docs/riff_container; the file states its length. */
 function webp(bytes: Buffer): ImageHeader | undefined {
   if (bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WEBP') return undefined
   if (bytes.length < 30 || bytes.readUInt32LE(4) + 8 > bytes.length) throw cutOff()
@@ -61,7 +61,10 @@ function webp(bytes: Buffer): ImageHeader | undefined {
   }
 }
 
-/** The size stands in the frame header: https://www.w3.org/Graphics/JPEG/itu-t81.pdf, B.2.2; a whole file has an end marker. */
+/**
+ * Reads the size from the frame header: https://www.w3.org/Graphics/JPEG/itu-t81.pdf, B.2.2; a complete file has an end
+ * marker.
+ */
 function jpeg(bytes: Buffer): ImageHeader | undefined {
   if (bytes.toString('latin1', 0, 3) !== '\xff\xd8\xff') return undefined
   for (let at = 2; at + 9 < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {

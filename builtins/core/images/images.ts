@@ -32,7 +32,7 @@ export class KeptImages implements Images {
     return name ? { ...image, name } : image
   }
 
-  /** One after another: each is decoded by itself. */
+  /** Stores images one at a time, so that only one is decoded at once. */
   async keepAll(images: readonly ImageSource[]): Promise<ImageRef[]> {
     const kept: ImageRef[] = []
     for (const image of images) kept.push(await this.keep(image))
@@ -46,7 +46,7 @@ export class KeptImages implements Images {
   }
 }
 
-/** An image that is whole, and small enough to be kept. @throws Error that says what is wrong, and the limit */
+/** Returns an image that is complete, and small enough to store. @throws Error that names the problem and the limit */
 async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
   const bytes = bytesOf(data)
   if (bytes.length > MAX_IMAGE_BYTES)
@@ -67,7 +67,7 @@ async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
 
 function bytesOf(data: Uint8Array | string): Buffer {
   if (typeof data !== 'string') return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-  // The length is looked at first: what is far too long is not worth the copy.
+  // The length is checked first, to avoid decoding data that is far too long.
   const length = Math.floor((data.length * 3) / 4)
   if (length > MAX_IMAGE_BYTES + 2) throw tooLarge(`${megabytes(length)} MB`, `${megabytes(MAX_IMAGE_BYTES)} MB`)
   if (!BASE64.test(data)) throw new Error('its data is not base64')

@@ -1,6 +1,6 @@
 /** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
-  /** Images of conversations, each once, by the hash of its bytes; messages hold that hash. `data` is base64. */
+  /** Images of conversations, each once, by the hash of its bytes; messages refer to that hash. `data` is base64. */
   '033-images': `
 CREATE TABLE images (
   sha256 TEXT PRIMARY KEY, media_type TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,

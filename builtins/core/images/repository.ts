@@ -5,7 +5,7 @@ import { ImageRef } from './contract.ts'
 const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Base64') })
 export type ImageRow = z.infer<typeof Kept>
 
-/** Keeps an image; one that is there already is young again. */
+/** Stores an image, or renews the date of an existing one. */
 export const keepImage = defineEffect({
   name: 'images.keep',
   schema: Kept,
@@ -18,7 +18,7 @@ export const keepImage = defineEffect({
   ],
 })
 
-/** Removes images, but for those that were kept again since. */
+/** Removes images, except those stored again since. */
 export const removeImages = defineEffect({
   name: 'images.remove',
   schema: z.object({ hashes: z.array(z.string()), before: z.number().int() }),
@@ -34,7 +34,7 @@ export function findImages(store: Store, hashes: readonly string[]): Promise<Ima
   )
 }
 
-/** Hashes of images that were kept before a time, oldest first. */
+/** Returns the hashes of images stored before a time, oldest first. */
 export async function oldImages(store: Store, before: number): Promise<string[]> {
   const rows = await store.all<{ sha256: string }>('SELECT sha256 FROM images WHERE kept_at < ? ORDER BY kept_at', [
     before,

@@ -4,7 +4,7 @@ import { Store } from '#platform/store/contract'
 import { ImageHolders } from './contract.ts'
 import { oldImages, removeImages } from './repository.ts'
 
-/** What of this module may go: old images to which no kept message refers any more. */
+/** Registers the retention of old images that no stored message refers to. */
 export function imagesForget(svc: PluginHandle): void {
   const findUnusedImages = async (before: number): Promise<string[]> => {
     const old = await oldImages(svc.use(Store), before)
@@ -15,7 +15,7 @@ export function imagesForget(svc: PluginHandle): void {
   }
   svc.add(RetentionRules, {
     name: 'images',
-    // After the messages that hold them.
+    // After the messages that refer to them.
     stage: 20,
     count: async before => (await findUnusedImages(before)).length,
     async piece(before, limit) {

@@ -1,11 +1,11 @@
 import type { ImageHeader } from './header.ts'
 
 /**
- * Longer sides are scaled down: what models look at at most, or scale down themselves.
+ * Maximum length of an image's longer side, in pixels; models scale larger ones down themselves.
  * https://platform.claude.com/docs/en/build-with-claude/vision
  */
 export const MAX_SIDE = 1568
-/** Larger files are compressed. Twenty of them in base64 are within the 32 MB that a request may have. */
+/** Size above which files are compressed, in bytes. Twenty such files in base64 fit in a request of 32 MB. */
 export const MAX_KEPT_BYTES = 1_000_000
 const QUALITIES = [85, 70, 50]
 
@@ -13,16 +13,17 @@ export interface ScaledImage extends ImageHeader {
   bytes: Buffer
 }
 
-/** Whether an image can be kept as it is. */
+/** Returns whether an image can be stored unchanged. */
 export function isSmall({ width, height }: ImageHeader, bytes: Buffer): boolean {
   return Math.max(width, height) <= MAX_SIDE && bytes.length <= MAX_KEPT_BYTES
 }
 
 /**
- * Decodes an image, which shows that it is whole, and makes it small enough to be kept. The work is done by threads of libvips.
- * @param max_pixels more are not decoded, whatever the header said
+ * Decodes an image, which verifies that it is complete, and makes it small enough to store. libvips does the work in
+ * its own threads.
+ * @param max_pixels limit for decoding, whatever the header says
  * @returns undefined where the package sharp is not installed
- * @throws Error of sharp for what cannot be decoded
+ * @throws Error of sharp when the image cannot be decoded
  */
 export async function scaleImage(
   bytes: Buffer,
@@ -37,7 +38,7 @@ export async function scaleImage(
     await open().stats()
     return { ...header, bytes }
   }
-  // Upright, and without the place and device that a camera writes beside the picture.
+  // Rotated upright, and without metadata such as the place and the camera.
   const small = open()
     .autoOrient()
     .resize({ width: MAX_SIDE, height: MAX_SIDE, fit: 'inside', withoutEnlargement: true })
@@ -62,7 +63,7 @@ function scaledOf(media_type: 'image/png' | 'image/jpeg', { data, info }: ImageO
   return { media_type, width: info.width, height: info.height, bytes: data }
 }
 
-/** Loaded with the first image: most processes never see one. */
+/** Loaded with the first image, because most processes never need it. */
 async function load() {
   return import('sharp').then(
     ({ default: sharp }) => sharp,

@@ -1,17 +1,17 @@
 import type { Clock } from '#kernel'
 import type { MemoryRecord } from './contract.ts'
 
-/** Accesses wait so long for others, or for a write that takes them along, in milliseconds. */
+/** Maximum delay before accesses are written, unless another write includes them, in milliseconds. */
 const WAIT_MS = 1_000
 
-/** Accesses that are counted and not written yet, so that a search waits for no write. */
+/** Counts accesses that are not written yet, so that a search need not wait for a write. */
 export class Accesses {
   readonly #clock: Clock
   readonly #due: () => void
   #counts = new Map<string, { times: number; accessed: string }>()
   #cancel: (() => void) | undefined
 
-  /** @param due called when they have waited long enough */
+  /** @param due called when accesses have waited for `WAIT_MS` */
   constructor(clock: Clock, due: () => void) {
     this.#clock = clock
     this.#due = due
@@ -29,14 +29,14 @@ export class Accesses {
     if (this.waiting) this.#cancel ??= this.#clock.after(WAIT_MS, this.#due)
   }
 
-  /** A record with those that wait. */
+  /** Returns a record with its pending accesses added. */
   withAccesses(record: MemoryRecord): MemoryRecord {
     const waiting = this.#counts.get(record.memory_id)
     if (!waiting) return record
     return { ...record, access_count: record.access_count + waiting.times, last_accessed: waiting.accessed }
   }
 
-  /** All that wait, as lines; they wait no longer. */
+  /** Removes and returns all pending accesses, as lines. */
   take(): { memory_id: string; times: number; accessed: string }[] {
     const lines = [...this.#counts].map(([memory_id, counts]) => ({ memory_id, ...counts }))
     this.#counts = new Map()

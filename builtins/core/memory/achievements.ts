@@ -4,21 +4,21 @@ import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import type { Memory } from './contract.ts'
 import { type Achievement, CURSOR, completedAfter, cursor } from './repository.ts'
 
-/** Of a goal's result, in characters. */
+/** Maximum length of a goal's result, in characters. */
 const LONGEST_RESULT = 4_000
 
 /**
- * Stores completed goals as memories. The events are the queue: goals of a time without a daemon, or of an interrupted
- * look, are
- * stored at the next look; an id that follows from the goal's makes it once, in whatever process.
+ * Stores completed goals as memories. The events are the queue: goals completed without a daemon, or left by an
+ * interrupted run, are stored at the next one. The memory's id is derived from the goal's, so each is stored once, in
+ * any process.
  */
 export class Achievements {
   readonly #svc: PluginHandle
   readonly #memory: Memory
   #looking: Promise<void> = Promise.resolve()
-  /** The look that has not begun. */
+  /** The next run, while it has not begun. */
   #next: Promise<void> | undefined
-  /** Up to which event this process has stored them. */
+  /** Seq of the last event that this process has handled. */
   #cursor: number | undefined
 
   constructor(svc: PluginHandle, memory: Memory) {
@@ -26,7 +26,7 @@ export class Achievements {
     this.#memory = memory
   }
 
-  /** Stores all that were completed since the last look. One that could not be stored is tried again at the next. */
+  /** Stores the goals completed since the last run. One that could not be stored is tried again at the next. */
   look(): Promise<void> {
     this.#next ??= this.#looking.then(() => {
       this.#next = undefined

@@ -5,14 +5,14 @@ import type { MemoryConfig } from './config.ts'
 import type { Memory } from './contract.ts'
 import { agentsAfter, ROUND, round } from './repository.ts'
 
-/** Between the beginnings of two rounds, in milliseconds. */
+/** Interval between the starts of two rounds, in milliseconds. */
 const EVERY_MS = 86_400_000
-/** Agents at a beat: a round goes on at the next. */
+/** Number of agents handled at one heartbeat; the round continues at the next. */
 const PIECE = 5
 
 /**
- * Removes what agents have not needed for long, where the configuration wants that: once a day, some agents at a beat.
- * How far the round has come is written down, so that it goes on after a restart.
+ * Removes memories that agents have not used for long, if configured: once a day, a few agents per heartbeat. The
+ * progress of a round is stored, so that it continues after a restart.
  */
 export class Consolidation {
   readonly #svc: PluginHandle
@@ -26,7 +26,7 @@ export class Consolidation {
     this.#memory = memory
   }
 
-  /** Begins with the next piece, aside; while one is going on there is no other. */
+  /** Starts the next piece in the background, unless one is running. */
   onHeartbeat(): void {
     if (this.#config.consolidate_days === 0) return
     this.#working ??= this.#piece()
@@ -36,7 +36,7 @@ export class Consolidation {
       })
   }
 
-  /** Resolves when nothing is going on. */
+  /** Resolves when no piece is running. */
   async stop(): Promise<void> {
     await this.#working
   }

@@ -3,7 +3,7 @@ import type { ToolCall } from '#tools/toolkits/contract'
 
 export { lineOf, partOf } from './search/excerpts.ts'
 
-/** One thing that an agent remembers. */
+/** One memory of an agent. */
 export const MemoryRecord = z.object({
   memory_id: z.string(),
   thought: z.string(),
@@ -14,25 +14,31 @@ export const MemoryRecord = z.object({
 })
 export type MemoryRecord = z.infer<typeof MemoryRecord>
 
-/** A record that a search found, with how near it is to the query, 0 to 1: a cosine, or the mean of that of the words and that of the meaning. */
+/**
+ * A record found by a search, with its similarity to the query, 0 to 1: the cosine by words, or the mean of the cosines
+ * by words and by meaning.
+ */
 export type MemoryHit = MemoryRecord & { score: number }
 
 type Metadata = Readonly<Record<string, unknown>>
-/** Only records whose metadata has these values, as in `{ kind: 'note' }`. */
+/** Matches records whose metadata has these values, such as `{ kind: 'note' }`. */
 export type MetadataFilter = Readonly<Record<string, string>>
 
 /** The memory of one agent. Every method may wait for another process that writes in the same file. */
 export interface AgentMemory {
   /**
-   * Remembers a thought.
-   * @param memory_id makes a repetition harmless: an id that is known already stores nothing anew
+   * Stores a thought.
+   * @param memory_id makes a repetition harmless: a known id stores nothing new
    * @returns its id
-   * @throws GuardrailBlockedError where guardrails watch what is remembered
+   * @throws GuardrailBlockedError where guardrails check memories
    */
   store(thought: string, metadata?: Metadata, memory_id?: string): Promise<string>
-  /** The same in place of what stands under the id, if anything does: it is then the newest, and as often used as before. */
+  /**
+   * Stores a thought under an id, replacing any record with it: the new one counts as newest, and keeps the access
+   * count.
+   */
   put(memory_id: string, thought: string, metadata?: Metadata): Promise<void>
-  /** The records nearest to a query, best first; each counts as accessed. */
+  /** Returns the records most similar to a query, best first; each counts as accessed. */
   search(query: string, top_k?: number, only?: MetadataFilter): Promise<MemoryHit[]>
   /** One record, which counts as accessed. */
   recall(memory_id: string): Promise<MemoryRecord | undefined>
@@ -40,36 +46,35 @@ export interface AgentMemory {
   findNamed(key: string, value: string): Promise<MemoryRecord | undefined>
   /** @deprecated Use `findNamed`. */
   named?: AgentMemory['findNamed']
-  /** The same as `search` and `recall` for readers from outside: nothing counts as accessed. */
+  /** Like `search` and `recall`, for readers other than the agent: nothing counts as accessed. */
   look(query: string, top_k: number): Promise<MemoryHit[]>
   peek(memory_id: string): Promise<MemoryRecord | undefined>
   /** @returns whether there was such a record */
   forget(memory_id: string): Promise<boolean>
-  /** Removes records older than this number of days and accessed less often than that. @returns how many */
+  /** Removes records older than `max_age_days` and accessed less often than `min_access`. @returns how many */
   consolidate(max_age_days: number, min_access: number): Promise<number>
-  /** The newest, newest first; `offset` of them are left out. */
+  /** Returns the newest records, newest first, after skipping `offset` of them. */
   recent(limit?: number, page?: { only?: MetadataFilter; offset?: number }): Promise<MemoryRecord[]>
   count(): Promise<number>
-  /** Takes records over from elsewhere as they are, oldest first; an id that is known already stores nothing anew. @throws as `store` */
+  /** Imports records unchanged, oldest first; a known id stores nothing new. @throws as `store` */
   take(records: readonly MemoryRecord[]): Promise<void>
 }
 
-/** What the knowledge toolkit needs of a memory. */
+/** The methods of a memory that the knowledge toolkit needs. */
 export type Notes = Pick<AgentMemory, 'store' | 'put' | 'search' | 'recall' | 'forget' | 'recent'>
 
 /**
- * Makes vectors of the meaning of texts, so that memories are found that share no word with a query. One plugin may add
- * it; vectors are
- * kept beside the memory, and made again when the name changes.
+ * Creates embeddings of texts, so that memories without a word of the query are found by meaning. Only one plugin may
+ * add it. Vectors are stored beside the memory, and created again when `name` changes.
  */
 export interface MemoryEmbeddings {
-  /** Names whatever the vectors depend on, such as the model. */
+  /** Identifies everything that the vectors depend on, such as the model. */
   name: string
-  /** Cosines below this are chance. Default: 0.3. */
+  /** Minimum cosine of a match; lower ones are random. Default: 0.3. */
   min_score?: number
   /**
-   * Vectors for up to 64 texts, in their order and all of one length. When it throws, or takes longer than 10 s, memories
-   * are found by their words alone for a minute.
+   * Returns vectors of up to 64 texts, in their order and all of one length. If it throws, or takes longer than 10 s,
+   * memories are searched by words alone for a minute.
    */
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly (readonly number[])[]>
 }
@@ -85,35 +90,35 @@ export const MemoryEmbeddings = point<MemoryEmbeddings>('memory_embeddings', {
   },
 })
 
-/** Texts by key, each as it was set last. */
+/** String values by key; the last one set counts. */
 export interface Values {
   get(key: string): Promise<string | undefined>
-  /** @param metadata where it comes from, for those who keep it */
+  /** @param metadata origin of the value, for stores that keep it */
   set(key: string, value: string, metadata?: Metadata): Promise<void>
   /** @returns whether there was such a key */
   remove(key: string): Promise<boolean>
-  /** The newest first. */
+  /** Returns the newest entries first. */
   entries(limit?: number): Promise<[key: string, value: string][]>
 }
 
 export interface Memory {
-  /** The id of what is remembered once: the same text, such as that of a call's id, gives the same id. */
+  /** Returns the id of a memory that is stored once: the same text, such as a call's id, gives the same id. */
   idOf(text: string): string
-  /** @throws for an id that is no agent's */
+  /** @throws TypeError for an invalid agent id */
   of(agent_id: string): AgentMemory
-  /** What the agent keeps under keys: in its memory, or in plain JSON where `memory.unified` is false. */
+  /** Returns the agent's values by key: in its memory, or in plain JSON where `memory.unified` is false. */
   values(agent_id: string): Values
-  /** Its notes, likewise. */
+  /** Returns the agent's notes, stored likewise. */
   notes(agent_id: string): Notes
-  /** Metadata that tell where something comes from: goal, run and tool. */
+  /** Returns metadata with the origin of a memory: goal, run and tool. */
   origin(call: Pick<ToolCall, 'goal_id'>, tool: string): Promise<Record<string, string>>
-  /** Removes all that an agent remembers. */
+  /** Removes all memories of an agent. */
   clear(agent_id: string): Promise<void>
   /** Values in a file of their own beside the agent's memory, `<name>.json`. */
   file(agent_id: string, name: string): Values
   /**
-   * What an agent remembers that bears on a text, nearest first, a line each, for its prompts: checked by guardrails that
-   * watch the memory, but as the agent or others wrote it, and so to be fenced.
+   * Returns memories related to a text, most similar first, one line each, for prompts. Guardrails on memory check
+   * them, but they may be written by others, so the prompt must fence them.
    * @param counts whether the memories count as accessed
    */
   relevant(agent_id: string, text: string, options?: { limit?: number; counts?: boolean }): Promise<string[]>
@@ -126,11 +131,11 @@ declare module '#kernel' {
   }
 }
 
-/** What one memory hands over to the one that takes its place. */
+/** State that a memory hands over to its replacement. */
 export interface MemoryState {
   /**
-   * Yields all records agent by agent, the oldest first. The next memory has stored those of one agent when it asks for the
-   * next; `removed` are ids of records to forget before that: those that were forgotten or written anew since they were taken.
+   * Yields all records agent by agent, oldest first. The new memory has stored those of one agent when it requests the
+   * next; `removed` are ids to forget before, because they were forgotten or replaced after they were yielded.
    */
   records(): AsyncIterable<readonly [agent_id: string, records: readonly MemoryRecord[], removed?: readonly string[]]>
 }

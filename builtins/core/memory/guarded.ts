@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
 
-/** A text as it may be remembered, where guardrails watch that. @throws GuardrailBlockedError */
+/** Returns a text as it may be stored after the guardrails' check. @throws GuardrailBlockedError */
 export async function admit(svc: PluginHandle, agent_id: string, text: string): Promise<string> {
   const checked = await check(svc, agent_id, text)
   if (checked?.action !== 'block') return checked?.text ?? text
@@ -9,7 +9,7 @@ export async function admit(svc: PluginHandle, agent_id: string, text: string): 
   throw new GuardrailBlockedError({ stage: 'memory', kinds })
 }
 
-/** A remembered text as a prompt may hold it; undefined when it may not. What stands in files was not always checked. */
+/** Returns a memory as a prompt may contain it; undefined when it is blocked. Text in files was not always checked. */
 export async function recallText(svc: PluginHandle, agent_id: string, text: string): Promise<string | undefined> {
   const checked = await check(svc, agent_id, text)
   return checked?.action === 'block' ? undefined : (checked?.text ?? text)

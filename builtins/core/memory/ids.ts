@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The id of what is remembered once: the same text gives the same id. */
+/** Returns the id of a memory that is stored once: the same text gives the same id. */
 export function idOf(text: string): string {
   return `mem-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 }

@@ -11,22 +11,22 @@ import { TfIdf } from './search/tfidf.ts'
 import type { VectorIndex } from './search/vector-index.ts'
 
 const DAY_MS = 86_400_000
-/** Minimum number of lines, in all and for each record, from which a file is rewritten. */
+/** A file is rewritten above this number of lines in total and per record. */
 const MIN_WASTE = 1_000
 const LINES_PER_RECORD = 4
-/** Nearest by words and by meaning, for each record that is asked for, of which the best are taken. */
+/** Number of candidates by words and by meaning for each requested record; the best of them are returned. */
 const CANDIDATES = 4
 
 export interface MemoriesOptions {
-  /** What may be stored of a thought; it throws when nothing may. */
+  /** Returns the part of a thought that may be stored; throws when it is blocked. */
   admit?: (thought: string) => Promise<string>
-  /** What is to be taken over before anything else. */
+  /** Returns data to import before any other operation. */
   legacy?: () => Promise<Legacy | undefined>
-  /** What records mean, where a plugin can tell. */
+  /** Index by meaning, where a plugin provides embeddings. */
   meanings?: VectorIndex
 }
 
-/** The memory of one agent: its file, and the index of what stands there. */
+/** The memory of one agent: its file, and the index of its records. */
 export class Memories implements AgentMemory {
   readonly #journal: Lines
   readonly #ports: Pick<Ports, 'clock' | 'ids'>
@@ -35,7 +35,7 @@ export class Memories implements AgentMemory {
   #records = new Map<string, IndexedRecord>()
   #byDoc: (IndexedRecord | undefined)[] = []
   #index = new TfIdf()
-  /** Of the file. */
+  /** Number of lines in the file. */
   #lines = 0
   readonly #admit: (thought: string) => Promise<string>
   #turn: Promise<unknown>
@@ -44,15 +44,15 @@ export class Memories implements AgentMemory {
     this.#journal = journal
     this.#ports = ports
     this.#meanings = meanings
-    // What could not be written is only how often something was of use.
+    // Only access counts are lost when this write fails.
     this.#accesses = new Accesses(ports.clock, () => void this.flush().catch(() => {}))
     this.#admit = admit ?? (async thought => thought)
     this.#turn = legacy ? this.#takeOver(legacy) : Promise.resolve()
-    // The next caller gets the error.
+    // The next caller gets the error, so that it is not unhandled here.
     this.#turn.catch(() => {})
   }
 
-  /** How many records are held, as far as they have been read. */
+  /** Number of records read so far. */
   get size(): number {
     return this.#records.size
   }
@@ -77,7 +77,7 @@ export class Memories implements AgentMemory {
 
   async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
     const hits = await this.#find(query, top_k, only)
-    // As they were found, and not as the search has left them.
+    // The hits are returned with their counts from before this search.
     this.#accesses.add(hits, this.#now())
     return hits
   }
@@ -146,12 +146,12 @@ export class Memories implements AgentMemory {
     })
   }
 
-  /** Writes down how often what was of use; without it that is done a second later. */
+  /** Writes pending access counts now instead of within a second. */
   async flush(): Promise<void> {
     if (this.#accesses.waiting) await this.#inTurn(() => this.#write([]))
   }
 
-  /** Leaves nothing behind for an agent that is gone. */
+  /** Discards pending access counts of a deleted agent, so that no file is written for it. */
   drop(): void {
     this.#accesses.take()
   }
@@ -166,11 +166,11 @@ export class Memories implements AgentMemory {
     await legacy.markStored()
   }
 
-  /** One after the other, each with all that was written before. */
+  /** Runs one operation after another, each after reading what was written before. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(async () => {
       const broken = await this.#catchUp()
-      // Accesses are lines too: a file of few records that are used much grows with each.
+      // Accesses are lines too, so a file of few but often used records grows with each.
       const wasteful = this.#lines > MIN_WASTE && this.#lines > this.#records.size * LINES_PER_RECORD
       if (broken || wasteful) await this.#rewrite(() => true)
       return work()
@@ -179,7 +179,7 @@ export class Memories implements AgentMemory {
     return done
   }
 
-  /** Newest first: documents are numbered in the order in which they came. */
+  /** Yields the newest first: documents are numbered in the order of their addition. */
   *#newest(only?: MetadataFilter): Generator<IndexedRecord> {
     for (let doc = this.#byDoc.length - 1; doc >= 0; doc--) {
       const record = this.#byDoc[doc]
@@ -193,7 +193,7 @@ export class Memories implements AgentMemory {
       const record = this.#byDoc[doc]
       return record !== undefined && isOf(record, only)
     }
-    // Asked for between turns: no other call waits for the network.
+    // Called outside the queue, so that no other operation waits for the network.
     const matches = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))
     return this.#inTurn(async () => {
       const meanings = matches && this.#meanings?.nearest(matches, top_k * CANDIDATES, accept)
@@ -255,7 +255,7 @@ export class Memories implements AgentMemory {
     this.#records.delete(memory_id)
   }
 
-  /** @param before what it takes the place of */
+  /** @param before the record that it replaces */
   #add({ replaces: _, ...line }: MemoryRecord & { replaces: boolean }, before?: IndexedRecord): void {
     const used = before && { access_count: before.access_count, last_accessed: before.last_accessed }
     const record = { ...line, ...used, doc: this.#index.add(wordsOf(line)) }
@@ -263,12 +263,12 @@ export class Memories implements AgentMemory {
     this.#byDoc[record.doc] = record
   }
 
-  /** Written, with the accesses that wait, and taken as read back, so that there is one way in. */
+  /** Writes lines together with pending accesses, and applies each as if it had been read from the file. */
   async #write(lines: readonly z.input<typeof Line>[]): Promise<void> {
     const accesses = this.#accesses.take().filter(({ memory_id }) => this.#records.has(memory_id))
     if (accesses.length + lines.length === 0) return
     await this.#journal.append([...accesses, ...lines], value => this.#take(value))
-    // A torn line that this one ended is broken from now on.
+    // A torn line that this write completed counts as broken now.
     if (await this.#catchUp()) await this.#rewrite(() => true)
   }
 

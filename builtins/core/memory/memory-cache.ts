@@ -24,11 +24,11 @@ import { runOf } from './repository.ts'
 import { VectorIndex } from './search/vector-index.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
-/** Default for prompts: number of records, and characters of each. */
+/** Defaults for prompts: number of memories, and maximum characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
 
-/** The memories of agents, each read when it is first needed. */
+/** The memories of agents, each loaded at its first use. */
 export class MemoryCache implements Memory {
   readonly #svc: PluginHandle
   readonly #config: MemoryConfig
@@ -108,7 +108,7 @@ export class MemoryCache implements Memory {
     this.#held.delete(agent_id)
   }
 
-  /** Writes everything to the files, and evicts it. */
+  /** Evicts all memories, and waits until pending accesses are written. */
   async flush(): Promise<void> {
     for (const [agent_id, each] of this.#held) this.#letGo(agent_id, each)
     await Promise.all(this.#leaving)
@@ -134,7 +134,7 @@ export class MemoryCache implements Memory {
         clock: ports.clock,
         log,
       }),
-      // Without the one memory what is plain stays where it is.
+      // Without the unified memory, plain JSON data stays where it is.
       ...(this.#config.unified
         ? { legacy: () => readLegacy(project.svc, agent_id, { files: ports.files, log, shared: this.#sharedFiles }) }
         : {}),

@@ -5,7 +5,7 @@ import type { JsonFile } from './files/json-file.ts'
 import { isOf, wordsOf } from './files/records.ts'
 import { TfIdf } from './search/tfidf.ts'
 
-/** A note as a file of plain JSON has it. */
+/** A note as stored in a plain JSON file. */
 export const PlainNote = z.object({
   thought: z.string(),
   metadata: z.record(z.string(), z.unknown()),
@@ -13,7 +13,9 @@ export const PlainNote = z.object({
 })
 type PlainNote = z.infer<typeof PlainNote>
 
-/** Notes in a file of plain JSON, apart from what the agent remembers: ranked alike, and not counted as accessed. */
+/**
+ * Notes in a plain JSON file, separate from the agent's memory: ranked in the same way, but accesses are not counted.
+ */
 export class PlainNotes implements Notes {
   readonly #file: JsonFile<PlainNote>
   readonly #ports: { clock: Clock; ids: Ports['ids'] }

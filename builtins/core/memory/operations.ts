@@ -17,7 +17,7 @@ async function find(svc: PluginHandle, ref: string) {
   return { agent_id, records: svc.use(Memory).of(agent_id) }
 }
 
-/** What fails because its agent was deleted meanwhile, and its files with it, says so. */
+/** Reports that the agent was deleted meanwhile, if that made the operation fail. */
 const within = <T>(svc: PluginHandle, agent_id: string, work: Promise<T>): Promise<T> =>
   work.catch(async error => {
     await svc.use(Agents).find(agent_id)

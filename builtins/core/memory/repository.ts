@@ -1,10 +1,10 @@
 import { z } from '#kernel'
 import { getValue, RUN_OF, type Store } from '#platform/store/contract'
 
-/** Up to which event completed goals have been stored. */
+/** Key of the last event up to which completed goals have been stored. */
 export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
 
-/** Up to which agent old and unused records were removed in the round that began at a time. */
+/** Key of the current consolidation round: when it began, and the last agent handled. */
 export const ROUND = { namespace: 'memory', key: 'consolidated' } as const
 const Round = z.object({ began_ms: z.number(), after: z.string().nullable() })
 export type Round = z.infer<typeof Round>
@@ -21,7 +21,7 @@ export async function round(store: Store): Promise<Round> {
   return Round.catch({ began_ms: 0, after: null }).parse(await getValue(store, ROUND))
 }
 
-/** Agents in the order of their ids. */
+/** Returns agents in the order of their ids, after the given one. */
 export async function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     'SELECT agent_id FROM agents_view WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
@@ -30,7 +30,7 @@ export async function agentsAfter(store: Store, after: string, limit: number): P
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** The run that what happens now belongs to. */
+/** Returns the id of the current run, or null. */
 export async function runOf(store: Store): Promise<string | null> {
   return (await store.get<{ run_id: string | null }>(`SELECT ${RUN_OF} AS run_id`, [null]))?.run_id ?? null
 }
@@ -46,10 +46,10 @@ export interface Achievement {
   unconfirmed: number
 }
 
-/** Events that are read at a time. */
+/** Number of events read in one query. */
 const PIECE = 100
 
-/** Goals that were completed after an event, in that order; those of deleted agents are gone. */
+/** Yields goals completed after an event, in that order, except those of deleted agents. */
 export async function* completedAfter(store: Store, after: number): AsyncGenerator<Achievement> {
   for (let from = after, isLast = false; !isLast; ) {
     const events = await store.all<{ seq: number; run_id: string | null; data: string }>(

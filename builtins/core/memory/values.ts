@@ -6,13 +6,13 @@ import { idOf } from './ids.ts'
 /** The kind of record that holds a value. */
 export const KEYED = 'kv'
 
-/** Under which id a value is remembered: each key has one record, however often it is set. */
+/** Returns the record id of a key; each key has one record, however often it is set. */
 export const keyedId = (key: string) => idOf(`${KEYED}:${key}`)
 
-/** Values as records of an agent's memory, so that they are found by their words too. */
+/** Values as records of an agent's memory, so that searches by words find them too. */
 export function rememberedValues(records: AgentMemory): Values {
   return {
-    // Earlier programs gave each value an id of its own.
+    // Earlier versions gave each value a random id.
     get: async key => ((await records.recall(keyedId(key))) ?? (await records.findNamed('key', key)))?.thought,
     set: (key, value, metadata) => records.put(keyedId(key), value, { ...metadata, kind: KEYED, key }),
     async remove(key) {
@@ -29,7 +29,7 @@ export function rememberedValues(records: AgentMemory): Values {
   }
 }
 
-/** A value as files of earlier programs have it: what is no text stands for its JSON. */
+/** A value in files of earlier versions; one that is not a string is kept as its JSON. */
 export const PlainValue = z.unknown().transform(value => (typeof value === 'string' ? value : JSON.stringify(value)))
 
 /** Values in a file of plain JSON. */
@@ -37,7 +37,7 @@ export class PlainValues implements Values {
   readonly #file: JsonFile<string>
   readonly #admit: (value: string) => Promise<string>
 
-  /** @param admit what may be kept of a value; it throws when nothing may */
+  /** @param admit returns the part of a value that may be stored; throws when it is blocked */
   constructor(file: JsonFile<string>, admit = async (value: string) => value) {
     this.#file = file
     this.#admit = admit

@@ -9,7 +9,7 @@ import { isKnownProvider } from './providers/endpoints.ts'
 
 const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']
 
-/** Checks that the models that the configuration names are of providers that there are, or would be after a change. */
+/** Checks that each configured model belongs to a provider that exists, or will exist after a change. */
 export function namesCheck(svc: PluginHandle): ConfigCheck {
   return {
     name: 'models',
@@ -47,7 +47,7 @@ export function modelsFileCheck({ ports, project }: PluginHandle): ConfigCheck {
   }
 }
 
-/** Whether a provider is there whatever the configuration says. */
+/** Returns whether a provider exists regardless of the configuration. */
 function isFixed(name: string): boolean {
   return isKnownProvider(name) || name === 'sim'
 }

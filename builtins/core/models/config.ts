@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import { ModelParameters } from './parameters/contract.ts'
 import { isKnownProvider, ProviderSettings } from './providers/endpoints.ts'
 
-/** What makes a provider of an entry, so that it must have an address. */
+/** Keys that turn an entry into a custom provider, which must have an address. */
 const MAKING = ['api_key_env', 'model', 'tiers', 'free'] as const
 
 function faultOfProvider(name: string, settings: ProviderSettings): string | undefined {
@@ -116,17 +116,23 @@ export const RetryConfig = z.object({
     .describe('Number of retries of a failed model call'),
 })
 
-/** Servers of the user's own may have to load the model, or read a long prompt slowly, before they answer. */
+/**
+ * Factors of the first-byte limit. The user's own servers may have to load the model, or read a long prompt slowly,
+ * before they answer.
+ */
 const [FIRST_BYTE_FACTOR, OWN_SERVER_FACTOR] = [4, 8]
 
 type Timeouts = Readonly<Pick<ModelConfig, 'idle_timeout' | 'first_byte_timeout' | 'total_timeout'>>
 
-/** Returns how long the first chunk of an answer may take, in seconds. @param own a server of the user's own */
+/**
+ * Returns the maximum wait for the first chunk of an answer, in seconds. @param own whether the server is the user's
+ * own
+ */
 export function firstByteTimeout({ first_byte_timeout, idle_timeout, total_timeout }: Timeouts, own: boolean): number {
   return first_byte_timeout || Math.min(idle_timeout * (own ? OWN_SERVER_FACTOR : FIRST_BYTE_FACTOR), total_timeout)
 }
 
-/** Returns how long one call may take at most, with all its retries, in milliseconds. */
+/** Returns the maximum duration of one call with all its retries, in milliseconds. */
 export function longestCallMs(timeouts: Timeouts): number {
   const { total_timeout } = timeouts
   return (total_timeout + Math.max(total_timeout, firstByteTimeout(timeouts, true))) * 1000

@@ -14,7 +14,7 @@ export { type CallLimit, CallLimits, holdAll, type PlannedSpend } from './call/c
 export * from './context/contract.ts'
 export { ModelParameters, mergeParameters, parametersLine } from './parameters/contract.ts'
 
-/** Maximum number of tool calls of one answer. Further ones are counted and dropped before anything is done with them. */
+/** Maximum number of tool calls of one answer. Further ones are counted and dropped unprocessed. */
 export const MAX_TOOL_CALLS = 32
 
 /** One message of a conversation, as it is stored in transcripts. */
@@ -48,15 +48,15 @@ export const Message = z.object({
 })
 export type Message = z.infer<typeof Message>
 
-/** An image on its way to a model. */
+/** An image to be sent to a model. */
 export interface SentImage extends ImageRef {
-  /** Its bytes in base64; absent until the request is sent. */
+  /** Bytes of the image in base64; absent until the request is sent. */
   data?: string
-  /** Tokens that it takes, as estimated. */
+  /** Estimated tokens of the image. */
   tokens?: number
 }
 
-/** A message on its way to a model. */
+/** A message to be sent to a model. */
 export type SentMessage = Omit<Message, 'images'> & { images?: SentImage[] | undefined }
 
 /** A tool as a model sees it; `parameters` is JSON Schema. */
@@ -66,51 +66,54 @@ export interface ToolSpec {
   parameters: Record<string, unknown>
 }
 
-/** The rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
+/** Characters per token, a rule of thumb for English text: https://help.openai.com/en/articles/4936856 */
 export const CHARS_PER_TOKEN = 4
 
-/** Estimates the tokens of a number of characters of an answer that were counted as they came. Texts are counted by `textTokens`. */
+/** Estimates the tokens of streamed characters from their number alone. Use `textTokens` for texts. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / CHARS_PER_TOKEN)
 }
 
-/** For whom a call is made: booked with the spend, and all that a simulated model goes by. */
+/** Purpose of a call, booked with its spend; simulated models decide by it alone. */
 export interface CallPurpose {
   agent_id: string | null
   goal_id: string | null
   cycle_num: number
-  /** `summary`: of a pursuit's conversation, which takes the place of its messages. */
+  /** `summary`: a summary of a pursuit's conversation, which replaces its messages. */
   kind: 'goal_generation' | 'goal_pursuit' | 'summary' | 'task' | 'other'
-  /** The one-shot task that it is for. */
+  /** The one-shot task that the call is for. */
   task_id?: string
-  /** The agent that pays, where this one works for another. Default: the agent itself. */
+  /** The topmost agent, which pays for this one. Default: the agent itself. */
   root_agent_id?: string
-  /** A simulated model answers in a trial, such as a demo or a benchmark: that counts in the trial's own project only. */
+  /**
+   * Whether a simulated model answers in a trial, such as a demo or a benchmark; its spend counts only in the trial's
+   * own project.
+   */
   is_simulated?: boolean
-  /** What its agent may spend on pursuits over its life, or a task in all, in USD; 0 or nothing sets no limit. */
+  /** Limit of an agent's total spend on pursuits, or of a task's total spend, in USD; 0 or undefined sets no limit. */
   max_cost_usd?: number
-  /** What its agent may spend in all, in USD, where it works for no other; 0 sets no limit, undefined is read when it is needed. */
+  /** Limit of the total spend of an agent without a parent, in USD; 0 sets no limit, undefined is read when needed. */
   max_total_cost_usd?: number
 }
 
 export interface ModelRequest {
   /** The provider's own name of the model. */
   model: string
-  /** A provider that says by `vision` that its model sees images gets their bytes too. */
+  /** The conversation. Providers with a `vision` method that reports vision also get the images' bytes. */
   messages: readonly SentMessage[]
   tools: readonly ToolSpec[]
   temperature: number
-  /** The output limit of this one call. What a provider is asked for includes the tokens for thinking. */
+  /** Maximum output tokens of this call. In the provider's request, thinking tokens are included. */
   max_tokens: number
-  /** How the model answers besides. A caller gives what task and profile say; a provider gets all that applies. */
+  /** Further parameters. A caller sets those of task and profile; a provider gets all that apply. */
   parameters?: ModelParameters
-  /** Keys of the provider's own request that the model was found not to take. A provider leaves them out. */
+  /** Keys of the provider's request that the model refused before; the provider leaves them out. */
   omit?: ReadonlySet<string>
   purpose: CallPurpose
   /**
-   * The answer's text is to be one JSON value of this JSON Schema; `name` is 1 to 64 letters, digits, `_` or `-`. Passed as
-   * `response_format: json_schema` where the model's server takes that, else asked for in the prompt. Nothing guarantees
-   * that the answer keeps to it: read it with care, and check it.
+   * JSON Schema that the answer's text must match as one JSON value; `name` is 1 to 64 letters, digits, `_` or `-`.
+   * Sent as `response_format: json_schema` if the model's server supports it, otherwise described in the prompt. Not
+   * guaranteed, so validate the answer.
    */
   response_schema?: { name: string; schema: Record<string, unknown> }
 }
@@ -124,56 +127,62 @@ export interface Usage {
   cache_write_tokens?: number
 }
 
-/** What a provider streams. A stream that ends without `done` was cut off. */
+/** Event of a provider's stream. A stream that ends without `done` was cut off. */
 export type ModelEvent =
-  /** `chars`: how many came with it, where they are more than its text: of a tool call that is being written. */
+  /** `chars`: number of characters received, if more than the text, such as those of an incomplete tool call. */
   | { type: 'text'; text: string; chars?: number }
-  /** What the model thought on the way to its answer. `chars`: how many came with it, where it is not its length. */
+  /** The model's reasoning. `chars`: number of characters received, if different from the text's length. */
   | { type: 'reasoning'; text: string; chars?: number }
   | ({ type: 'tool_call' } & AskedCall)
-  /** Tool calls over the limit that are not passed on, and the number of characters in them. */
+  /** Tool calls over the limit, which are dropped, and their total number of characters. */
   | { type: 'dropped_calls'; calls: number; chars: number }
-  /** What the provider wants back with this answer, in words of its own. Later fields add to earlier ones. */
+  /** Opaque data that the provider wants back with this answer. Later fields are added to earlier ones. */
   | { type: 'provider_data'; fields: Record<string, unknown> }
   | { type: 'usage'; usage: Usage }
   | { type: 'done'; finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' }
 
 /**
- * How a model calls tools. `native`: as its protocol has it. `prompted`: they are described in the prompt, and calls are read
- * out of the text. `auto`: natively, until its server says that it cannot; calls that stand in the text are understood too.
+ * How a model calls tools. `native`: by its protocol. `prompted`: tools are described in the prompt, and calls are
+ * parsed from the text. `auto`: natively, until its server reports that it cannot; calls in the text are parsed too.
  */
 export const ToolCalls = z.enum(['native', 'prompted', 'auto'])
 export type ToolCalls = z.infer<typeof ToolCalls>
 
 export interface ModelProvider {
   name: string
-  /** Address of its server: what refusals taught of a model holds there. */
+  /** Address of the server; limits learned from refusals apply to a model at this address. */
   endpoint?: string
-  /** Default: `auto`; configuration comes first. */
+  /** Default: `auto`; configuration takes precedence. */
   tool_calls?: ToolCalls
-  /** Whether it takes `response_schema`; what the answer is to be is said in the prompt otherwise. */
+  /** Whether the provider supports `response_schema`; otherwise the prompt describes the answer's form. */
   structured?: boolean
-  /** No AI model: in demos and benchmarks its tokens do not count against the project's limits. */
+  /** Whether it is not an AI model: in demos and benchmarks its tokens do not count against the project's limits. */
   simulated?: boolean
-  /** Costs nothing, unless `models.yaml` of the project has a price of the model. */
+  /** Whether it costs nothing, unless the project's `models.yaml` has a price for the model. */
   free?: boolean
-  /** Why that is so, as in '127.0.0.1:4000 is on this machine'. */
+  /** Why it is free, such as '127.0.0.1:4000 is on this machine'. */
   free_because?: string
-  /** Said wherever the model's name is shown, as in 'simulated, not an AI model'. */
+  /** Notice shown beside the model's name, such as 'simulated, not an AI model'. */
   notice?: string
-  /** Whether it can be called now, and if not, or where that is not known, why and what to do. */
+  /** Returns whether the provider can be called now; if not, or if unknown, `reason` says why and what to do. */
   availability(): Promise<{ available: boolean; reason: string | null }>
-  /** The same, with its server asked also where its address and key are otherwise taken on trust: for who looks for a fault. */
+  /**
+   * Like `availability`, but always contacts the server, also where address and key are otherwise assumed to be right.
+   * For diagnosis.
+   */
   reach?(): Promise<{ available: boolean; reason: string | null }>
-  /** The context window that its server has for a model, in tokens; null where the server does not say. */
+  /** Returns the server's context window for a model, in tokens; null where the server does not report it. */
   contextWindow?(model: string): Promise<number | null>
-  /** Whether a model sees images; null where that is not known, and a refusal will tell. Without it none of them does. */
+  /**
+   * Returns whether a model sees images; null where unknown until a refusal. Without this method, no model of the
+   * provider does.
+   */
   vision?(model: string): Promise<boolean | null>
-  /** The name to use when only the provider was named. */
+  /** Returns the model to use when only the provider was named. */
   defaultModel?(): Promise<string>
-  /** One attempt, without retries. Throws ModelError for what the provider refuses. */
+  /** Makes one attempt, without retries. @throws ModelError when the provider refuses */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
-  /** The same without streaming, for a stream that broke off. */
+  /** Makes one attempt without streaming, for a stream that broke off. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }
 export const ModelProviders = point<ModelProvider>('model_providers', {
@@ -182,8 +191,8 @@ export const ModelProviders = point<ModelProvider>('model_providers', {
 })
 
 /**
- * What one call cost, over all of its attempts. That of an answer is booked by the caller, with `bookSpend` in the transaction
- * that records the answer; that of a call without an answer, and of any call of the kind `other`, has been booked already.
+ * Cost of one call over all its attempts. The caller books that of an answer, with `bookSpend` in the transaction that
+ * records the answer; that of a call without an answer, or of the kind `other`, is already booked.
  */
 export interface Spend {
   call_id: string
@@ -195,17 +204,17 @@ export interface Spend {
   /** Parts of input_tokens that were read from, or written to, the provider's cache. */
   cached_tokens?: number
   cache_write_tokens?: number
-  /** `catalogue`: a known price; `free`; `unknown`: it cost something that is not known, and `cost_micros` is 0. */
+  /** `catalogue`: a known price; `free`; `unknown`: the price is not known, and `cost_micros` is 0. */
   priced: 'catalogue' | 'free' | 'unknown'
-  /** The provider gave no usage, so tokens were estimated. */
+  /** Whether tokens were estimated because the provider reported no usage. */
   estimated: boolean
   attempts: number
   duration_ms: number
-  /** The model that was asked first and gave no answer, as people wrote it, where this one stood in for it. */
+  /** The first model called, as written by people, if it gave no answer and this one replaced it. */
   failover_from?: string
-  /** What its request held, against the context window of its model. */
+  /** Content of the request, compared with its model's context window. */
   context?: ContextUse
-  /** false: no limit holds anything for it. */
+  /** False when no limit reserved an amount for the call. */
   held?: boolean
 }
 
@@ -214,49 +223,53 @@ export interface AskedCall {
   id: string
   name: string
   arguments: string
-  /** What was mended in the call, such as `single_quotes`; absent when it came as it should. */
+  /** Repairs of the call, such as `single_quotes`; absent when none was needed. */
   repaired?: readonly string[]
 }
 
-/** Deeply frozen: several callers may share it. */
+/** Answer of a model, deeply frozen because several callers may share it. */
 export interface ModelAnswer {
   readonly text: string
-  /** What the model thought on the way, where it says so; never a part of `text`. */
+  /** The model's reasoning, if reported; never a part of `text`. */
   readonly reasoning?: string
-  /** What the model wants back with this answer: to be stored with it. */
+  /** Opaque data to be sent back to the model with this answer; store it with the answer. */
   readonly provider_data?: NonNullable<Message['provider_data']>
-  /** In the order given. What could be read in one way only is mended; what could not is as it came. */
+  /** Calls in the order given. Unambiguous errors are repaired; other malformed calls are left unchanged. */
   readonly tool_calls: readonly Readonly<AskedCall>[]
-  /** Number of further calls, which were dropped because they were over `MAX_TOOL_CALLS`; absent when there were none. */
+  /** Number of further calls dropped because of `MAX_TOOL_CALLS`; absent when there were none. */
   readonly dropped_calls?: number
   readonly finish_reason: 'stop' | 'tool_calls' | 'length' | 'content_filter'
   readonly spend: Readonly<Spend>
 }
 
 export interface ModelCall extends Omit<ModelRequest, 'model'> {
-  /** As people write it: `provider:model`, `provider:tier`, a bare name, or nothing for the default. */
+  /** Name as written by people: `provider:model`, `provider:tier`, a bare name, or null for the default. */
   model: string | null
-  /** Models that are asked, in this order, when that one gives no answer. No other model ever replaces it. */
+  /** Models called in this order when that one gives no answer. No other model ever replaces it. */
   fallback?: readonly string[]
   signal: AbortSignal
   /** Called with each piece of the answer's text as it comes. */
   onText?: (text: string) => void
   /**
-   * Called when all that `onText` was given is taken back: an attempt broke off, and the text of another one follows. In the
-   * end the pieces since then are the answer's text. Without it, `onText` gets the text of the first attempt that has any.
+   * Called when the text passed to `onText` is withdrawn, because an attempt broke off and that of another one follows.
+   * At the end, the pieces since then are the answer's text. Without it, `onText` gets the text of the first attempt
+   * that has any.
    */
   onReset?: () => void
-  /** What the system message is made of, a blank line apart: where it is too long, the longest parts are cut. */
+  /** Parts of the system message, joined by blank lines; if they are too long, the longest ones are cut. */
   system_parts?: readonly string[]
-  /** The tools to offer where the model's context window leaves them this number of tokens; all of `tools` without it. */
+  /** Returns the tools that fit this number of tokens of the context window; without it, all of `tools` are offered. */
   toolsWithin?(tokens: number): readonly ToolSpec[]
-  /** What the model is asked for, where that is booked as something else. Default: `purpose`. */
+  /** Actual purpose of the call, if it is booked under another one. Default: `purpose`. */
   asked_for?: CallPurpose
-  /** What the request holds; set once it is fitted to its model. */
+  /** Content of the request; set once it is fitted to its model. */
   context?: ContextUse
 }
 
-/** Whom a call asks, as people write it. @param planning_model who chooses goals; empty where the agents' own do */
+/**
+ * Returns the model that a call uses, as written by people. @param planning_model model that chooses goals; empty for
+ * the agent's own
+ */
 export function modelOf(
   { model, purpose }: Pick<ModelCall, 'model' | 'purpose'>,
   planning_model: string,
@@ -264,20 +277,20 @@ export function modelOf(
   return (purpose.kind === 'goal_generation' && planning_model) || model
 }
 
-/** A call of one model, under the id that its spend is booked by. */
+/** A call of one model, with the id under which its spend is booked. */
 export interface ObservedCall {
   call_id: string
   /** `provider:model` */
   model: string
   call: ModelCall
 }
-/** How it ended: with an answer, or with what was thrown. */
+/** How the call ended: with an answer, or with a thrown error. */
 export type ObservedEnd = { answer: ModelAnswer } | { error: unknown }
 
 /** Observes model calls. */
 export interface CallObserver {
   name: string
-  /** A call begins. @returns a function called with its end. What either throws is logged, and changes nothing */
+  /** Called when a call begins. @returns a function called with its end; errors of either are logged and ignored */
   began(call: ObservedCall): (end: ObservedEnd) => void
 }
 export const CallObservers = point<CallObserver>('call_observers', {
@@ -289,35 +302,35 @@ export const CallObservers = point<CallObserver>('call_observers', {
 export interface ModelRates {
   input: number
   output: number
-  /** Input that is read from the provider's cache. */
+  /** Price of input read from the provider's cache. */
   cached_input?: number | undefined
-  /** Input that is written to the provider's cache. */
+  /** Price of input written to the provider's cache. */
   cache_write?: number | undefined
 }
 
 export interface ModelPrice extends ModelRates {
-  /** What every token of a request costs whose input has more tokens than `above`. */
+  /** Prices of all tokens of a request whose input exceeds `above` tokens. */
   long_prompt?: (ModelRates & { above: number }) | undefined
 }
 
-/** What is known of one model: its price, and how much it reads and writes. */
+/** Known facts about one model: its price and its limits. */
 export interface ModelFacts {
   /** `provider:model` */
   model: string
   price: ModelPrice | 'free' | 'unknown'
   /** Why it is free; null where it is not. */
   free_because: string | null
-  /** Tokens of input and output together; null where that is not known. */
+  /** Tokens of input and output together; null where unknown. */
   context_window: number | null
-  /** Tokens that one answer may have; null where that is not known. */
+  /** Maximum tokens of one answer; null where unknown. */
   max_output_tokens: number | null
-  /** How it answers where profile and task say nothing. */
+  /** Parameters that apply where profile and task set none. */
   parameters: ModelParameters
-  /** Whether it sees images; null where that is not known. */
+  /** Whether it sees images; null where unknown. */
   vision: boolean | null
 }
 
-/** Knows names of models that may be called, as people write them; null or an empty string is the default model. */
+/** Lists names of models that may be called, as written by people; null or an empty string is the default model. */
 export interface ModelUser {
   name: string
   models(): Promise<readonly (string | null)[]>
@@ -327,68 +340,72 @@ export const ModelUsers = point<ModelUser>('model_users', {
   has: { name: 'text', models: 'function' },
 })
 
-/** As much of a call as decides how large its request is. */
+/** The fields of a call that determine the size of its request. */
 export type MeasuredCall = Pick<
   ModelCall,
   'model' | 'messages' | 'system_parts' | 'tools' | 'toolsWithin' | 'max_tokens' | 'parameters' | 'purpose'
 >
 
-/** A summary that stands for the oldest part of a conversation. */
+/** A summary that replaces the oldest part of a conversation. */
 export interface Summary {
-  /** Belongs to the end of the conversation, before what is said next. */
+  /** Message to append to the conversation before the next one. */
   message: Message
   /** Lines worth remembering beyond that conversation. */
   remember: readonly string[]
 }
 
-/** What it takes to put a summary by a model in the place of the oldest part of a conversation; who does it makes the call. */
+/** Functions for replacing the oldest part of a conversation by a model's summary; their user makes the call. */
 export interface Summaries {
   /**
-   * Returns the bounds of a summary that is due before a digest would take the place of the oldest turns of the next
-   * call; null
+   * Returns the limits of a summary that is due before a digest would replace the oldest turns of the next call; null
    * when everything fits, or when `model.summary` is off.
-   * @param keeps newest messages to keep at most, where a summary is due in any case
+   * @param keeps maximum number of newest messages to keep; with it, a summary is always due
    * @throws as `resolve` does
    */
   findDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
-  /** Returns the messages that ask for it. @param remembers whether lines worth remembering are asked for too */
+  /** Returns the messages that ask for a summary. @param remembers whether to ask for lines worth remembering too */
   request(messages: readonly Message[], due: SummaryDue, remembers: boolean): Message[]
-  /** Returns the summary in an answer to them; undefined when the answer is none. */
+  /** Returns the summary in an answer; undefined when there is none. */
   read(answer: Pick<ModelAnswer, 'text' | 'spend'>, messages: readonly Message[], due: SummaryDue): Summary | undefined
 }
 
 export interface Models {
-  /** `provider:model` for what people write. @throws ModelNameError, or ModelError when nothing can be called */
+  /** Resolves a name written by people. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
   /** Price and limits of a model, from `models.yaml` and the shipped catalogue. @throws as `resolve` does */
   describe(name: string | null): Promise<ModelFacts>
-  /** The same of every model that the configuration, profiles and living agents name. Names that mean nothing are left out. */
+  /**
+   * Returns the facts of every model that the configuration, profiles and live agents name. Unknown names are left out.
+   */
   inUse(): Promise<ModelFacts[]>
-  /** Measures a call that is not made, fitted to its model. Absent where another plugin provides the models. @throws as `resolve` does */
+  /**
+   * Measures a call without making it, fitted to its model. Absent where another plugin provides the models. @throws as
+   * `resolve` does
+   */
   measure?(call: MeasuredCall): Promise<ContextReport>
-  /** How summaries of conversations are made. Absent where another plugin provides the models. */
+  /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**
-   * One answer, with the retries and time limits of the configuration, of the model named or of its first fallback that
-   * gives one, also after the first tokens of an answer.
-   * @throws ModelError with the spend of all attempts; what a limit on calls refuses them with, such as BudgetExhaustedError
+   * Returns one answer, with the configured retries and time limits, from the named model or the first fallback that
+   * gives one, even after the first tokens of an answer.
+   * @throws ModelError with the spend of all attempts; the error with which a limit on calls refuses them, such as
+   * BudgetExhaustedError
    */
   call(call: ModelCall): Promise<ModelAnswer>
 }
 export const Models = token<Models>('models')
 
 /**
- * Calls the model named in a request. It stays when another plugin replaces the module: that plugin chooses models and may leave
- * the calls to this service.
+ * Calls the model named in a request. It remains when another plugin replaces this module, so that the plugin can
+ * choose models and leave the calls to this service.
  */
 export const ModelCaller = token<Models>('model_caller')
 
 /**
- * Why a model did not answer: a limit of its provider, an overload, another fault of the server, no connection, a time
- * limit, an answer that broke off or made no sense, a bad or missing key, an empty account, a request that it will not do,
- * that is larger than its context window, has a form or a parameter that its server does not take, or says what its provider does
- * not accept,
- * a provider that is suspended after failures, or the caller stopped. `failed` is anything else.
+ * Why a model did not answer: rate limit, overload, another server error, no connection, time limit, an incomplete or
+ * invalid answer, a bad or missing key, an empty account, a request that it declines, or that exceeds its context
+ * window, has an unsupported form or parameter, or has content that the provider forbids, a provider suspended after
+ * failures, or a caller that stopped. `failed` is anything else.
  */
 export type ModelFailure =
   | 'rate_limited'
@@ -430,7 +447,7 @@ declare module '#kernel' {
   }
 }
 
-/** A call that brought no answer. `spend` is what it cost all the same. */
+/** Error of a call without an answer. `spend` is what it cost nevertheless. */
 export class ModelError extends defineError({
   code: 'model_error',
   status: 502,
@@ -439,22 +456,22 @@ export class ModelError extends defineError({
 }) {
   override name = 'ModelError'
   kind: ModelFailure = 'failed'
-  /** The problem alone, without the sentence around it. */
+  /** The problem alone, without the rest of the message. */
   readonly problem: string
   spend: Spend | null = null
-  /** Whether trying again can help. */
+  /** Whether a retry can help. */
   transient = true
   /** Whether the provider may charge for the attempt: not when it refused, or was never reached. */
   billed = true
-  /** The answer had begun: one without streaming may come through. */
+  /** Whether the answer had begun, so that a request without streaming may succeed. */
   interrupted = false
-  /** What `onText` was given since the last `onReset`. */
+  /** The text passed to `onText` since the last `onReset`. */
   text = ''
   /** The HTTP status of a refusal, where the server gave one. */
   http_status: number | null = null
-  /** The key of the request that the model does not take, where a refusal named one. */
+  /** The request key that the model does not support, where a refusal named one. */
   parameter: string | null = null
-  /** The context window that a refusal for the request's size named, in tokens. */
+  /** The context window in tokens, where a refusal for size named it. */
   context_window: number | null = null
 
   constructor(params: { model: string; problem: string }, options?: { retryAfter?: number; cause?: unknown }) {
@@ -471,18 +488,21 @@ export const ModelNameError = defineError({
     `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
 
-/** Whether the same request would be refused again: for its size, its form, a parameter that it needs, or its content. */
+/**
+ * Returns whether the same request would be refused again: for its size, its form, a required parameter, or its
+ * content.
+ */
 export function isRefusedForGood(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || error.transient) return false
   return ['context_overflow', 'invalid_request', 'unsupported_parameter', 'content_policy'].includes(error.kind)
 }
 
-/** Whether a server refused the request as a bad one, with an unknown message. */
+/** Returns whether a server refused the request as invalid, with an unknown message. */
 export function isUnknownRefusal(error: unknown): error is ModelError {
   return error instanceof ModelError && error.kind === 'refused' && [400, 422].includes(error.http_status ?? 0)
 }
 
-/** What an answer is an answer to, for `taken`. */
+/** Returns the input of a model call, which `recordInput` compares when it replays the answer. */
 export function recordedQuestion({ messages }: Pick<ModelCall, 'messages'>): readonly Message[] {
   return messages
 }

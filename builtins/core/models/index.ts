@@ -72,7 +72,7 @@ export default definePlugin({
     const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
     svc.add(ModelUsers, {
       name: 'configuration',
-      // Goals are chosen, and summaries written, by the agents' own models where none is named.
+      // Where no model is configured for choosing goals or writing summaries, the agents' own models do it.
       models: async () => [null, ...[config.planning_model, config.summary_model].filter(Boolean)],
     })
     svc.provide(ModelCaller, {
@@ -121,8 +121,7 @@ export default definePlugin({
 })
 
 /**
- * Returns the default model where none is configured. A configured provider that fails is never replaced by the
- * simulation.
+ * Returns the default model where none is configured. The simulation never replaces a configured provider that fails.
  */
 function chooseDefaultModel({ ports: { env } }: PluginHandle): string {
   return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : 'sim'

@@ -1,8 +1,8 @@
 /** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   /**
-   * What refusals taught of a model at an address: `facts` is JSON. `configuration` is a fingerprint of what the operator says of the
-   * model; facts of another one count no more.
+   * Facts learned about a model at one address: `facts` is JSON. `configuration` is a fingerprint of the model's
+   * configuration; facts under another one do not apply.
    */
   '044-learned-models': `
 CREATE TABLE learned_models (

@@ -14,7 +14,7 @@ export interface ModelsView {
   governorOf(provider: string): Governor
   resolveDefault(): Promise<Target>
   inUse(): Promise<ModelFacts[]>
-  /** What becomes of calls to models of unknown price; null where no dollar limit is set. */
+  /** Returns how calls to models of unknown price are handled; null where no dollar limit is set. */
   unknownPrice(): ModelsOverview['unknown_price']
   learned(): Promise<LearnedModel[]>
   /** Milliseconds since 1970. */
@@ -22,7 +22,6 @@ export interface ModelsView {
 }
 export const ModelsView = token<ModelsView>('models/view')
 
-/** What an operator can ask about models. */
 export const modelsList = operation({
   name: 'models.list',
   summary: 'List model providers, tiers and prices',

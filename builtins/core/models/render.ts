@@ -12,7 +12,7 @@ type Row = readonly [provider: string, model: string, tier: string, price: strin
 const HEAD: Row = ['PROVIDER', 'MODEL', 'TIER', 'USD/M IN, OUT', 'BREAKER', 'STATE']
 const ENTRY = ['MODEL', 'IN', 'CACHED', 'OUT', 'CONTEXT', 'OUTPUT', 'AS OF']
 
-/** Providers and models as tables for people; of the catalogue only what is stale, when that was asked for. */
+/** Formats providers and models as tables; if requested, only the outdated part of the catalogue. */
 export function renderModels(overview: ModelsOverview): string {
   const { prices } = overview
   if (overview.listed === 'stale') return renderStale(prices)
@@ -45,7 +45,7 @@ function renderStale(prices: readonly Listed[]): string {
   ].join('\n')
 }
 
-/** What the models in use cost, where that is not a known price, and how they answer. */
+/** Returns lines on the models in use that are free or have no known price, and on their parameters. */
 function usedLines(overview: ModelsOverview): string[] {
   return overview.in_use.flatMap(({ model, priced, free_because, parameters }) => {
     const answers = parametersLine(parameters)
@@ -57,7 +57,7 @@ function usedLines(overview: ModelsOverview): string[] {
   })
 }
 
-/** What becomes of calls to models of unknown price, and what to do about it. */
+/** Explains how calls to models without a known price are handled, and what to do about it. */
 function describeUnknownPrice({ unknown_price }: ModelsOverview): string {
   if (unknown_price === null) return 'what it costs is not counted; write its price into models.yaml'
   return unknown_price === 'refuse'
@@ -79,7 +79,10 @@ function entryOf(price: Listed): string[] {
   ]
 }
 
-/** One for each tier, or one for a provider that cannot be called or has no tiers. What is said of a provider stands once. */
+/**
+ * Returns a row for each tier, or one for a provider that is unavailable or has no tiers. Provider details appear only
+ * once.
+ */
 function rowsOf(provider: Provider, overview: ModelsOverview): Row[] {
   const { name, available, tiers } = provider
   const named = TIERS.flatMap(tier => (tiers[tier] ? [[tier, tiers[tier]] as const] : []))

@@ -5,7 +5,7 @@ import type { ConfigCheck, ConfigValues } from '#platform/settings/contract'
 interface Nested {
   inner: string
   outer: string
-  /** What happens otherwise. */
+  /** Consequence if the inner limit is not shorter. */
   otherwise: string
 }
 
@@ -32,7 +32,10 @@ const NESTED: readonly Nested[] = [
   },
 ]
 
-/** Checks that each time limit lies within the one around it. A limit of 0 sets none, or follows the others. */
+/**
+ * Checks that each time limit is shorter than the one around it. Skips limits of 0, which are disabled or follow the
+ * others.
+ */
 export const timeLimitsCheck: ConfigCheck = {
   name: 'time limits',
   forbids: 'nothing',
@@ -46,7 +49,7 @@ function issueOf({ inner, outer, otherwise }: Nested, get: ConfigValues['get']):
   return [{ path: inner, message: `is ${short} s and ${outer} is ${long} s, so ${otherwise}; ${remedy}` }]
 }
 
-/** Warns of time limits that do not fit into each other. */
+/** Logs a warning for each inner time limit that is not shorter than its outer one. */
 export function warnOfTimeLimits({ config, log }: PluginHandle): void {
   const get = (key: string) => config.get(key)
   for (const { path, message } of NESTED.flatMap(nested => issueOf(nested, get))) log.warn({}, `${path} ${message}`)

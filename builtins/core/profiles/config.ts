@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** A top-level key. */
+/** Profile settings, a top-level key of the configuration. */
 export const ProfilesConfig = z.object({
   profiles_dir: z
     .string()

@@ -6,7 +6,7 @@ export { moodPrompt, outlineOf, personaPrompt, rolePrompt, selfPrompt } from './
 
 const unit = z.number().min(0).max(1)
 
-/** The five fields of a persona that move, each from 0 to 1. */
+/** Persona fields that change over time, each from 0 to 1. */
 export const PERSONA_FIELDS = [
   'risk_tolerance',
   'social_drive',
@@ -15,11 +15,11 @@ export const PERSONA_FIELDS = [
   'happiness',
 ] as const
 
-/** Parts of an agent's inner life that prompts hold. */
+/** Parts of an agent's inner life that prompts may contain. */
 export const INNER_LIFE = ['persona', 'mood', 'economy'] as const
 export type InnerLife = (typeof INNER_LIFE)[number]
 
-/** A preset of agents: the file `profiles/<name>.yaml`. Unknown keys are kept out and warned about, never refused. */
+/** A preset for agents: the file `profiles/<name>.yaml`. Unknown keys are ignored with a warning. */
 export const Profile = z.object({
   name: z.string().min(1).max(64).describe('What its agents are called, before some digits of their own'),
   role: z.string().min(1).max(2000).describe('What they are, in one sentence: the first thing that their model reads'),
@@ -109,27 +109,33 @@ export const Profile = z.object({
 })
 export type Profile = z.infer<typeof Profile>
 
-/** What knows the names of toolkits and tools. */
+/** Checks names of toolkits and tools. */
 export interface ToolNames {
-  /** Returns what is wrong with each name that none has. */
+  /** Returns a message for each name that does not exist. */
   unknownNames(kind: 'toolkit' | 'tool', names: readonly string[]): string[]
 }
 export const ToolNames = token<ToolNames>('tool_names')
 
 export interface Profiles {
-  /** The profile as it is on disk now, for something new that starts from it. @throws ProfileNotFoundError, BadFileError */
+  /**
+   * Returns the profile as it is on disk now, for creating something from it, such as an agent.
+   * @throws ProfileNotFoundError, BadFileError
+   */
   read(name: string): Promise<Profile>
   /**
-   * The same for agents that live by it: a file that became bad or vanished gives the last good copy, with one warning.
-   * @param when `beat`: for a cycle, as of this heartbeat, for which a look at the file within the last second will do
+   * Returns the profile for existing agents. If its file became invalid or vanished, returns the last good copy and
+   * warns once.
+   * @param when `beat`: for a cycle; accepts a read of the file within the last second
    * @throws ProfileNotFoundError, BadFileError
    */
   get(name: string, when?: 'now' | 'beat'): Promise<Profile>
-  /** The text of the profile's skills in the earlier form `skills/<name>.md`, in order; others are left out. */
+  /**
+   * Returns the text of the profile's skills that are single files, `skills/<name>.md`, in order. Skips other skills.
+   */
   skills(profile: Profile): Promise<string>
-  /** Those of all presets, the bad ones too; nothing is read. */
+  /** Returns the names of all presets, invalid ones included, without reading their files. */
   names(): Promise<string[]>
-  /** All presets by name, the bad ones with their error. */
+  /** Returns all presets by name, invalid ones with their error. */
   list(): Promise<{ name: string; file: string; profile: Profile | null; error: string | null }[]>
 }
 export const Profiles = token<Profiles>('profiles')

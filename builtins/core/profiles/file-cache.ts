@@ -5,21 +5,21 @@ import { BadFileError } from '#lib/yaml'
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 export interface ListedFile {
-  /** The file's stem: what it is asked for by. */
+  /** The file's name without extension, used to look it up. */
   name: string
   path: string
-  /** The path as people see it. */
+  /** The path to display. */
   shown: string
 }
 
 export interface FileCacheOptions<T> {
   ports: Pick<Ports, 'files' | 'stampOf'>
-  /** Earlier folders win. A folder that is missing is an empty one. */
+  /** Folders to search; earlier ones take precedence. A missing folder counts as empty. */
   folders: readonly string[]
   extensions: readonly string[]
   max_bytes: number
   show(path: string): string
-  /** Makes the value of the file's text. May throw SvcError. */
+  /** Converts the file's text to a value. May throw SvcError. */
   parse(text: string, file: ListedFile): T
 }
 
@@ -32,8 +32,8 @@ interface Listing {
 type CachedValue<T> = { version: string | undefined } & ({ value: T } | { error: unknown })
 
 /**
- * Text files that people write, by name. Nothing is read before it is asked for, and read again only when it changed on disk;
- * a name is looked up among what the folders hold, so that no path is ever made of it.
+ * Cache of user-written text files by name. Reads a file only on request, and again only after it changed on disk.
+ * Looks names up in the folder listings, so that no path is built from a name.
  */
 export class FileCache<T> {
   readonly #options: FileCacheOptions<T>
@@ -46,7 +46,10 @@ export class FileCache<T> {
     this.#options = options
   }
 
-  /** What the file of this name holds now; undefined when there is none. @throws BadFileError, the same one until the file changes */
+  /**
+   * Returns the value of the file with this name; undefined if there is none.
+   * @throws BadFileError, the same instance until the file changes
+   */
   read(name: string): Promise<T | undefined> {
     const running = this.#reading.get(name)
     if (running) return running
@@ -55,7 +58,7 @@ export class FileCache<T> {
     return reading
   }
 
-  /** The files by name, sorted; an error stands for one that cannot be identified or has a bad name. */
+  /** Returns the files by name, sorted, with an error for each file whose name is ambiguous or invalid. */
   async list(): Promise<[name: string, found: Found][]> {
     const all = new Map<string, Found>()
     for (const folder of this.#options.folders) {
@@ -75,7 +78,7 @@ export class FileCache<T> {
     return undefined
   }
 
-  /** Those who ask at the same time look once. */
+  /** Lists a folder. Concurrent callers share one read. */
   #list(folder: string): Promise<ReadonlyMap<string, Found>> {
     const running = this.#looking.get(folder)
     if (running) return running
@@ -91,7 +94,7 @@ export class FileCache<T> {
     const listing = this.#listings.get(folder)
     if (listing?.version === version) return listing.byName
     const entries = await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
-      // A disk that fails for a moment has not emptied the folder.
+      // A temporary disk error does not mean that the folder is empty.
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
       throw error
     })
@@ -131,7 +134,7 @@ export class FileCache<T> {
       value => ({ version, value }),
       error => ({ version, error }),
     )
-    // What is wrong with the file stays so until it changes; that the disk failed does not.
+    // Caches errors of the file until it changes, but not errors of the disk.
     if ('value' in made || made.error instanceof SvcError) this.#held.set(file.path, made)
     return made
   }
@@ -152,7 +155,7 @@ export class FileCache<T> {
   }
 }
 
-/** What keeps files whose names are the same but for case or ending from being used. */
+/** Returns an error if the file's name is invalid, or equal to another one except for case or extension. */
 function faultOf(group: readonly ListedFile[]): SvcError | undefined {
   const [file, ...others] = group as [ListedFile, ...ListedFile[]]
   if (others.length > 0) {

@@ -4,12 +4,12 @@ import { BadFileError, parseYaml, type YamlFile } from '#lib/yaml'
 import { Profile } from './contract.ts'
 
 /**
- * Makes a profile of the text of its file. A key without a value counts as absent, so that its default applies.
- * @param shown the file's path as errors name it
- * @param stem the file's name without its ending: the profile's name when the file gives none
- * @param defaults what stands where the file says nothing
- * @returns the profile, a sentence for each key that means nothing, and the lines of its keys
- * @throws BadFileError with the line of the first thing that is wrong, and all of them in `errors`
+ * Parses a profile file. A key without a value counts as absent, so that its default applies.
+ * @param shown the file's path for error messages
+ * @param stem the file's name without extension: the profile's name if the file gives none
+ * @param defaults values for keys that the file omits
+ * @returns the profile, a message for each unknown key, and a lookup of the keys' lines
+ * @throws BadFileError with the line of the first error, and all of them in `errors`
  */
 export function parseProfile(
   shown: string,
@@ -22,7 +22,7 @@ export function parseProfile(
   const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
   if (!parsed.success) throw badProfile(yaml, parsed.error)
   const { temperature, max_tokens, parameters } = parsed.data
-  // What the file gives goes before what is set for the model, as all parameters of a profile do.
+  // The file's values take precedence over those set for the model, like all parameters of a profile.
   const given = {
     ...(values.temperature === undefined ? {} : { temperature }),
     ...(values.max_tokens === undefined ? {} : { max_tokens }),
@@ -33,7 +33,7 @@ export function parseProfile(
     const line = yaml.lineOf(path)
     return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
   })
-  // It is recorded many times unchanged: a frozen object is recognized without comparing it.
+  // The profile is recorded many times unchanged: a frozen object is recognized without comparing it.
   return { profile: Object.freeze(profile), unknown, lineOf: yaml.lineOf }
 }
 
@@ -48,7 +48,7 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
-/** `persona.goals` by the name that older files have for it. */
+/** Renames `persona.long_term_goals` of older files to `persona.goals`. */
 function renameKeys(values: Tree): Tree {
   if (!isTree(values.persona) || !('long_term_goals' in values.persona)) return values
   const { long_term_goals, ...persona } = values.persona

@@ -6,16 +6,16 @@ import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './
 import { FileCache } from './file-cache.ts'
 import { parseProfile } from './profile.ts'
 
-/** For so long a look at a profile's file is good for all agents that live by it, in milliseconds. */
+/** Time for which all agents reuse a profile without checking its file, in milliseconds. */
 const FRESH_MS = 1_000
 const MAX_PROFILE_BYTES = 1024 * 1024
-/** Skills go into every prompt of their agents. */
+/** Maximum size of a skill, in bytes. Skills are part of every prompt of their agents. */
 const MAX_SKILL_BYTES = 64 * 1024
 
 /** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
 const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
-/** The presets of a project, and behind them those that come with the package; skills in the earlier form of one text. */
+/** Presets of the project, then those of the package; and skills that are single files. */
 export class ProfileFiles implements Profiles {
   readonly #svc: PluginHandle
   readonly #profiles: FileCache<Profile>
@@ -23,7 +23,7 @@ export class ProfileFiles implements Profiles {
   readonly #lastGood = new Map<string, Profile>()
   readonly #warned = new Map<string, unknown>()
   readonly #lines = new WeakMap<Profile, YamlFile['lineOf']>()
-  /** When agents had their profiles looked at last, on the clock that never jumps. */
+  /** When each profile was last checked on disk, on the monotonic clock. */
   readonly #looked = new Map<string, number>()
 
   /** @param dir the folder of the profiles, relative to the project; empty for `profiles/` and the packaged ones */
@@ -68,14 +68,17 @@ export class ProfileFiles implements Profiles {
     return profile
   }
 
-  /** As of this heartbeat; undefined where it was not read just before. */
+  /** Returns the profile if it was checked recently; undefined otherwise. */
   cachedProfile(name: string): Profile | undefined {
     const looked = this.#looked.get(name)
     const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor
     return isFresh ? this.#lastGood.get(name) : undefined
   }
 
-  /** It is honoured on every heartbeat: agents whose cycles come in between need not look at the disk again. */
+  /**
+   * Time for which a check stays valid, in milliseconds: at most one heartbeat, so that cycles in between need no disk
+   * access.
+   */
   get #freshFor(): number {
     return Math.min(FRESH_MS, Number(this.#svc.config.get('daemon.heartbeat')) * 1000)
   }
@@ -97,7 +100,7 @@ export class ProfileFiles implements Profiles {
     return texts.filter(Boolean).join('\n\n')
   }
 
-  /** Without it, or with one that is bad, the others go on. */
+  /** Reads a skill. A missing or invalid one is skipped. */
   async #skillOf(profile: string, skill: string): Promise<string | undefined> {
     try {
       const text = await this.#skill(skill)
@@ -131,7 +134,7 @@ export class ProfileFiles implements Profiles {
     )
   }
 
-  /** Returns what is wrong with presets: files that cannot be read, and names of toolkits and tools that do not exist. */
+  /** Returns the problems of presets: unreadable files, and names of toolkits and tools that do not exist. */
   async faults(): Promise<Issue[]> {
     return (await this.list()).flatMap(({ name, profile, file, error }) =>
       profile ? this.#toolFaults(profile, file) : [{ path: file || name, message: error ?? 'cannot be read' }],
@@ -150,7 +153,7 @@ export class ProfileFiles implements Profiles {
     })
   }
 
-  /** A skill's text; `-` and `_` in its name mean the same. */
+  /** Returns a skill's text. `-` and `_` in its name are equivalent. */
   async #skill(name: string): Promise<string | undefined> {
     for (const spelling of new Set([name, name.replaceAll('_', '-'), name.replaceAll('-', '_')])) {
       const text = await this.#skills.read(spelling)
@@ -166,7 +169,7 @@ export class ProfileFiles implements Profiles {
   }
 }
 
-/** What a profile that says nothing of it is given, where the module of the models is there. */
+/** Returns the model defaults for profiles that omit them, if the module of the models is installed. */
 function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tokens' | 'temperature'>> {
   const [max_tokens, temperature] = [config.get('model.max_tokens'), config.get('model.temperature')]
   return {
@@ -175,7 +178,7 @@ function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tok
   }
 }
 
-/** A path as people see it: relative to the project, or beginning with `svc/` in the package. */
+/** Returns a path for display: relative to the project, or starting with `svc/` in the package. */
 function displayPath(path: string, root: string): string {
   for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
     const below = relative(folder, path)

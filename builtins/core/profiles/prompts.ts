@@ -1,11 +1,11 @@
 import type { Profile } from './contract.ts'
 
-/** Name and role: the part that stands before everything else. */
+/** Returns name and role, which come first in every prompt. */
 export function rolePrompt({ name, role }: Profile): string {
   return `You are ${name}.\n\nRole: ${role}`
 }
 
-/** How the agent comes across and what moves it; empty where the profile says nothing of it. */
+/** Returns the agent's manner and motives; empty if the profile has none. */
 export function personaPrompt({ persona, personality }: Profile): string {
   return section([
     personality.traits.length > 0 && `Traits: ${personality.traits.join(', ')}`,
@@ -17,17 +17,20 @@ export function personaPrompt({ persona, personality }: Profile): string {
   ])
 }
 
-/** How the agent is at the moment; empty without a persona. */
+/** Returns the agent's current mood; empty without a persona. */
 export function moodPrompt({ persona }: Profile): string {
   return persona ? `Just now: ${moodWords(persona)}.` : ''
 }
 
-/** All of what an agent is and how it works. */
+/** Returns the complete description of an agent and its way of working. */
 export function selfPrompt(profile: Profile, skills: string): string {
   return section([rolePrompt(profile), personaPrompt(profile), moodPrompt(profile), profile.system_prompt, skills])
 }
 
-/** What skills are about, for a prompt that asks what to do: their headings with the paragraph below. How it is done comes later. */
+/**
+ * Returns the headings of skills with the paragraph below each, for prompts that ask which goal to choose. Details
+ * follow later.
+ */
 export function outlineOf(skills: string): string {
   const paragraphs = skills.split(/\n\s*\n/).map(text => text.trim())
   const kept = paragraphs.filter(

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The part of the section `daemon` that is about the tools on offer. */
+/** Settings of the section `daemon` that concern available tools. */
 export const RuntimeConfig = z.object({
   tool_prompt_tokens: z
     .number()

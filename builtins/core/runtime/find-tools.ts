@@ -2,30 +2,33 @@ import { z } from '#kernel'
 import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { FIND_TOOLS } from './contract.ts'
 
-/** The number of tools that one look-up gives. */
+/** Maximum number of tools found by one search. */
 const HITS = 8
 const LONGEST_DESCRIPTION = 200
-/** A word of the name says most about a tool, then the name of its toolkit, then what it says of itself. */
+/** Weights of the searched fields. A match in the name counts most, then the toolkit's name, then the description. */
 const WEIGHTS = { name: 3, toolkit: 1.5, description: 1, parameters: 0.5 }
-/** Okapi BM25: how soon further occurrences count less, and how much long texts are marked down. */
+/** Parameters of Okapi BM25: saturation of repeated words, and penalty for long texts. */
 const K1 = 1.2
 const B = 0.5
-/** Words that say nothing about a tool. */
+/** Stop words. */
 const STOP = new Set(
   'a an and are as at be by can for from how i in into is it its me my need of on or some such that the them then this to tool tools want which with you your'.split(
     ' ',
   ),
 )
 
-/** A tool that can be looked up. */
+/** A tool that can be searched for. */
 export interface Findable {
   tool: Tool
   toolkit: Toolkit['name']
-  /** What the prompt says of its toolkit, where that is in view. */
+  /** The toolkit's instructions in the prompt, if it is offered. */
   instructions?: string | undefined
 }
 
-/** The tool by which an agent finds those of its tools that are not in view. Naming one is what puts it there. */
+/**
+ * Creates the tool by which an agent finds tools that are not offered yet. Tools that it returns are offered from the
+ * next step on.
+ */
 export function findTools(all: readonly Findable[], hidden: readonly Findable[]): Tool {
   const toolkits = [...new Set(hidden.map(({ toolkit }) => toolkit))].join(', ')
   const shown = new Set(all.filter(each => !hidden.includes(each)).map(({ toolkit }) => toolkit))
@@ -46,7 +49,7 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
   })
 }
 
-/** Those that share words with the query, best first, by BM25 over weighted fields. */
+/** Returns the tools that share words with the query, best first, by BM25 over weighted fields. */
 export function rankTools(all: readonly Findable[], query: string): Findable[] {
   const documents = all.map(weightsOf)
   const lengths = documents.map(words => words.reduce((sum, { weight }) => sum + weight, 0))
@@ -74,7 +77,7 @@ function weightsOf({ tool, toolkit }: Findable): { word: string; weight: number 
   )
 }
 
-/** The words of a text, folded, without the endings that English puts to them. */
+/** Returns the words of a text in lower case, without English suffixes. */
 function wordsOf(text: string): string[] {
   const words =
     text
@@ -84,7 +87,7 @@ function wordsOf(text: string): string[] {
   return words.filter(word => !STOP.has(word)).map(stem)
 }
 
-/** The same, or one grown out of the other: sharp, sharpen. */
+/** Returns whether two words are equal or one extends the other, such as sharp and sharpen. */
 function isLike(a: string, b: string): boolean {
   return a === b || (Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a)))
 }

@@ -5,7 +5,7 @@ import type { Tool } from '#tools/toolkits/contract'
 import type { ToolSet } from './contract.ts'
 import { textOf } from './loop/tool-call.ts'
 
-/** The same tools, with guardrails on what goes into them and what comes out, where these are configured. */
+/** Returns the tools with guardrails on their arguments and results, if any are configured. */
 export function guardedTools(svc: PluginHandle, set: ToolSet): ToolSet {
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
   if (!guardrails?.watches('tool_arguments') && !guardrails?.watches('tool_result')) return set
@@ -33,7 +33,7 @@ function guardTool(guardrails: Guardrails, tool: Tool): Tool {
       const text = textOf(result, call.result_tokens)
       const checked = await guardrails.check('tool_result', text, { agent_id })
       if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
-      // What an image says cannot be checked.
+      // Guardrails cannot check the content of an image.
       if (result instanceof ToolImages && guardrails.watches('tool_result')) {
         return [checked.text, ...result.images.map(withheldImage)].join('\n')
       }
@@ -47,7 +47,7 @@ function withheldImage({ name = 'image' }: ImageSource): string {
   return `[The image "${name}" was withheld: guardrails check results of tools, and cannot look into images.]`
 }
 
-/** The value with each text in it checked; the same value when nothing changed. */
+/** Returns the value with each string checked; the same object if nothing changed. */
 async function clean(value: unknown, check: (text: string) => Promise<string>): Promise<unknown> {
   if (typeof value === 'string') return check(value)
   if (typeof value !== 'object' || value === null) return value
@@ -56,7 +56,10 @@ async function clean(value: unknown, check: (text: string) => Promise<string>): 
   return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries)
 }
 
-/** @throws when what was put in place of a text does not do for the tool */
+/**
+ * Validates arguments that a guardrail changed.
+ * @throws if the tool does not accept them
+ */
 async function fitting(tool: Tool, args: unknown): Promise<unknown> {
   const parsed = await tool.parameters.safeParseAsync(args)
   if (parsed.success) return parsed.data

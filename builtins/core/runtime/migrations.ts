@@ -23,7 +23,7 @@ ALTER TABLE tool_calls ADD COLUMN run_id TEXT;
 CREATE INDEX tool_calls_by_end ON tool_calls (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX tool_calls_by_approval ON tool_calls (approval_id) WHERE approval_id IS NOT NULL;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW tool_calls_view AS SELECT call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, state,
   outcome, is_error, approval_id, started_at, ended_at, task_id FROM tool_calls;

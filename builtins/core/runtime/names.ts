@@ -6,10 +6,10 @@ import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
 /** The group of the toolkits of all plugin files, also where there are none. */
 const PLUGINS = 'plugins'
 
-/** Makes the lookup of names that no toolkit, or tool, has. */
+/** Creates the function that reports names without a toolkit or tool. */
 export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
   return (kind, names) => {
-    // Plugin files that are not run may bring any name.
+    // Plugin files that are not run might add any name.
     if (mayPluginsAdd(svc)) return []
     const toolkits = svc.list(Toolkits)
     const known =

@@ -2,29 +2,29 @@ import type { Message, ToolSpec } from '#core/models/contract'
 import { jsonTokens } from '#lib/text-tokens'
 import { FIND_TOOLS } from './contract.ts'
 
-/** A tool as it may be put before a model. */
+/** A tool that may be offered to a model. */
 export interface Candidate {
   spec: ToolSpec
   toolkit: string
-  /** In view from the first step, with the others of its family that are; undefined: to be found. */
+  /** Family whose tools are offered together from the first step; undefined for tools that must be found. */
   family: string | undefined
-  /** In view in any case. */
+  /** Whether the tool is always offered. */
   always: boolean
 }
 
-/** What was asked for on the way takes at most this share of the budget, so that the core tools stay. */
+/** Maximum share of the budget for tools that were requested during the run, so that core tools stay. */
 const SHARE_OF_SAID = 0.5
 
-/** Tokens that tools take of a prompt, as estimated. */
+/** Returns the estimated number of prompt tokens for tools. */
 export function tokensOf(specs: readonly ToolSpec[]): number {
   return specs.reduce((sum, spec) => sum + jsonTokens(spec), 0)
 }
 
 /**
- * The tools that a model is offered within a budget: the families of the core whole, in their order, as far as they fit. What
- * was said changes nothing until it names a tool that is not in view: such tools come in, the last named first, then the
- * neighbours of those that were called. The same words give the same offer, on any machine and after any restart, and an
- * offer that stays the same keeps the provider's cache of the prompt.
+ * Selects the tools offered to a model within a budget: the core families as a whole, in order, as far as they fit.
+ * Messages change the offer only when they name a tool that is not in it. Such tools are added, most recently named
+ * first, then the other tools of their toolkits if called. The offer depends only on the messages, on any machine and
+ * after any restart; an unchanged offer keeps the provider's prompt cache valid.
  * @param budget tokens; Infinity sets no limit
  */
 export class Offer {
@@ -33,18 +33,18 @@ export class Offer {
   readonly #byName: ReadonlyMap<string, Candidate>
   readonly #families: ReadonlyMap<string, readonly Candidate[]>
   readonly #budget: number
-  /** The names that a message holds: messages do not change. */
+  /** Tool names found in each message, cached because messages do not change. */
   readonly #named = new WeakMap<Message, { said: readonly string[]; called: readonly string[] }>()
   #last: { key: string; specs: readonly ToolSpec[] }
 
-  /** @param all the core first, family by family */
+  /** @param all core tools first, grouped by family */
   constructor(all: readonly Candidate[], budget: number) {
     this.#all = all
     this.#byName = new Map(all.map(each => [each.spec.name, each]))
     this.#families = familiesOf(all)
     this.#budget = budget
     this.first = this.#fitting([])
-    // Of nothing that was said.
+    // The offer before any message.
     this.#last = { key: '', specs: this.first }
   }
 
@@ -85,13 +85,16 @@ export class Offer {
     const families = [...this.#families.values()].sort((a, b) => inUse(a) - inUse(b))
     for (const [place, family] of families.entries()) {
       const rest = family.filter(each => !chosen.has(each))
-      // The first is shown as far as it fits; a model without any tool but find_tools is of no use.
+      // The first family may be offered partly: a model with only find_tools is of no use.
       if (place === 0 || sizeOf(rest) <= left) take(rest, left)
     }
     return this.#all.filter(each => chosen.has(each)).map(({ spec }) => spec)
   }
 
-  /** The names of tools in a message. Words such as `work` are names only where they are found or called. */
+  /**
+   * Returns the tool names in a message. Names without an underscore, such as `work`, count only in search results and
+   * calls.
+   */
   #namesIn(message: Message): { said: readonly string[]; called: readonly string[] } {
     let found = this.#named.get(message)
     if (!found) {

@@ -56,7 +56,7 @@ export const toolsList = operation({
   },
 })
 
-/** What agents can do, and what telling them so costs. */
+/** Operations that list tools and their prompt cost. */
 export const runtimeOperations = [toolsList]
 
 function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {

@@ -6,18 +6,18 @@ import type { SchemaCheck, Schemas } from './contract.ts'
 type Json = Record<string, unknown>
 
 const THREAD = new URL('./schema-thread.js', import.meta.url)
-/** Milliseconds that a check may take at first, so that one quick check does not wait for many slow ones. */
+/** First time limit of a check, in milliseconds, so that quick checks do not wait for many slow ones. */
 const FIRST_LIMIT_MS = 50
-/** Milliseconds that a check may take when no other is new. */
+/** Time limit of a slow check when no new check is waiting, in milliseconds. */
 const LIMIT_MS = 500
-/** More memory than any honest check needs, in MiB. */
+/** Memory limit in MiB; more than any legitimate check needs. */
 const MEMORY_MIB = 128
-/** As the main thread has it: a schema that leads back to itself is followed until it is full. */
+/** Stack limit in MiB, the same as in the main thread. Following a circular schema fills the stack. */
 const STACK_MIB = 1
-/** Times that a check is begun anew because the thread ended before it was asked. */
+/** Number of retries if the thread ended before it received the check. */
 const TRIES = 3
 
-/** An error as ajv has it. */
+/** An error in ajv's format. */
 interface Fault {
   instancePath: string
   message?: string
@@ -33,7 +33,7 @@ interface Question {
   resolve(answer: Answer): void
 }
 
-/** The thread of this process in which JSON Schemas of others are checked: whatever they say, the event loop goes on. */
+/** Thread that checks JSON Schemas from outside, so that no schema can block the event loop. */
 class SchemaThread {
   #worker: Worker | undefined
   #asked: Question | undefined
@@ -73,7 +73,7 @@ class SchemaThread {
       this.#worker = undefined
       const question = this.#asked
       this.#asked = undefined
-      // It may have ended of idleness in the moment in which it was asked.
+      // The idle thread may have ended at the moment the check was sent.
       if (question && problem === undefined && question.tries++ < TRIES) this.#fresh.unshift(question)
       else question?.resolve({ problem: problem ?? 'the thread that checks schemas ends at once' })
       this.#next()
@@ -93,13 +93,13 @@ class SchemaThread {
 
 const thread = new SchemaThread()
 
-/** What an answer of a check is called on a recording, as one of a plugin's contribution: earlier ones have none. */
+/** Name of a check's result in recordings, like other plugin contributions. Older recordings have none. */
 const TAKEN = 'json_schema: check'
 
 export const schemas: Schemas = {
   check: (schema, value) => recordInput(TAKEN, async () => toSchemaCheck(await thread.ask(withoutName(schema), value))),
   async admit(schema) {
-    // One that leads back to itself as a whole does so with any object.
+    // A schema that refers to itself as a whole is circular for any object.
     const answer = await thread.ask(withoutName(schema), {})
     const { unchecked } = toSchemaCheck(answer)
     if (unchecked !== undefined) throw new Error(unchecked)

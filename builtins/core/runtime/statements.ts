@@ -1,9 +1,9 @@
-/** What the writes of other modules may do to the journal of tool calls. */
+/** Statements by which other modules may write to the journal of tool calls. */
 import type { Message } from '#core/models/contract'
 import { z } from '#kernel'
 import { AMONG, type Condition, jsonList, RUN_OF, type Statement } from '#platform/store/contract'
 
-/** A planned call, as the journal begins with it. */
+/** A planned call, as first recorded in the journal. */
 export const CallIntent = z.object({
   call_id: z.string(),
   id: z.string(),
@@ -11,18 +11,18 @@ export const CallIntent = z.object({
   arguments: z.unknown(),
   args_hash: z.string(),
   step: z.number(),
-  /** `planned`: it begins once the gate lets it. */
+  /** `planned` calls start once the gate permits it. */
   state: z.enum(['planned', 'started']),
 })
 export type CallIntent = z.infer<typeof CallIntent>
 
-/** Where a call belongs. Of a goal's call the run is the daemon's; of a task's it is given. */
+/** Owner of a call. For goals, the run is the daemon's current one; for tasks, it is passed in. */
 type CallOwner = { agent_id: string; epoch: number } & (
   | { goal_id: string }
   | { task_id: string; run_id: string | null }
 )
 
-/** Writes down a call before it runs. */
+/** Records a call before it runs. */
 export function insertCall(owner: CallOwner, intent: CallIntent, now: number): Statement {
   const { call_id, id, name, args_hash, step, state } = intent
   const [column, of] = 'goal_id' in owner ? ['goal_id', owner.goal_id] : ['task_id', owner.task_id]
@@ -37,7 +37,7 @@ export function insertCall(owner: CallOwner, intent: CallIntent, now: number): S
   }
 }
 
-/** Writes down a call's outcome. */
+/** Records a call's outcome. */
 export function endCall(call_id: string, { content, is_error }: Message, now: number): Statement {
   return {
     sql: "UPDATE tool_calls SET state = 'done', outcome = ?, is_error = ?, ended_at = ? WHERE call_id = ?",
@@ -45,7 +45,7 @@ export function endCall(call_id: string, { content, is_error }: Message, now: nu
   }
 }
 
-/** Has a call wait for an approval, if the condition holds and it has not ended. */
+/** Marks a call as waiting for an approval, if the condition holds and the call has not ended. */
 export function parkCallFor(approval_id: string, call_id: string, { where, params }: Condition): Statement {
   return {
     sql: `UPDATE tool_calls SET state = 'parked', approval_id = ? WHERE call_id = ? AND state <> 'done' AND ${where}`,
@@ -53,7 +53,7 @@ export function parkCallFor(approval_id: string, call_id: string, { where, param
   }
 }
 
-/** Has a call wait that has not ended. */
+/** Marks a call as waiting, if it has not ended. */
 export function parkCall(call_id: string): Statement {
   return { sql: "UPDATE tool_calls SET state = 'parked' WHERE call_id = ? AND state <> 'done'", params: [call_id] }
 }
@@ -66,7 +66,7 @@ export function attachApproval(approval_id: string, call_id: string): Statement 
   }
 }
 
-/** Begins a call that was planned or waited. */
+/** Starts a call that was planned or waiting. */
 export function startCall(call_id: string, from: 'planned' | 'parked', now: number): Statement {
   return {
     sql: "UPDATE tool_calls SET state = 'started', started_at = ? WHERE call_id = ? AND state = ?",
@@ -74,7 +74,10 @@ export function startCall(call_id: string, from: 'planned' | 'parked', now: numb
   }
 }
 
-/** Begins a call with its approval. @param approved the query of its arguments and their hash, as they were approved */
+/**
+ * Starts a call with its approval.
+ * @param approved selects the approved arguments and their hash
+ */
 export function startApprovedCall(approval_id: string, call_id: string, approved: Statement, now: number): Statement {
   return {
     sql: `UPDATE tool_calls SET state = 'started', started_at = ?, approval_id = ?, (arguments, args_hash) = (${approved.sql})
@@ -83,12 +86,12 @@ export function startApprovedCall(approval_id: string, call_id: string, approved
   }
 }
 
-/** The calls of a goal that have not ended, but for those that stood open, by the model's ids, when a checkpoint was taken. */
+/** Selects the unfinished calls of a goal, except those open when a checkpoint was taken, by the model's ids. */
 export function callsSince(goal_id: string, open: readonly string[]): Condition {
   return { where: `goal_id = ? AND state <> 'done' AND model_call_id NOT ${AMONG}`, params: [goal_id, jsonList(open)] }
 }
 
-/** Ends such calls, with this as their outcome. */
+/** Ends the selected calls with this outcome. */
 export function closeCalls({ where, params }: Condition, outcome: string, now: number): Statement {
   return {
     sql: `UPDATE tool_calls SET state = 'done', outcome = ?, is_error = 1, ended_at = ? WHERE ${where}`,
@@ -96,7 +99,7 @@ export function closeCalls({ where, params }: Condition, outcome: string, now: n
   }
 }
 
-/** Removes the calls of tasks. */
+/** Deletes the calls of tasks. */
 export function deleteTaskCalls(task_ids: readonly string[]): Statement {
   return { sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [jsonList(task_ids)] }
 }

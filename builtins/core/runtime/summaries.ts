@@ -4,24 +4,24 @@ import { recordInput } from '#lib/recording-context'
 import { FencedError } from '#platform/heartbeat/contract'
 import type { SummaryWanted } from './contract.ts'
 
-/** A shorter conversation needs no summary in any window. */
+/** Minimum number of messages for a summary; shorter conversations fit into any context window. */
 const LEAST_MESSAGES = 8
-/** Pauses after failures in a row, in milliseconds: a provider that cannot write a summary is not asked in each step. */
+/** Pauses after consecutive failures, in milliseconds, so that a failing provider is not called in each step. */
 const PAUSES_MS = [60_000, 300_000, 900_000]
-/** Conversations whose failures are remembered; the one that failed longest ago goes first. */
+/** Maximum number of conversations with stored failures. The one that failed longest ago is dropped first. */
 const MAX_PAUSED = 1_000
 
-/** Has summaries of conversations written by a model, where the oldest turns would become a digest. */
+/** Has a model summarize conversations whose oldest turns would otherwise be replaced by a digest. */
 export class SummaryWriter {
   readonly #svc: PluginHandle
-  /** Failures in a row, by conversation. */
+  /** Consecutive failures, by conversation. */
   readonly #pauses = new Map<string, { times: number; until: number }>()
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
   }
 
-  /** As `Runtime.summarize` has it. */
+  /** Implements `Runtime.summarize`. */
   async summarize(call: ModelCall, wanted: SummaryWanted): Promise<Summary | undefined> {
     const { messages, signal } = call
     if (messages.length < LEAST_MESSAGES) return undefined
@@ -53,7 +53,7 @@ export class SummaryWriter {
   #ask(call: ModelCall, due: SummaryDue, messages: ModelCall['messages']): Promise<ModelAnswer> {
     const { model, fallback = [], parameters, purpose, max_tokens, signal } = call
     return this.#svc.use(Models).call({
-      // What a profile says of its own model is not meant for another one.
+      // The profile's parameters are meant for its own model only.
       ...(due.model ? { model: due.model } : { model, fallback, ...(parameters ? { parameters } : {}) }),
       ...{ messages, tools: [], temperature: 0, max_tokens },
       ...{ purpose: { ...purpose, kind: 'summary' }, signal },

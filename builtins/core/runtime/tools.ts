@@ -10,20 +10,20 @@ import { finishGoal } from './loop/finish.ts'
 import { briefSchemaOf } from './loop/tool-call.ts'
 import { type Candidate, Offer } from './offer.ts'
 
-/** Which tools are given: those of a profile, or all; with `only` those of these toolkits, and no `finish_goal`. */
+/** Profile fields that select tools. */
 export type ToolSelection = Pick<Profile, 'toolkits' | 'tools' | 'core' | 'skills'>
 
 type Given = Findable & Candidate & { owner: string }
 
-/** A tool set with where its tools are from. */
+/** A tool set with the origin of its tools. */
 export interface DescribedSet extends ToolSet {
   tools: readonly Given[]
   instructions_tokens: number
 }
 
-/** What belongs to the runtime itself. */
+/** Owner of the runtime's own tools. */
 const OWN = 'runtime'
-/** The toolkit that is given with the skills of a profile. */
+/** Toolkit that is added for profiles with skills. */
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
 const NAMED = 'named'
@@ -31,7 +31,7 @@ const NAMED = 'named'
 /** The tool sets of profiles. */
 export const ToolSets = token<ReturnType<typeof toolSets>>('runtime/tool-sets')
 
-/** Tool sets by what a profile asks for, worked out anew when a toolkit comes or goes. */
+/** Creates the function that returns the tool set of a profile. Cached until a toolkit is added or removed. */
 export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   const made = new Map<string, DescribedSet>()
   svc.onChange(Toolkits, () => made.clear())
@@ -60,7 +60,7 @@ function build(
   const own = (tool: Tool): Given => ({
     ...{ tool, toolkit: OWN, owner: OWN, family: OWN, always: true, spec: specOf(tool) },
   })
-  // What was found comes last, so that the list keeps its beginning.
+  // Found tools come last, so that the beginning of the list stays the same.
   const core = given.filter(({ family }) => family !== undefined)
   const toFind = given.filter(({ family }) => family === undefined)
   const finish = only ? [] : [own(finishGoal)]
@@ -68,7 +68,8 @@ function build(
   const within = (tokens: number) => {
     let all: readonly Given[] = [...core, ...finish, ...toFind]
     let offer = new Offer(all, tokens - instructions_tokens)
-    // What finds the others says of what they are, and takes tokens itself: the second round knows what it has to say.
+    // The description of find_tools names the hidden tools and takes tokens itself, so the second round uses the first
+    // one's result.
     for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
       const shown = new Set(offer.first.map(({ name }) => name))
       const hidden = given.filter(({ spec }) => !shown.has(spec.name))
@@ -96,7 +97,7 @@ function build(
   }
 }
 
-/** The tools of a profile, those in view first and in the order in which it names them. */
+/** Returns the tools of a profile: first those offered initially, in the order of the profile. */
 function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly string[] | undefined): Given[] {
   const { toolkits, tools: names, core, skills } = profile
   // The list of an agent's skills names the tool that loads them.
@@ -119,7 +120,7 @@ function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly st
       }),
     )
   })
-  // An empty list of tools means all, as in files written for earlier programs.
+  // An empty list of tools means all, for compatibility with older files.
   if (!names?.length) return given
   const named = given.filter(
     ({ tool, toolkit }) => names.includes(tool.name) || (toolkit === SKILLS && skills.length > 0 && !tool.hidden),
@@ -129,7 +130,7 @@ function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly st
     .sort((a, b) => names.indexOf(a.tool.name) - names.indexOf(b.tool.name))
 }
 
-/** Sorts what has no place behind all that has one. */
+/** Sorts items without a position after all others. */
 function rank(place: number): number {
   return place < 0 ? Number.MAX_SAFE_INTEGER : place
 }
@@ -138,7 +139,7 @@ function instructionsOf(given: readonly Given[]): string[] {
   return [...new Set(given.flatMap(({ instructions }) => instructions ?? []))]
 }
 
-/** Whether a list names a toolkit, or the group that it is in. */
+/** Returns whether a list contains a toolkit or its group. A missing list contains all. */
 function isAmong({ name, group = name }: Toolkit, names: readonly string[] | null | undefined): boolean {
   return !names || names.includes(name) || names.includes(group)
 }

@@ -4,7 +4,7 @@ export { sessionUsed } from './statements.ts'
 
 export const SESSION_STATUSES = ['running', 'expired', 'closed'] as const
 
-/** What groups the tasks of one user with one agent: their conversation, and what they cost. */
+/** Groups the tasks of one user with one agent: their conversation and their cost. */
 export const Session = z.object({
   session_id: z.string(),
   agent_id: z.string(),
@@ -24,27 +24,32 @@ export const Session = z.object({
 })
 export type Session = z.infer<typeof Session>
 
-/** Which session a request means: by its id, else by the user's own key, else a fresh one. */
+/** Selects a session: by id, otherwise by the user's key, otherwise a new one. */
 export interface SessionWanted {
   agent_id: string
   tenant: string
   session_id?: string | null | undefined
   session_key?: string | null | undefined
-  /** What a session is about that has to be made. */
+  /** Description of the session, if a new one is created. */
   task: string
   metadata?: Record<string, unknown> | null | undefined
 }
 
 export interface Sessions {
   /**
-   * The session that is meant, and the effects that make it when there is none: they belong into the transaction of whatever
-   * needs it, which is refused when another request was first; resolve again then.
-   * @throws SessionNotFoundError (also for expired ones and those of other tenants), SessionClosedError, OtherAgentSessionError
+   * Returns the session, and the writes that create it if there is none. Apply them in the same transaction as the
+   * write that needs the session; if another request was first, that transaction is refused and the caller resolves
+   * again.
+   * @throws SessionNotFoundError (also for expired ones and those of other tenants), SessionClosedError,
+   * OtherAgentSessionError
    */
   resolve(wanted: SessionWanted): Promise<{ session_id: string; effects: readonly Effect[] }>
   /** A session of this tenant that has not expired. @throws SessionNotFoundError */
   get(session_id: string, tenant: string): Promise<Session>
-  /** Marks the sessions that were idle for `server.session_ttl_hours` as expired. @returns how many */
+  /**
+   * Marks sessions idle for longer than `server.session_ttl_hours` as expired.
+   * @returns their number
+   */
   expire(): Promise<number>
 }
 export const Sessions = token<Sessions>('sessions')
@@ -72,9 +77,9 @@ export const OtherAgentSessionError = defineError({
     `The session ${p.session} belongs to agent ${p.agent_id}; a session has one agent. Use another key, or that agent.`,
 })
 
-/** What runs in sessions. */
+/** Tasks that run in sessions. */
 export interface SessionTasks {
-  /** Cancels what runs, or waits, in a session. */
+  /** Cancels the running and waiting tasks of a session. */
   cancelIn(session_id: string): Promise<void>
 }
 export const SessionTasks = token<SessionTasks>('session_tasks')

@@ -27,7 +27,9 @@ export default definePlugin({
   },
 })
 
-/** Interval of the daemon's look, in milliseconds. Resolving a session checks it anyway. */
+/**
+ * Interval at which the daemon looks for expired sessions, in milliseconds. Resolving a session checks expiry anyway.
+ */
 const LOOK_MS = 60_000
 
 function expireNowAndThen(svc: PluginHandle, book: SessionBook) {

@@ -29,7 +29,7 @@ CREATE INDEX sessions_by_agent ON sessions (agent_id);
   '012-sub-agents': `
 CREATE INDEX sessions_by_end ON sessions (completed_at) WHERE status <> 'running';
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW sessions_view AS SELECT session_id, agent_id, task, status, started_at, created_at FROM sessions;
 `,

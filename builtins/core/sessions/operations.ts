@@ -12,7 +12,7 @@ const session_id = z
   .max(128)
   .describe("A session's id")
   .meta({ examples: ['sess-1a2b3c4d5e6f'] })
-/** Longest metadata, in characters of its JSON. */
+/** Maximum size of metadata, in characters of JSON. */
 const MAX_METADATA = 16_384
 
 const OpenedSession = Session.extend({ created: z.boolean().describe('Whether this request made it') })

@@ -27,11 +27,11 @@ export interface SessionRow {
   metadata: string | null
 }
 
-/** Nothing was done in it since `?`, and no task of it is under way or waits for the operator. */
+/** Matches sessions without activity since `?` that have no running or waiting task. */
 const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
   (SELECT 1 FROM task_runs_view t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
 
-/** A session idle since before `idle_before` shows as expired, whether or not that is written yet. */
+/** Sessions idle since before `idle_before` are shown as expired, even if that is not stored yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
   input_tokens, output_tokens, duration_ms, metadata,
   CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status FROM sessions`
@@ -40,7 +40,7 @@ export function findSession(store: Store, session_id: string, user_id: string, i
   return store.get<SessionRow>(`${ROW} WHERE session_id = ? AND user_id = ?`, [idle_before, session_id, user_id])
 }
 
-/** The one that runs under the user's key: at most one does. */
+/** Returns the user's running session with this key; there is at most one. */
 export function findByKey(store: Store, user_id: string, session_key: string, idle_before: number) {
   return store.get<SessionRow>(`${ROW} WHERE user_id = ? AND session_key = ? AND status = 'running'`, [
     ...[idle_before, user_id, session_key],
@@ -113,7 +113,7 @@ export const openSession = defineEffect({
   ],
 })
 
-/** Refused when it does not run any more. */
+/** Closes a session. Refused if it is not running. */
 export const closeSession = defineEffect({
   name: 'sessions.close',
   mustChange: true,
@@ -126,7 +126,7 @@ export const closeSession = defineEffect({
   ],
 })
 
-/** Writes down that sessions have expired, all of them or one, and frees their keys. */
+/** Marks idle sessions as expired, all of them or one, and frees their keys. */
 export const expireSessions = defineEffect({
   name: 'sessions.expire',
   schema: z.object({ idle_before: z.number().int(), session_id: z.string().optional() }),

@@ -4,13 +4,13 @@ import { Store } from '#platform/store/contract'
 import { countIdle } from './repository.ts'
 import type { SessionBook } from './sessions.ts'
 
-/** Removes sessions that ended, once their tasks are gone. */
+/** Removes ended sessions whose tasks are already removed. */
 export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
   svc.add(RetentionRules, {
     name: 'expired_sessions',
     stage: -10,
     count: () => countIdle(svc.use(Store), book.idleBefore),
-    // One statement without rows to remove.
+    // A single statement that removes no rows.
     piece: async (_, limit) => Math.min(await book.expire(), limit - 1),
   })
   addRetentionRule(svc, {

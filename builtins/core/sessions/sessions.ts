@@ -22,10 +22,10 @@ import {
 } from './repository.ts'
 
 const HOUR_MS = 3_600_000
-/** Number of lost races after which something else must be wrong. */
+/** Number of lost races after which another cause is assumed. */
 const TRIES = 5
 
-/** Sessions with all that operators do to them, by the current provider where it can. */
+/** Sessions with all their operations for operators, from the current provider of `Sessions` where it has them. */
 export const OwnSessions = token<SessionBook>('sessions/sessions')
 
 /** Operations on sessions, for all callers. */
@@ -42,7 +42,7 @@ export class SessionBook implements Sessions {
     return this.#svc.use(Store)
   }
 
-  /** A session that was last active before this has expired, in milliseconds; 0 when none ever does. */
+  /** Time before which a session's last activity makes it expired, in milliseconds; 0 if sessions never expire. */
   get idleBefore(): number {
     const hours = this.#config.session_ttl_hours
     return hours > 0 ? Math.max(0, Math.floor(this.#svc.clock.ms() - hours * HOUR_MS)) : 0
@@ -78,7 +78,7 @@ export class SessionBook implements Sessions {
     return toSession(row)
   }
 
-  /** Nothing works, or waits, in what is closed. Closing what is closed changes nothing. */
+  /** Closes a session and cancels its tasks. Closing it again has no effect. */
   async close(session_id: string, tenant: string): Promise<void> {
     await this.get(session_id, tenant)
     await this.#store.apply([closeSession({ session_id })])

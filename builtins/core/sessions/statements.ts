@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import { defineEffect } from '#platform/store/contract'
 
-/** Counts what happened in a session, and shows that it lives. */
+/** Adds to a session's totals and marks it as active. */
 export const sessionUsed = defineEffect({
   name: 'sessions.used',
   schema: z.object({

@@ -6,9 +6,9 @@ import { sanitizeLine } from '#lib/sanitize'
 import { markUntrusted } from '#safety/net/contract'
 import type { FoundSkill, SkillFiles } from './skill-files.ts'
 
-/** Stands in a profile's `skills` for all that are found. */
+/** Value in a profile's `skills` that means all skills found. */
 const ALL = '*'
-/** Lines of a catalogue. */
+/** Maximum number of lines in a catalogue. */
 const MAX_LINES = 50
 
 const INTRODUCTION =
@@ -25,7 +25,7 @@ export async function skillsFor(files: SkillFiles, agent: AgentRow, { skills }: 
   return wanted.includes(ALL) ? [...named, ...usable.filter(skill => !named.includes(skill))] : named
 }
 
-/** Returns a line for each; those of the folder that the agent works in are marked as text of the folder. */
+/** Returns a line for each skill. Those from the agent's working folder are marked as untrusted. */
 export function catalogueText(skills: readonly FoundSkill[]): string | undefined {
   if (skills.length === 0) return undefined
   const shown = skills.slice(0, MAX_LINES)
@@ -40,7 +40,7 @@ export function catalogueText(skills: readonly FoundSkill[]): string | undefined
   ].join('\n')
 }
 
-/** Warns of each skill that a profile names and that cannot be used, once. */
+/** Creates a function that warns once about each unusable skill that a profile names. */
 export function skillWarnings(svc: PluginHandle, files: SkillFiles) {
   const warned = new Set<string>()
   return async (profile: Profile, found: readonly FoundSkill[]): Promise<void> => {
@@ -49,7 +49,7 @@ export function skillWarnings(svc: PluginHandle, files: SkillFiles) {
       const plain = name.replaceAll('_', '-')
       if (name === ALL || warned.has(key) || found.some(skill => skill.name === plain)) continue
       const bad = (await files.list()).find(skill => skill.name === plain)
-      // The earlier form, which profiles read.
+      // Skills as single files, which profiles read.
       if (!bad && [name, plain].some(each => svc.ports.stampOf(join(svc.project.root, 'skills', `${each}.md`))))
         continue
       warned.add(key)

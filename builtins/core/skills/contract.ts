@@ -2,7 +2,7 @@ import type { AgentRow } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
 import { defineError, point, token, z } from '#kernel'
 
-/** Where skills come from; of two with one name, that of the earlier source is used. */
+/** Sources of skills. If two skills have the same name, the one from the earlier source is used. */
 export const SKILL_SOURCES = ['project', 'folder', 'user', 'plugin', 'package'] as const
 
 /** A skill: a folder with `SKILL.md` in the Agent Skills format. */
@@ -29,10 +29,10 @@ export const SkillDetail = Skill.extend({
 })
 export type SkillDetail = z.infer<typeof SkillDetail>
 
-/** A folder of skills that a plugin brings: each folder in it holds a `SKILL.md`. */
+/** A plugin's folder of skills. Each subfolder contains a `SKILL.md`. */
 export interface SkillFolder {
   name: string
-  /** Absolute. */
+  /** Absolute path. */
   folder: string
 }
 export const SkillFolders = point<SkillFolder>('skill_folders', {
@@ -41,7 +41,7 @@ export const SkillFolders = point<SkillFolder>('skill_folders', {
 })
 
 export interface Skills {
-  /** The skills that an agent with this profile may load, a line each; undefined for none. */
+  /** Returns a line for each skill that an agent with this profile may load; undefined if there are none. */
   catalogue(agent: AgentRow, profile: Profile): Promise<string | undefined>
 }
 export const Skills = token<Skills>('skills')

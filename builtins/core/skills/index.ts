@@ -9,7 +9,7 @@ import { settleProposals } from './proposals.ts'
 import { OwnSkillFiles, SkillFiles } from './skill-files.ts'
 import { skillsToolkit } from './toolkit.ts'
 
-/** After what is the agent's own, before what the project says of itself. */
+/** Position in the prompt: after the agent's own parts, before those of the project. */
 const STAGE = 990
 
 export default definePlugin({

@@ -15,9 +15,9 @@ const FrontMatter = z.object({
 })
 
 /**
- * Reads a SKILL.md.
- * @param shown the file's path as errors name it
- * @param folder the name of its folder, which the skill has too
+ * Parses a SKILL.md.
+ * @param shown the file's path for error messages
+ * @param folder name of its folder, which must equal the skill's name
  * @throws BadFileError
  */
 export function parseSkill(shown: string, text: string, folder: string) {

@@ -8,9 +8,9 @@ const FOLDER = 'skill-drafts'
 const ASKED = 'asked.json'
 const YES = 'Use it'
 const NO = 'Do not use it'
-/** Characters of the draft that the question shows. */
+/** Maximum number of characters of a draft shown in the question. */
 const SHOWN = 1_200
-/** Characters of the operator's reason that the agent reads. */
+/** Maximum number of characters of the operator's reason that the agent reads. */
 const MAX_REASON = 3_000
 
 const Asked = z.object({ call_id: z.string(), agent_id: z.string(), goal_id: z.string(), name: z.string() })
@@ -21,7 +21,10 @@ interface Draft {
   body: string
 }
 
-/** Keeps a draft of a skill and asks the operator whether it is to be used. @throws ToolError, BadFileError */
+/**
+ * Stores a draft of a skill and asks the operator whether to use it.
+ * @throws ToolError, BadFileError
+ */
 export async function propose(
   svc: PluginHandle,
   call: { call_id: string; agent_id: string; goal_id: string | null },
@@ -48,7 +51,7 @@ export async function propose(
   return `The operator is asked (${question_id}). The skill is in use once they agree; until then your goal waits.`
 }
 
-/** Puts drafts that the operator agreed to into the project's `skills/`, and removes those that were declined. */
+/** Moves approved drafts to the project's `skills/` and removes declined ones. */
 export async function settleProposals(svc: PluginHandle): Promise<void> {
   const { files } = svc.ports
   const drafts = join(svc.project.svc, FOLDER)
@@ -74,7 +77,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
   }
 }
 
-/** Sends the agent a message, once: the process that removes `file` does it, and others do nothing. */
+/** Sends the agent a message exactly once: only the process that succeeds in removing `file` sends it. */
 async function reportDeclined(
   svc: PluginHandle,
   { agent_id, name }: z.infer<typeof Asked>,

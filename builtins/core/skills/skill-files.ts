@@ -8,16 +8,16 @@ import { parseSkill } from './parse.ts'
 
 const FILE = 'SKILL.md'
 const MAX_BYTES = 64 * 1024
-/** Skills of one folder. */
+/** Maximum number of skills in one folder. */
 const MAX_SKILLS = 200
-/** Files of one skill. */
+/** Maximum number of files in one skill. */
 const MAX_FILES = 100
 
 /** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
 const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
 export interface FoundSkill extends Skill {
-  /** Real path of its folder. */
+  /** Real path of the skill's folder. */
   folder: string
   body: string
 }
@@ -27,10 +27,10 @@ interface Place {
   folder: string
 }
 
-/** The files of skills, for the operations of this module. */
+/** Skill files, for the operations of this module. */
 export const OwnSkillFiles = token<SkillFiles>('skills/files')
 
-/** Finds skills, those of earlier places first. What a file held is kept until the file changes. */
+/** Finds skills, those of earlier sources first. Caches each file until it changes. */
 export class SkillFiles {
   readonly #svc: PluginHandle
   readonly #known = new Map<string, { stamp: string | undefined; found: FoundSkill }>()
@@ -39,7 +39,10 @@ export class SkillFiles {
     this.#svc = svc
   }
 
-  /** @param workspace a folder of the operator that an agent works in */
+  /**
+   * Lists all skills.
+   * @param workspace a folder of the operator that an agent works in
+   */
   async list(workspace?: string): Promise<FoundSkill[]> {
     const all = (await Promise.all(this.#places(workspace).map(place => this.#in(place)))).flat()
     return all.map(skill => {
@@ -48,7 +51,10 @@ export class SkillFiles {
     })
   }
 
-  /** @throws SkillNotFoundError, BadFileError */
+  /**
+   * Returns the skill with this name.
+   * @throws SkillNotFoundError, BadFileError
+   */
   async find(name: string, workspace?: string): Promise<FoundSkill> {
     const all = await this.list(workspace)
     const same = all.filter(skill => skill.name === name)
@@ -122,7 +128,7 @@ export class SkillFiles {
     return found
   }
 
-  /** A path as people see it: relative to the project, or beginning with `svc/` in the package. */
+  /** Returns a path for display: relative to the project, or starting with `svc/` in the package. */
   #shown(path: string): string {
     for (const [folder, prefix] of [[this.#svc.project.root, ''] as const, [PACKAGE, 'svc/'] as const]) {
       const below = relative(folder, path)

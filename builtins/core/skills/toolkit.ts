@@ -52,7 +52,10 @@ export function skillsToolkit(svc: PluginHandle, files: SkillFiles): Toolkit {
   }
 }
 
-/** The instructions; files beside them are put where the agent's tools reach them. */
+/**
+ * Returns the instructions of a skill. Copies its other files to where the agent's tools can read them, unless they are
+ * in its working folder.
+ */
 async function skillText(svc: PluginHandle, files: SkillFiles, call: ToolCall, skill: FoundSkill): Promise<string> {
   const { name, source, body, folder } = skill
   const names = await files.filesOf(skill)

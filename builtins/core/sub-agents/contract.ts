@@ -1,13 +1,13 @@
 import { defineError, z } from '#kernel'
 
-/** Sub-agents of agents, and theirs, and no further: the specification's limit. */
+/** Maximum depth: sub-agents and their own sub-agents, as the specification requires. */
 export const MAX_DEPTH = 2
-/** Of one agent, at the same time: the specification's limit. */
+/** Maximum number of simultaneous sub-agents of one agent, as the specification requires. */
 export const MAX_CHILDREN = 5
 
 export const SUB_AGENT_STATUSES = ['running', 'completed', 'failed', 'expired', 'terminated'] as const
 
-/** An agent that another made for one task. It ends with the task; its row and its result stay. */
+/** An agent created by another one for a single task. It ends with the task; its row and its result remain. */
 export const SubAgent = z
   .object({
     sub_agent_id: z.string().meta({ examples: ['sub-scout-1a2b3c4d'] }),

@@ -10,7 +10,7 @@ import {
 } from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
 
-/** Reports instructions of parents to sub-agents, and results of sub-agents to parents. */
+/** Delivers instructions of parents to sub-agents, and results of sub-agents to parents. */
 export function subAgentMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'sub-agents',

@@ -8,12 +8,12 @@ import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import { readWorkState } from './repository.ts'
 
 const KEY = 'tools.sub_agent_toolkits'
-/** Default toolkits of sub-agents: the specification's list. */
+/** Default toolkits of sub-agents, from the specification. */
 const SAFE = [
   ...['file', 'memory', 'notepad', 'web', 'knowledge', 'links', 'clipboard', 'comms', 'a2a', 'task', 'alarm'],
   'sub_agents',
 ]
-/** What the specification keeps from them unless the operator names it. */
+/** Toolkits that sub-agents get only if the operator configures them, from the specification. */
 const RISKY = ['shell', 'git', 'delegation', 'schedule', 'orchestrator', 'plugins', 'world']
 
 export const SubAgentsConfig = z.object({
@@ -29,8 +29,8 @@ export const SubAgentsConfig = z.object({
 export type SubAgentsConfig = z.output<typeof SubAgentsConfig>
 
 /**
- * What a sub-agent lives by: its own name and role, the limits of its parent, and at most its parent's tools. The person
- * that its parent is, it is not; a preset is its own only when it was given by name.
+ * Returns the profile of a sub-agent: its own name and role, the limits of its parent, and at most its parent's tools.
+ * It does not inherit the parent's persona. A preset is used only if named explicitly.
  */
 async function childProfile(
   svc: PluginHandle,
@@ -51,18 +51,18 @@ async function childProfile(
   return {
     ...(given ?? { ...above, persona: null, personality: { traits: [], style: '' }, system_prompt: '', skills: [] }),
     ...own,
-    // No tools in common is none, where an empty list would mean all.
+    // No common tools means no toolkits; an empty list of tools would mean all.
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
-    // Of all that it may use, the everyday ones are in view, unless a profile says otherwise.
+    // Offers the everyday toolkits first, unless a profile sets others.
     core: base.core ?? (base.toolkits ? null : toolkits.filter(({ everyday }) => everyday).map(({ name }) => name)),
     max_cost_usd: above.max_cost_usd,
-    // That of its parent holds for it in any case.
+    // The parent's limit applies in any case.
     max_total_cost_usd: given?.max_total_cost_usd ?? 0,
   }
 }
 
-/** Applies sub-agents' presets; an agent without a parent is left as it is. */
+/** Applies the profiles of sub-agents. Agents without a parent stay unchanged. */
 export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileShape {
   const isChild = (agent: NewAgent): agent is NewAgent & { spawned_by: string } => agent.spawned_by !== null
   return {
@@ -71,7 +71,7 @@ export function childShape(svc: PluginHandle, config: SubAgentsConfig): ProfileS
   }
 }
 
-/** Checks that the toolkits that sub-agents may be given exist. */
+/** Checks that the configured toolkits of sub-agents exist. */
 export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
   return {
     name: KEY,
@@ -86,7 +86,7 @@ export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
   }
 }
 
-/** Warns of toolkits that do not exist, and of those that can do harm. */
+/** Warns about configured toolkits that do not exist or can do harm. */
 export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAgentsConfig): void {
   const named = sub_agent_toolkits ?? []
   for (const message of svc.use(Runtime).unknownNames('toolkit', named)) svc.log.warn({}, `${KEY}: ${message}`)
@@ -99,7 +99,7 @@ function includesToolkit(names: readonly string[] | null, { name, group = name }
   return names === null || names.includes(name) || names.includes(group)
 }
 
-/** What both lists of tools hold; null or an empty list means all. */
+/** Returns the tools in both lists. Null or an empty list means all. */
 function intersectTools(a: readonly string[] | null, b: readonly string[] | null): string[] | null {
   if (!a?.length) return b?.length ? [...b] : null
   return b?.length ? a.filter(name => b.includes(name)) : [...a]

@@ -22,12 +22,12 @@ export function subAgentsOf(store: Store, parent_agent_id: string): Promise<SubA
   ])
 }
 
-/** The one that this call made. */
+/** Returns the sub-agent created by this call. */
 export function findByCall(store: Store, call_id: string): Promise<{ sub_agent_id: string } | undefined> {
   return store.get('SELECT sub_agent_id FROM sub_agents WHERE call_id = ?', [call_id])
 }
 
-/** What the limits count. */
+/** Returns the values that the limits apply to: the agent's depth and its number of running sub-agents. */
 export async function roomFor(store: Store, agent_id: string): Promise<{ depth: number; running: number }> {
   const row = await store.get<{ depth: number | null; running: number }>(
     `SELECT (SELECT depth FROM sub_agents WHERE sub_agent_id = ?) AS depth,
@@ -52,7 +52,7 @@ export function readWorkState(
   )
 }
 
-/** Of these agents, those that work for another. */
+/** Returns those of the agents that have a parent. */
 export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
@@ -66,14 +66,16 @@ export interface EndingRow {
   parent_agent_id: string
   max_cycles: number
   cycles: number
-  /** Its agent was deleted. */
+  /** Whether its agent was deleted. */
   gone: number
   working: number
   goal_status: string | null
   goal_result: string | null
 }
 
-/** Those that run, and whose time is over. */
+/**
+ * Returns running sub-agents that should end: their task or agent is gone or has ended, or their cycles are used up.
+ */
 export function listExpired(store: Store, now: number): Promise<EndingRow[]> {
   return store.all<EndingRow>(
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
@@ -96,7 +98,7 @@ export function orphans(store: Store): Promise<{ agent_id: string; spawned_by: s
   )
 }
 
-/** What it did last, newest first. */
+/** Returns an agent's latest tool calls, newest first. */
 export function lastActions(store: Store, agent_id: string, limit: number) {
   return store.all<{ tool: string; arguments: string; outcome: string | null; is_error: number | null }>(
     `SELECT tool, arguments, outcome, is_error FROM tool_calls_view WHERE agent_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ?`,
@@ -111,7 +113,10 @@ const UNREPORTED = `${ROW} WHERE s.parent_agent_id = ? AND s.status <> 'running'
     (SELECT 1 FROM goals_view g WHERE g.goal_id = s.goal_id AND g.parent_goal_id IS NOT NULL)
   ORDER BY s.completed_at, s.sub_agent_id LIMIT ${REPORTED_AT_ONCE}`
 
-/** Returns ended sub-agents not yet reported to their parent; a waiting goal learns of them in its pursuit. */
+/**
+ * Returns ended sub-agents not yet reported to their parent. Excludes those that a goal waits for, which reads of them
+ * in its pursuit.
+ */
 export function unreportedSubAgents(store: Store, parent_agent_id: string): Promise<SubAgentRow[]> {
   return store.all<SubAgentRow>(UNREPORTED, [parent_agent_id])
 }
@@ -130,7 +135,7 @@ export function instructionsFor(store: Store, sub_agent_id: string): Promise<Ins
   return store.all<InstructionRow>(INSTRUCTIONS, [sub_agent_id])
 }
 
-/** Takes a place below its parent: refused when there is none, however many ask at the same time. */
+/** Adds a sub-agent below its parent. Refused if the parent's limits are reached, also under concurrent requests. */
 export const takePlace = defineEffect({
   name: 'sub_agents.take_place',
   mustChange: true,
@@ -171,7 +176,7 @@ export const takePlace = defineEffect({
   ],
 })
 
-/** Its result stays as it is where there is none to write. Refused when it has ended already. */
+/** Ends a sub-agent; null keeps the stored result. Refused if it has already ended. */
 export const endSubAgent = defineEffect({
   name: 'sub_agents.end',
   mustChange: true,
@@ -190,7 +195,7 @@ export const endSubAgent = defineEffect({
   ],
 })
 
-/** Counted before it works, so that one whose process dies each time comes to its end too. */
+/** Counts a cycle before it runs, so that a sub-agent whose process crashes every time also reaches its limit. */
 export const countCycle = defineEffect({
   name: 'sub_agents.count_cycle',
   schema: z.object({ sub_agent_id: z.string() }),
@@ -209,7 +214,7 @@ export const markReported = defineEffect({
     })),
 })
 
-/** A goal waits for what its agent's sub-agents do: their tasks become its subgoals. */
+/** Makes a goal wait for its agent's sub-agents: their tasks become its subgoals. */
 export const waitFor = defineEffect({
   name: 'sub_agents.wait_for',
   schema: z.object({ goal_id: z.string(), parent_agent_id: z.string(), sub_agent_ids: z.array(z.string()) }),
@@ -243,7 +248,7 @@ export const markInstructionsRead = defineEffect({
     })),
 })
 
-/** Those that ended before a time and whose results no goal waits for any more. */
+/** Sub-agents that ended before a given time and whose results no active goal waits for. */
 const REMOVABLE = `agents a WHERE a.spawned_by IS NOT NULL AND a.died_at < ? AND NOT EXISTS
   (SELECT 1 FROM goals_view g JOIN goals_view above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
 
@@ -259,7 +264,10 @@ export async function removable(store: Store, before: number, limit: number): Pr
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Keeps what outlives a sub-agent: its transcripts go to the agent at the top; what a goal waited for was reported by that goal. */
+/**
+ * Preserves data of a removed sub-agent: its transcripts move to the top-level agent. Marks a result that a goal waited
+ * for as reported, because that goal reported it.
+ */
 export const keepOfRemoved = defineEffect({
   name: 'sub_agents.keep_of_removed',
   schema: z.object({ sub_agent_id: z.string() }),

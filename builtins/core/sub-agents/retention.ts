@@ -6,7 +6,7 @@ import { keepOfRemoved, numberOfRemovable, removable } from './repository.ts'
 
 const HOUR_MS = 3_600_000
 
-/** What of this module may go: sub-agents that ended, later their results, and instructions that were read. */
+/** Removes ended sub-agents, later their results, and instructions that were read. */
 export function subAgentsForget(svc: PluginHandle): void {
   svc.add(RetentionRules, {
     name: 'ended_sub_agents',

@@ -41,9 +41,9 @@ export interface SubAgentRequest {
   role: string
   task: string
   max_cycles: number
-  /** A preset, by name; without one it lives by the limits of its parent. */
+  /** Name of a preset; without one the sub-agent has the limits of its parent. */
   profile?: string | undefined
-  /** The call that asks for it: the same call again is the same sub-agent. */
+  /** Id of the call that requests the sub-agent. Repeating the call returns the same sub-agent. */
   call_id: string
 }
 
@@ -53,10 +53,10 @@ interface Ending {
   ending: string | null
 }
 
-/** Agents that others made for one task each: how they begin, and how they end. */
+/** Creates, finds and ends sub-agents. */
 export class SubAgents {
   readonly #svc: PluginHandle
-  /** Agents without a parent, which never get one. */
+  /** Cache of agents without a parent; they never get one. */
   readonly #nobodys = new Set<string>()
 
   constructor(svc: PluginHandle) {
@@ -102,12 +102,15 @@ export class SubAgents {
     throw await this.#refusal(parent_agent_id)
   }
 
-  /** An agent's sub-agents, newest first; of their results what people read. */
+  /** Returns an agent's sub-agents, newest first, with truncated results. */
   async of(parent_agent_id: string): Promise<SubAgent[]> {
     return (await subAgentsOf(this.#store, parent_agent_id)).map(subAgentView)
   }
 
-  /** One of this agent's own, by id or name. @throws SubAgentNotFoundError, AmbiguousSubAgentError */
+  /**
+   * Returns one of the agent's sub-agents by id or name.
+   * @throws SubAgentNotFoundError, AmbiguousSubAgentError
+   */
   async find(parent_agent_id: string, ref: string): Promise<SubAgent> {
     const own = await this.of(parent_agent_id)
     const byId = own.find(each => each.sub_agent_id === ref)
@@ -121,14 +124,17 @@ export class SubAgents {
     return found
   }
 
-  /** The same, while it runs. @throws SubAgentEndedError */
+  /**
+   * Returns one of the agent's running sub-agents.
+   * @throws SubAgentEndedError
+   */
   async findRunning(parent_agent_id: string, ref: string): Promise<SubAgent> {
     const found = await this.find(parent_agent_id, ref)
     if (found.status === 'running') return found
     throw new SubAgentEndedError({ sub_agent_id: found.sub_agent_id, status: found.status })
   }
 
-  /** Ends one of an agent's own, whatever it is doing, and those below it. */
+  /** Ends one of the agent's sub-agents, even while it works, and those below it. */
   async terminate(parent_agent_id: string, ref: string): Promise<SubAgent> {
     const { sub_agent_id } = await this.findRunning(parent_agent_id, ref)
     const ending = { status: 'terminated' as const, result: null, ending: 'Its parent ended it.' }
@@ -137,12 +143,14 @@ export class SubAgents {
     return this.find(parent_agent_id, sub_agent_id)
   }
 
-  /** Ends those whose task has ended, and what is left below them. */
+  /** Runs the sweep if any sub-agent should end. */
   async sweepEnded(): Promise<void> {
     if ((await listExpired(this.#store, this.#svc.clock.ms())).length > 0) await this.sweep()
   }
 
-  /** Ends those whose task has ended, whose cycles are used up, or whose parent is gone, and then those below them. */
+  /**
+   * Ends sub-agents whose task has ended, whose cycles are used up, or whose parent is gone, and then those below them.
+   */
   async sweep(): Promise<void> {
     for (let level = 0; level <= MAX_DEPTH; level++) {
       const rows = await listExpired(this.#store, this.#svc.clock.ms())
@@ -160,8 +168,7 @@ export class SubAgents {
   }
 
   /**
-   * Returns whether an agent may enter this phase: a sub-agent has its task and nothing else, and a limited number of
-   * cycles.
+   * Returns whether an agent may enter this phase. A sub-agent only pursues its task, for a limited number of cycles.
    */
   mayWork(gate: Gate): boolean | Promise<boolean> {
     return this.#nobodys.has(gate.agent_id) || this.#mayWork(gate)
@@ -177,19 +184,22 @@ export class SubAgents {
     }
     if (phase !== 'goal_pursuit' || row.status !== 'running') return false
     if (row.cycles < row.max_cycles) return true
-    // It asks, so its last cycle is over, which a beat at the same time cannot see.
+    // The agent requests a further cycle, so its last one is over, which a concurrent heartbeat cannot see.
     await this.#end(agent_id, row.spawned_by, expiredEnding(row))
     return false
   }
 
-  /** Returns text between agents as guardrails let it pass. */
+  /** Returns text between agents after redaction by guardrails. */
   async redact(text: string, agent_id: string): Promise<string> {
     if (!this.#svc.has(Guardrails)) return text
     const { action, text: clean } = await this.#svc.use(Guardrails).check('peer', text, { agent_id })
     return action === 'block' ? '[This was withheld by a guardrail.]' : clean
   }
 
-  /** @throws GuardrailBlockedError */
+  /**
+   * Checks text between agents.
+   * @throws GuardrailBlockedError
+   */
   async #check(text: string, agent_id: string): Promise<void> {
     if (!this.#svc.has(Guardrails)) return
     const { action, findings } = await this.#svc.use(Guardrails).check('peer', text, { agent_id })
@@ -201,7 +211,7 @@ export class SubAgents {
     return parent.model || (await this.#svc.use(Agents).profileOf(parent)).model
   }
 
-  /** A goal that ended in between makes that the write is refused; the next sweep sees what is left. */
+  /** Ends a sub-agent. If a goal ends concurrently, the write is refused and the next sweep tries again. */
   async #end(sub_agent_id: string, parent: string, ending: Ending | undefined, isGone = false): Promise<void> {
     const agents = this.#svc.use(Agents)
     const goals = this.#svc.use(Goals)
@@ -236,7 +246,7 @@ export class SubAgents {
   }
 }
 
-/** How one ends whose time is over; undefined while its last cycle runs. */
+/** Returns the status and reason with which a sub-agent ends; undefined while its last cycle runs. */
 function endingOf({ gone, goal_status, goal_result, cycles, max_cycles, working }: EndingRow): Ending | undefined {
   if (goal_status === 'completed') return { status: 'completed', result: goal_result ?? '', ending: null }
   if (goal_status === 'abandoned') return { status: 'failed', result: null, ending: goal_result }

@@ -8,13 +8,13 @@ import { MAX_CHILDREN, type SubAgent } from './contract.ts'
 import { instruct, lastActions, markReported, waitFor } from './repository.ts'
 import type { SubAgents } from './sub-agents.ts'
 
-/** Characters of one entry of a journal. */
+/** Maximum number of characters of one journal entry. */
 const LONGEST_ENTRY = 300
 
 const which = z.string().trim().min(1).max(128).describe('Its id, or its name')
 const one = z.object({ sub_agent_id: which })
 
-/** Tools for sub-agents. Each sees only the agent's own ones. */
+/** Tools for sub-agents. Each agent sees only its own ones. */
 export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
   return {
     name: 'sub_agents',
@@ -132,7 +132,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
   }
 }
 
-/** How one ended, in the words in which its parent reads it. */
+/** Describes how a sub-agent ended, for its parent. */
 export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
   const said = [result, ending].flatMap(text => (text ? sanitize(text) : [])).join(' ')
   return `[${status}] ${untrustedLines('what it says', said)}`.trim()

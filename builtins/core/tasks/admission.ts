@@ -16,17 +16,17 @@ export interface TaskInput {
   response_schema?: Record<string, unknown> | null | undefined
   max_tokens?: number | null | undefined
   parameters?: ModelParameters | null | undefined
-  /** Its agent may ask questions. */
+  /** Whether the task's agent may ask questions. */
   may_ask?: boolean
 }
 
-/** An instruction that may be kept, and why its task must all the same fail. */
+/** An instruction that may be stored, with the error for which its task must fail, if any. */
 export interface AdmittedInstruction {
   instruction: string
   blocked?: SvcError
 }
 
-/** Returns what a task says of how its model answers; null when it says nothing. */
+/** Returns the model parameters of a task; null if it sets none. */
 export function parametersGiven({
   max_tokens,
   parameters,
@@ -34,7 +34,10 @@ export function parametersGiven({
   return max_tokens ? { ...parameters, max_tokens } : (parameters ?? null)
 }
 
-/** What of an instruction goes on, after the budget and the guardrails had their say. @throws BudgetExhaustedError */
+/**
+ * Returns the instruction after the budget check and redaction by guardrails.
+ * @throws BudgetExhaustedError
+ */
 export async function admit(svc: PluginHandle, agent_id: string, instruction: string): Promise<AdmittedInstruction> {
   if (svc.has(Budget)) await refuseOverBudget(svc.use(Budget))
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
@@ -45,14 +48,17 @@ export async function admit(svc: PluginHandle, agent_id: string, instruction: st
   return { instruction, blocked: new GuardrailBlockedError({ stage: 'instruction', kinds }) }
 }
 
-/** Cents, and what is below them as far as it is not nothing. */
+/** Format of amounts: at least cents, and smaller fractions if they are not zero. */
 const CENTS = { minimumFractionDigits: 2, maximumFractionDigits: 6 }
 
-/** Refuses what could only fail at its first model call. */
+/**
+ * Refuses a task that would fail at its first model call.
+ * @throws BudgetExhaustedError
+ */
 async function refuseOverBudget(budget: Budget): Promise<void> {
   if (!(await budget.isExceeded())) return
   const { spent, limits, problem } = await budget.status()
-  // What is unknown is reported by the model call.
+  // An unknown state of the budget is reported by the model call.
   if (problem !== null) return
   const describeLimits = ({ usd, tokens }: { usd: number | null; tokens: number | null }) =>
     [
@@ -62,7 +68,7 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
   throw new BudgetExhaustedError({ spent: describeLimits(spent), limit: describeLimits(limits) })
 }
 
-/** What makes two requests the same. */
+/** Returns a hash that is equal for equal requests. */
 export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
   const { images = [], response_schema } = more
   const parameters = parametersGiven(more)

@@ -5,17 +5,17 @@ import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z
 import type { StreamEvent } from '#lib/stream'
 import type { TaskAnswer } from '#safety/questions/contract'
 
-/** What a task waits for: a decision of the operator, or an answer. */
+/** Statuses of a task that waits for an operator's decision or an answer. */
 export const TASK_WAITS = ['waiting_approval', 'waiting_answer'] as const
-/** How a task ended, or that it waits. */
+/** Statuses of a task that has ended or waits. */
 export const TASK_ENDS = ['completed', 'failed', 'max_steps', ...TASK_WAITS] as const
 
-/** Whether a status is one in which a task waits for people. */
+/** Returns whether a task with this status waits for people. */
 export function isWaiting(status: string): boolean {
   return TASK_WAITS.some(each => each === status)
 }
 
-/** A task with one of these statuses. */
+/** Schema of a task with one of these statuses. */
 const taskWith = <S extends z.ZodType>(status: S) =>
   z.object({
     task_id: z.string(),
@@ -37,11 +37,11 @@ const taskWith = <S extends z.ZodType>(status: S) =>
     error: Problem.nullable().describe('Why it failed'),
   })
 
-/** The answer to a task that was run. */
+/** Result of a task that has ended or waits. */
 export const TaskResponse = taskWith(z.enum(TASK_ENDS))
 export type TaskResponse = z.infer<typeof TaskResponse>
 
-/** A task as it stands, also while it runs. */
+/** Current state of a task, also while it runs. */
 export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
   agent_id: z.string(),
   instruction: z.string(),
@@ -55,7 +55,7 @@ export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
 })
 export type Task = z.infer<typeof Task>
 
-/** One message of a task, as it stands in its session's transcript. */
+/** One message of a task in its session's transcript. */
 export const TaskMessage = z.object({
   task_id: z.string(),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
@@ -92,7 +92,7 @@ export const SUPPRESSED = {
   message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
 }
 
-/** What a `reset` says to people. */
+/** Message of a `reset` event. */
 export const RESET = { message: 'The text so far is taken back; the answer begins anew.' }
 
 const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
@@ -103,37 +103,49 @@ export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).descri
   'A one-shot task ended, or waits for an approval or an answer',
 )
 
-/** A task from another protocol than ours. */
+/** A task from another protocol. */
 export interface NewTask {
-  /** An agent's id, or its name when only one has it. */
+  /** An agent's id, or its name if that is unique. */
   agent: string
   tenant: string
   instruction: string
-  /** The user's own name for the session; a fresh one without. */
+  /** The user's key of the session; without one a new session is created. */
   session_key?: string | undefined
-  /** The same key again is the same task. */
+  /** Idempotency key: repeating it returns the same task. */
   key: string
   request_id: string
-  /** Its agent may ask questions: the user answers them with `Tasks.answer`. */
+  /** Whether the agent may ask questions, which the user answers with `Tasks.answer`. */
   may_ask: boolean
 }
 
-/** One-shot tasks, for modules of other protocols. They belong to their users: for others they do not exist. */
+/** One-shot tasks for modules of other protocols. Users can only see their own tasks. */
 export interface Tasks {
-  /** Begins a task that goes on without readers, and streams its text. @throws what `tasks.stream` throws */
+  /**
+   * Starts a task that continues without readers, and streams its text.
+   * @throws the errors of `tasks.stream`
+   */
   begin(task: NewTask): Promise<Task>
-  /** @throws TaskNotFoundError */
+  /**
+   * Returns a task of this tenant.
+   * @throws TaskNotFoundError
+   */
   find(task_id: string, tenant: string): Promise<Task>
-  /** What comes after a place in its text, and its end; see `TASK_EVENTS`. @throws TaskNotFoundError */
+  /**
+   * Streams the text after a position, and the end; see `TASK_EVENTS`.
+   * @throws TaskNotFoundError
+   */
   follow(task_id: string, after: string | undefined, signal: AbortSignal): AsyncIterable<StreamEvent>
   /**
-   * Answers what it asks, and resumes it. The same key again answers nothing more.
-   * @throws TaskNotFoundError, TaskAsksNothingError, and what `Questions.answerTask` throws
+   * Answers the task's question and resumes the task. Repeating the key has no effect.
+   * @throws TaskNotFoundError, TaskAsksNothingError, and the errors of `Questions.answerTask`
    */
   answer(task_id: string, tenant: string, answer: TaskAnswer): Promise<Task>
-  /** Ends it, wherever it runs. @throws TaskNotFoundError, TaskOverError */
+  /**
+   * Cancels a task in whatever process it runs.
+   * @throws TaskNotFoundError, TaskOverError
+   */
   cancel(task_id: string, tenant: string): Promise<Task>
-  /** Ends what runs or waits in a session. */
+  /** Cancels the running and waiting tasks of a session. */
   cancelIn(session_id: string): Promise<void>
 }
 export const Tasks = token<Tasks>('tasks')
@@ -143,7 +155,7 @@ export { TaskDriver } from '#observability/recordings/contract'
 declare module '#kernel' {
   interface Events {
     task_started: z.infer<typeof TaskStarted>
-    /** Also emitted when a task stops to wait for people; it may end again later. */
+    /** Also emitted when a task stops to wait for people; it may be emitted again later. */
     task_ended: z.infer<typeof TaskEnded>
   }
 }
@@ -215,7 +227,9 @@ export const TaskInterruptedError = defineError({
   message: () =>
     'The service stopped while the task ran: what its last tool calls did is not known. With an Idempotency-Key it would have been taken up again.',
 })
-/** The answer of a structured run is no object that fits its schema; `raw` is what the model said, as far as people may read it. */
+/**
+ * The answer of a structured task is no object that matches its schema. `raw` is the model's answer after redaction.
+ */
 export class StructuredParseError extends defineError({
   code: 'structured_parse_error',
   status: 422,
@@ -231,7 +245,7 @@ export class StructuredParseError extends defineError({
     this.raw = params.raw
   }
 
-  /** @param otherwise what is wrong where there are no issues */
+  /** @param otherwise the problem if there are no issues */
   static of(raw: string, errors: readonly Issue[], otherwise: string): StructuredParseError {
     return new StructuredParseError({ raw, problem: describeIssues(errors) || otherwise }, { errors })
   }

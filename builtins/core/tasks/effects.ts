@@ -7,7 +7,7 @@ import { defineEffect, type Statement } from '#platform/store/contract'
 import { isWaiting, TASK_ENDS } from './contract.ts'
 import type { MessageRow } from './run/transcript.ts'
 
-/** How long a task belongs to its process without a sign of life, in milliseconds. */
+/** Duration of a process's lease on a task, in milliseconds. */
 const LEASE_MS = 15_000
 
 const NewTask = z.object({
@@ -29,7 +29,7 @@ const NewTask = z.object({
 })
 export type NewTask = z.infer<typeof NewTask>
 
-/** Refused when the agent is gone, or the key is taken. */
+/** Inserts a task. Refused if the agent is gone or the key is taken. */
 export const insertTask = defineEffect({
   name: 'tasks.insert',
   mustChange: true,
@@ -59,7 +59,10 @@ export const insertTask = defineEffect({
 
 const Hold = z.object({ task_id: z.string(), owner: z.string(), epoch: z.number().int() })
 
-/** Stands first in each write of a run: refused, with all that follows, when another process has taken over. */
+/**
+ * First write in each transaction of a task's process. Refused, with the rest of the transaction, if another process
+ * took over the task.
+ */
 export const holdTask = defineEffect({
   name: 'tasks.hold',
   mustChange: true,
@@ -72,7 +75,7 @@ export const holdTask = defineEffect({
   ],
 })
 
-/** A sign of life for the tasks that a process runs. */
+/** Renews the leases on the tasks that a process runs. */
 export const renewTasks = defineEffect({
   name: 'tasks.renew',
   schema: z.object({ owner: z.string(), task_ids: z.array(z.string()) }),
@@ -84,8 +87,8 @@ export const renewTasks = defineEffect({
 })
 
 /**
- * Takes up a task without a worker, as it was seen: refused when another process was first. It is detached from then
- * on.
+ * Takes over a waiting task, or one whose lease expired. Refused if another process was first. The task is detached
+ * from then on.
  */
 export const takeTask = defineEffect({
   name: 'tasks.take',
@@ -102,7 +105,7 @@ export const takeTask = defineEffect({
   ],
 })
 
-/** Takes a task from its worker, so that it can be ended: refused when it is not as it was seen. */
+/** Takes a task from its process in order to end it. Refused if its state has changed. */
 export const seizeTask = defineEffect({
   name: 'tasks.seize',
   mustChange: true,
@@ -116,7 +119,7 @@ export const seizeTask = defineEffect({
   ],
 })
 
-/** Releases a task that goes on elsewhere; the next process that looks takes it up. */
+/** Releases a task for another process, which takes it over at its next check. */
 export const releaseTask = defineEffect({
   name: 'tasks.release',
   schema: Hold,
@@ -130,14 +133,14 @@ export const releaseTask = defineEffect({
 
 const Row = z.object({ seq: z.number().int(), message: Message })
 
-/** Of a model call. */
+/** Usage of a model call. */
 const Used = z.object({
   cost_micros: z.number().int(),
   input_tokens: z.number().int(),
   output_tokens: z.number().int(),
 })
 
-/** The model's answer: what it read and said, what it is about to do, and what it cost. */
+/** Records the model's answer: the messages it read and wrote, its planned calls, and its cost. */
 export const recordAnswer = defineEffect({
   name: 'tasks.record_answer',
   schema: Used.extend({
@@ -155,7 +158,7 @@ export const recordAnswer = defineEffect({
   ],
 })
 
-/** A tool's outcome, in the journal and among the messages. */
+/** Records a tool's outcome, in the journal and as a message. */
 export const recordOutcome = defineEffect({
   name: 'tasks.record_outcome',
   schema: z.object({ task_id: z.string(), call_id: z.string(), row: Row }),
@@ -173,7 +176,7 @@ function append(task_id: string, { seq, message }: MessageRow, now: number): Sta
   }
 }
 
-/** What a model call added to the task's account that brought no answer. */
+/** Adds the cost of a model call without an answer to the task. */
 export const chargeTask = defineEffect({
   name: 'tasks.charge',
   schema: Used.extend({ task_id: z.string() }),
@@ -188,7 +191,10 @@ function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z
   }
 }
 
-/** Text that was shown. Only the process that holds the task adds to it. A reset is an empty text in place of all before it. */
+/**
+ * Records shown text, only for the process that holds the task. A reset is stored as an empty text that replaces all
+ * text before it.
+ */
 export const recordText = defineEffect({
   name: 'tasks.record_text',
   schema: Hold.extend({ until: z.number().int(), text: z.string(), reset: z.number().int().optional() }),
@@ -207,7 +213,7 @@ export const recordText = defineEffect({
   },
 })
 
-/** A summary of what was said before it, or a call for one that brought none: what it cost counts for the task. */
+/** Records a summary of the earlier messages, or a failed attempt at one, and adds its cost to the task. */
 export const recordSummary = defineEffect({
   name: 'tasks.record_summary',
   schema: Used.extend({ task_id: z.string(), row: Row.nullable() }),
@@ -217,14 +223,17 @@ export const recordSummary = defineEffect({
   ],
 })
 
-/** The last words of a task, and what it read before: their cost is in its end. */
+/** Records the last messages of a task. Their cost is part of `endTask`. */
 export const recordWords = defineEffect({
   name: 'tasks.record_words',
   schema: z.object({ task_id: z.string(), rows: z.array(Row) }),
   statements: ({ task_id, rows }, now) => rows.map(row => append(task_id, row, now)),
 })
 
-/** How a task ended, or that it waits, and what its last step cost. Refused, with all beside it, when it is another's. */
+/**
+ * Ends a task or marks it as waiting, and adds the cost of its last step. Refused, with the whole transaction, if
+ * another process holds it.
+ */
 export const endTask = defineEffect({
   name: 'tasks.end',
   mustChange: true,
@@ -256,7 +265,7 @@ export const endTask = defineEffect({
   ],
 })
 
-/** The end of a task without a worker, by the process that took it. */
+/** Returns the write that fails a task without a process, by the process that took it over. */
 export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
   const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
   return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [], question_ids: [] })

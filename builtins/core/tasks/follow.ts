@@ -7,17 +7,17 @@ import type { Piece } from './run/text.ts'
 import { endOf } from './shape.ts'
 import type { TaskService } from './task-service.ts'
 
-/** What a reader finds at its place: a piece of text, which is empty where all before it is taken back. */
+/** What a reader finds at its position: a piece of text (empty for a reset), nothing yet, or the end. */
 type FollowState = Piece | 'nothing yet' | { end: TaskRow }
 
 /**
- * A task's stream, from a place in its text: in whatever process it runs, while it runs and afterwards. It reads when it is
- * asked for the next event, so a slow reader gets fewer and larger ones. Event ids are places: UTF-16 units from the
- * beginning, and one for each reset. A reader whose place is before a reset goes on behind it; one that has seen text gets a
- * `reset` first.
- * @param after the id of the last event that the client has seen; the beginning without it
- * @param signal ends it without a last event; without one it goes on to the end
- * @throws TaskNotFoundError when the task is removed meanwhile
+ * Streams a task from a position in its text, during and after its run, in whatever process it runs. Reads only when
+ * the next event is requested, so slow readers get fewer and larger events. Event ids are positions: UTF-16 units from
+ * the beginning, plus one for each reset. A reader positioned before a reset continues after it, and gets a `reset`
+ * first if it has seen text.
+ * @param after id of the last event that the client has seen; without it, from the beginning
+ * @param signal ends the stream without a final event
+ * @throws TaskNotFoundError if the task is removed meanwhile
  */
 export async function* followTask(
   svc: PluginHandle,
@@ -33,7 +33,7 @@ export async function* followTask(
     const live = service.findRun(task_id)?.text
     let isLost = false
     if (live) {
-      // A signal that is listened to once for the whole of it costs a reader nothing for each word.
+      // One abort listener for the whole stream avoids a cost for each word.
       signal?.addEventListener('abort', live.wake)
       try {
         for (let piece = live.readAfter(place); piece && !signal?.aborted; piece = live.readAfter(place)) {
@@ -51,7 +51,7 @@ export async function* followTask(
       if (signal?.aborted) return
     }
     if (isLost && place > 0) {
-      // Another process has the task, and knows only what was written down.
+      // Another process continues the task and knows only the stored text.
       place = 0
       yield { id: '0', event: 'reset', data: RESET }
     }
@@ -66,14 +66,14 @@ export async function* followTask(
   }
 }
 
-/** The event of a piece; none for a reset where nothing was seen before. */
+/** Yields the event of a piece; none for a reset before any text was seen. */
 function* eventsOf({ until, text }: Piece, place: number): Generator<StreamEvent> {
   const id = String(until)
   if (text !== '') yield { id, event: 'token', data: { text: text.slice(place - until) } }
   else if (place > 0) yield { id, event: 'reset', data: RESET }
 }
 
-/** What the database knows, of one that does not run here or whose text is not in memory any more. */
+/** Reads from the database a task that runs elsewhere, or text that is no longer in memory. */
 async function look(
   svc: PluginHandle,
   service: TaskService,
@@ -81,7 +81,7 @@ async function look(
   place: number,
   signal: AbortSignal | undefined,
 ): Promise<FollowState> {
-  // First the row, then the text: what ended before was written together with its last words.
+  // The row is read before the text: once the row shows the end, all text is stored, because both are written together.
   const row = await service.find(task_id)
   const piece = await textAfter(svc.use(Store), task_id, place)
   if (piece) return piece

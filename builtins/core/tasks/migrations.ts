@@ -32,22 +32,22 @@ CREATE TABLE task_texts (
   '012-sub-agents': `
 CREATE INDEX task_runs_by_end ON task_runs (ended_at) WHERE ended_at IS NOT NULL;
 `,
-  /** The JSON Schema that a task's answer is to fit, and the answer as an object, both as JSON. */
+  /** JSON Schema of a task's answer, and the parsed answer, both as JSON. */
   '017-structured-tasks': `
 ALTER TABLE task_runs ADD COLUMN response_schema TEXT;
 ALTER TABLE task_runs ADD COLUMN parsed TEXT;
 `,
-  /** How the model of a task answers, as JSON; null where the task does not say. */
+  /** Model parameters of a task, as JSON; null if it sets none. */
   '032-task-parameters': `
 ALTER TABLE task_runs ADD COLUMN parameters TEXT;
 `,
-  /** A JSON array of what the first message of a task shows. */
+  /** JSON array of the images in the first message of a task. */
   '033-images': `
 ALTER TABLE task_runs ADD COLUMN images TEXT;
 CREATE INDEX task_runs_with_images ON task_runs (agent_id) WHERE images IS NOT NULL;
 CREATE INDEX task_messages_with_images ON task_messages (task_id) WHERE message LIKE '%"images":[{%';
 `,
-  /** A task whose client can answer may ask, and waits for the answers to `question_ids`, a JSON array. */
+  /** Whether a task may ask its client, and the `question_ids` that it waits for, a JSON array. */
   '055-task-questions': `
 ALTER TABLE task_runs ADD COLUMN may_ask INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE task_runs ADD COLUMN question_ids TEXT NOT NULL DEFAULT '[]';
@@ -55,7 +55,7 @@ DROP INDEX task_runs_open;
 CREATE INDEX task_runs_open ON task_runs (status, lease_until)
   WHERE status IN ('running', 'waiting_approval', 'waiting_answer');
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW task_messages_view AS SELECT task_id, seq, message, created_at FROM task_messages;
 CREATE VIEW task_runs_view AS SELECT task_id, agent_id, session_id, user_id, instruction, status, output, text, cost_micros,

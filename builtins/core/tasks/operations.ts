@@ -23,7 +23,7 @@ import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } f
 import { responseOf, taskOf } from './shape.ts'
 import { OwnTasks } from './task-service.ts'
 
-/** Longest instruction, in code points. */
+/** Maximum length of an instruction, in code points. */
 const MAX_INSTRUCTION = 100_000
 
 const id = AgentRef
@@ -35,10 +35,10 @@ const task_id = z
   .meta({ examples: ['task-1a2b3c4d5e6f'] })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
-/** Longest schema, as JSON: it goes into each prompt. */
+/** Maximum size of a schema, in characters of JSON: it is part of each prompt. */
 const MAX_SCHEMA = 32_000
 
-/** Kept as it is given, not copied: in this process more may be known of it. */
+/** Keeps the given object instead of a copy, because its zod schema may be known in this process. */
 const ResponseSchema = z
   .custom<Tree>(isTree, 'must be a JSON Schema, which is an object')
   .superRefine((schema, { addIssue }) => {
@@ -78,7 +78,7 @@ const begins = {
   input: TaskInput,
   errors: [
     ...[...found, AgentDeadError, SessionNotFoundError, SessionClosedError, OtherAgentSessionError],
-    // Its agent may be deleted while it runs, and it with it.
+    // The task is deleted if its agent is deleted during the run.
     ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError, ImageRefusedError],
   ],
 }
@@ -90,7 +90,7 @@ const OPTIONS = {
 const KEY =
   'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
 
-/** Tasks are their users' own; of others they are as if they were not. */
+/** Returns a task of this user. Tasks of other users appear not to exist. */
 async function requireOwnTask(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
   await svc.use(OwnTasks).settleLost()
   const row = await svc.use(OwnTasks).find(task_id)
@@ -112,7 +112,7 @@ export const tasksRun = operation({
   async run(input, call) {
     const { svc } = call
     const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, false)
-    // A run that ends with its client is waited for, so that its end is reported.
+    // Waits for the end of a run that ends with its client, so that the end is reported.
     return responseOf(await svc.use(OwnTasks).waitUntilSettled(task_id, carried ? undefined : call.signal))
   },
   render: renderTask,
@@ -134,7 +134,7 @@ export const tasksStream = stream({
     try {
       yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, carried ? undefined : call.signal)
     } finally {
-      // Of no effect when it has ended.
+      // Has no effect if the run has ended.
       carried?.abort(new TaskCancelledError())
     }
   },
@@ -268,7 +268,7 @@ export const taskOperations = [
   tasksTranscript,
 ]
 
-/** A script stops at a task that failed. */
+/** Returns the exit code, so that scripts stop at a failed task. */
 function exitOf({ status }: TaskResponse): number {
   return status === 'failed' ? 1 : 0
 }

@@ -3,14 +3,14 @@ import { Store } from '#platform/store/contract'
 import { renewTasks } from './effects.ts'
 import type { TaskRun } from './run/run.ts'
 
-/** How long streamed text may stay in memory alone, in milliseconds. */
+/** Interval at which streamed text is stored, in milliseconds. */
 const WRITE_MS = 250
-/** Number of texts in one transaction: hundreds would block the streams for milliseconds. */
+/** Maximum number of texts in one transaction; hundreds would block the streams for milliseconds. */
 const TOGETHER = 25
-/** How often a process says that it still works on its tasks, in milliseconds. */
+/** Interval between lease renewals, in milliseconds. */
 const RENEW_MS = 5_000
 
-/** While tasks run in this process: writes their streamed text, many in one transaction, and their heartbeats. */
+/** Stores the streamed text of this process's running tasks, many in one transaction, and renews their leases. */
 export class TaskReaper {
   readonly #svc: PluginHandle
   readonly #owner: string
@@ -24,7 +24,7 @@ export class TaskReaper {
     this.#runs = runs
   }
 
-  /** Goes on as long as something runs. */
+  /** Starts the loop, which continues while tasks run. */
   keep(): void {
     if (this.#keeping) return
     this.#stop = new AbortController()

@@ -7,7 +7,7 @@ import type { Exchange } from './run/prompt.ts'
 import type { Piece } from './run/text.ts'
 import type { MessageRow } from './run/transcript.ts'
 
-/** What is streamed of a task's answers: nothing, all, or nothing because guardrails are on. */
+/** Which text of a task is streamed: none requested, all, or suppressed because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'
 
 export interface TaskRow {
@@ -19,13 +19,13 @@ export interface TaskRow {
   /** JSON. */
   images: string | null
   max_steps: number
-  /** The JSON Schema that the answer is to fit, as JSON. */
+  /** JSON Schema of the answer, as JSON. */
   response_schema: string | null
-  /** How the model answers, as JSON. */
+  /** Model parameters, as JSON. */
   parameters: string | null
   status: Task['status']
   output: string
-  /** The answer as an object that fits, as JSON. */
+  /** The parsed answer, as JSON. */
   parsed: string | null
   /** A problem document as JSON. */
   error: string | null
@@ -43,11 +43,11 @@ export interface TaskRow {
   request_id: string
   idempotency_key: string | null
   request_hash: string
-  /** Its agent may ask questions. */
+  /** Whether the task's agent may ask questions. */
   may_ask: number
-  /** Goes on when its client goes away, and in another process when this one does. */
+  /** Whether the task continues when its client disconnects, and in another process when this one ends. */
   detached: number
-  /** How often its process was lost. */
+  /** Number of times that the task's process was lost. */
   interruptions: number
   owner: string
   epoch: number
@@ -56,7 +56,7 @@ export interface TaskRow {
   ended_at: number | null
 }
 
-/** A task as it has just been written down; in `created_at` it may differ by a moment. */
+/** Returns the row of a task just inserted. Its `created_at` may differ slightly from the stored one. */
 export function newRow(task: NewTask, now: number): TaskRow {
   const { images, response_schema, parameters, idempotency_key } = task
   return {
@@ -85,7 +85,7 @@ export function findByKey(
   ])
 }
 
-/** Newest first. */
+/** Lists tasks, newest first. */
 export function listTasks(
   store: Store,
   agent_id: string,
@@ -106,7 +106,7 @@ export async function countTasks(store: Store, agent_id: string, user_id: string
   return row?.n ?? 0
 }
 
-/** What the session's earlier tasks were asked and answered, newest first. */
+/** Returns instructions and outputs of the session's earlier tasks, newest first. */
 export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
   return store.all<Exchange & { task_id: string }>(
     `SELECT task_id, instruction, images, output FROM task_runs
@@ -115,7 +115,7 @@ export function earlierExchanges(store: Store, { session_id, created_at }: TaskR
   )
 }
 
-/** The newest summary among the messages of each of these tasks, with how many messages came before it. */
+/** Returns the newest summary in each of the tasks, with the number of messages before it. */
 export async function summariesIn(store: Store, task_ids: readonly string[]) {
   const marks = task_ids.map(() => '?').join(', ')
   const rows = await store.all<{ task_id: string; message: string; before: number }>(
@@ -152,7 +152,10 @@ export async function countMessages(store: Store, session_id: string): Promise<n
   return row?.n ?? 0
 }
 
-/** The journal's ids of this task's calls that have no outcome, by the id that the model knows; `waiting`: those that never began. */
+/**
+ * Returns the journal ids of the task's unfinished calls, by the model's ids. `waiting` contains those that never
+ * started.
+ */
 export async function unansweredCalls(store: Store, task_id: string) {
   const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
     "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
@@ -164,7 +167,10 @@ export async function unansweredCalls(store: Store, task_id: string) {
   }
 }
 
-/** The next piece of text after a place; `until` is the place after it, in UTF-16 units. An empty one is a reset. */
+/**
+ * Returns the next piece of text after a position. `until` is the position after it, in UTF-16 units. Empty text is a
+ * reset.
+ */
 export function textAfter(store: Store, task_id: string, place: number) {
   return store.get<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? AND until > ? ORDER BY until LIMIT 1', [
     task_id,
@@ -172,21 +178,24 @@ export function textAfter(store: Store, task_id: string, place: number) {
   ])
 }
 
-/** What was shown since the last reset, as far as it is written down. */
+/** Returns the stored text since the last reset. */
 export async function shownText(store: Store, task_id: string): Promise<Piece> {
   const rows = await store.all<Piece>('SELECT until, text FROM task_texts WHERE task_id = ? ORDER BY until', [task_id])
   return { until: rows.at(-1)?.until ?? 0, text: rows.map(({ text }) => text).join('') }
 }
 
-/** As in the index of those that are not over: without these words it is not used, and all tasks ever are looked at. */
+/**
+ * Same expression as in the partial index of open tasks: with another one the index is not used and all tasks are
+ * scanned.
+ */
 const OPEN = "status IN ('running', 'waiting_approval', 'waiting_answer')"
 
-/** Tasks whose process gave no sign of life for too long. */
+/** Returns tasks whose lease has expired. */
 export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
   return store.all<TaskRow>(`SELECT * FROM task_runs WHERE ${OPEN} AND status = 'running' AND lease_until < ?`, [now])
 }
 
-/** The tasks of a session that are not over. */
+/** Returns the open tasks of a session. */
 export async function openTasks(store: Store, session_id: string): Promise<string[]> {
   const rows = await store.all<{ task_id: string }>(
     `SELECT task_id FROM task_runs WHERE ${OPEN} AND session_id = ? ORDER BY created_at, task_id`,
@@ -195,7 +204,7 @@ export async function openTasks(store: Store, session_id: string): Promise<strin
   return rows.map(({ task_id }) => task_id)
 }
 
-/** Tasks that wait for people although everything is decided and answered; of all, or this one. */
+/** Returns waiting tasks whose decisions and answers are all given; of all tasks, or for this one. */
 export async function findDecidedTasks(store: Store, task_id?: string): Promise<string[]> {
   const waiting = await store.all<Pick<TaskRow, 'task_id' | 'approval_ids' | 'question_ids'>>(
     `SELECT task_id, approval_ids, question_ids FROM task_runs WHERE ${OPEN} AND status <> 'running'

@@ -22,7 +22,7 @@ function factsOf(row: TaskRow) {
   }
 }
 
-/** A task that does not run any more, as the answer to who asked for it. */
+/** Converts the row of a task that has ended or waits to the response for its caller. */
 export function responseOf(row: TaskRow): TaskResponse {
   return { ...factsOf(row), status: row.status as TaskResponse['status'] }
 }

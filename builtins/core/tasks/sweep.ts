@@ -2,10 +2,13 @@ import { errorMessage, type PluginHandle } from '#kernel'
 import { sleepToRound } from '#lib/poller'
 import type { TaskService } from './task-service.ts'
 
-/** How often a process looks, in milliseconds. */
+/** Interval between two sweeps of a process, in milliseconds. */
 const SWEEP_MS = 5_000
 
-/** Takes up tasks that others left, or that were decided elsewhere, as long as the process stays. @returns what ends that */
+/**
+ * Takes over tasks that other processes left or that were decided elsewhere, if this process is long-lived.
+ * @returns a function that stops the sweeps
+ */
 export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
   const goOn = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return

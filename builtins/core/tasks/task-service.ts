@@ -36,23 +36,23 @@ import { startEffects } from './run/beginning.ts'
 import { type FirstTime, TaskRun } from './run/run.ts'
 import type { LiveText, Piece } from './run/text.ts'
 
-/** Interval of the check whether another process's task has gone on, in milliseconds. */
+/** Interval of checks for progress of another process's task, in milliseconds. */
 const POLL_MS = 200
 /** Number of crashes after which a task fails. */
 const MAX_INTERRUPTIONS = 5
-/** Number of lost races after which something else must be wrong. */
+/** Number of lost races after which another cause is assumed. */
 const TRIES = 5
 
-/** A task that this request began or found. */
+/** A task that a request started or found. */
 export interface StartedTask {
   task_id: string
-  /** The run that ends when this request does. */
+  /** The run that ends when the request ends. */
   carried: TaskRun | undefined
 }
 
 export const OwnTasks = token<TaskService>('tasks/tasks')
 
-/** Begins tasks, keeps those that run in this process, and takes up those that another left. */
+/** Starts tasks, manages those that run in this process, and takes over those that another process left. */
 export class TaskService {
   readonly #svc: PluginHandle
   readonly #config: TasksConfig
@@ -78,14 +78,14 @@ export class TaskService {
   }
 
   /**
-   * Begins a task, or finds the one that was begun with the same Idempotency-Key.
-   * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, InvalidInputError for a schema by
-   * which no answer can be checked, and what sessions throw
+   * Starts a task, or returns the one started with the same Idempotency-Key.
+   * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, InvalidInputError for
+   * a schema that cannot be checked, and the errors of sessions
    */
   async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<StartedTask> {
     if (this.#stopped) throw new StoppingError()
     if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
-    // What a request was is asked only by its key.
+    // The hash is only compared for requests with a key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
     let asked: AdmittedInstruction | undefined
     let images: ImageRef[] | undefined
@@ -102,7 +102,7 @@ export class TaskService {
       if (died_at !== null) throw new AgentDeadError({ agent_id })
       asked ??= await admit(this.#svc, agent_id, input.instruction)
       const { blocked } = asked
-      // Half of a pair of surrogates is no text that can be kept.
+      // Lone surrogates cannot be stored.
       const instruction = asked.instruction.toWellFormed()
       images ??= await keepGiven(this.#svc, input.images ?? [])
       const begun = await this.#insert({ ...input, instruction }, images, agent, request_hash, call, streams, blocked)
@@ -117,8 +117,8 @@ export class TaskService {
   }
 
   /**
-   * The task as it stands once it does not run any more, in whatever process.
-   * @throws TaskNotFoundError when it is removed meanwhile; TaskGoesOnError when the signal comes first
+   * Returns the task once it has ended or waits, in whatever process it runs.
+   * @throws TaskNotFoundError if it is removed meanwhile; TaskGoesOnError if the signal is aborted first
    */
   async waitUntilSettled(task_id: string, signal: AbortSignal | undefined): Promise<TaskRow> {
     for (;;) {
@@ -132,25 +132,28 @@ export class TaskService {
     }
   }
 
-  /** Waits a moment for a task that runs in another process; sees to it when that process is gone. */
+  /** Waits briefly for a task of another process; settles the task if that process is gone. */
   async waitForOtherProcess(row: TaskRow, signal: AbortSignal | undefined): Promise<void> {
     if (this.#stopped) throw new StoppingError()
     if (this.#runs.has(row.task_id)) return
     const { clock } = this.#svc
     if (row.lease_until < clock.ms()) await this.#recover(row)
-    // One of ours that is just being begun or ended.
+    // A task of this process that is just starting or ending.
     if (row.owner === this.#owner) await clock.yield()
     else await clock.sleep(POLL_MS, signal)
   }
 
-  /** @throws TaskNotFoundError */
+  /**
+   * Returns a task's row.
+   * @throws TaskNotFoundError
+   */
   async find(task_id: string): Promise<TaskRow> {
     const row = await findTask(this.#store, task_id)
     if (!row) throw new TaskNotFoundError({ task_id })
     return row
   }
 
-  /** Settles tasks whose process is gone, before tasks are shown. */
+  /** Settles tasks of dead processes before tasks are shown. */
   async settleLost(): Promise<void> {
     for (const row of await lostTasks(this.#store, this.#svc.clock.ms())) await this.#recover(row)
   }
@@ -165,12 +168,18 @@ export class TaskService {
     if (taken) this.#start(await this.find(task_id), await shownText(this.#store, task_id))
   }
 
-  /** Works on a task that is held already, as in a replay: no other process keeps it. @throws TaskNotFoundError */
+  /**
+   * Works on a task that this process already holds, as in a replay.
+   * @throws TaskNotFoundError
+   */
   async drive(task_id: string): Promise<{ ended: Promise<void> }> {
     return new TaskRun(this.#svc, this.#config, await this.find(task_id), await shownText(this.#store, task_id))
   }
 
-  /** Ends a task as stopped, in whatever process it runs: there it can write no more. @throws TaskNotFoundError, TaskOverError */
+  /**
+   * Ends a task as stopped, in whatever process it runs; that process can no longer write to it.
+   * @throws TaskNotFoundError, TaskOverError
+   */
   async cancel(task_id: string): Promise<void> {
     for (let tries = 0; ; tries++) {
       const row = await this.find(task_id)
@@ -194,35 +203,35 @@ export class TaskService {
     }
   }
 
-  /** Ends all tasks of a session that are not over. */
+  /** Ends all open tasks of a session. */
   async cancelIn(session_id: string): Promise<void> {
     for (const task_id of await openTasks(this.#store, session_id)) {
       await this.cancel(task_id).catch(error => {
-        // It ended by itself meanwhile.
+        // The task ended by itself meanwhile.
         if (!(error instanceof TaskOverError || error instanceof TaskNotFoundError)) throw error
       })
     }
   }
 
-  /** Takes up what other processes left, and what the operator decided elsewhere. */
+  /** Takes over tasks that other processes left, and those decided elsewhere. */
   async sweep(): Promise<void> {
     await this.settleLost()
     for (const task_id of await findDecidedTasks(this.#store)) await this.resume(task_id)
   }
 
-  /** Ends the runs of an agent that was deleted. */
+  /** Aborts the runs of a deleted agent. */
   forget(agent_id: string): void {
     for (const run of this.#runs.values()) {
       if (run.row.agent_id === agent_id) run.abort(new AgentNotFoundError({ ref: agent_id }))
     }
   }
 
-  /** Takes tasks again, after a stop. */
+  /** Accepts tasks again after a stop. */
   open(): void {
     this.#stopped = false
   }
 
-  /** Ends all runs: detached ones go on in another process. */
+  /** Ends all runs. Detached tasks continue in another process. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const run of this.#runs.values()) run.abort(new StoppingError())
@@ -236,8 +245,8 @@ export class TaskService {
   }
 
   /**
-   * Writes down that there is a task, and in the same commit that its run has begun.
-   * @returns undefined when another request was first with the session or the key, or the agent is gone
+   * Stores a new task, and in the same commit the start of its run.
+   * @returns undefined if another request took the session or the key first, or the agent is gone
    */
   async #insert(
     {
@@ -267,12 +276,12 @@ export class TaskService {
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0
-    // One that may not begin has no run.
+    // A blocked task has no run.
     const begins = blocked ? undefined : await startEffects(this.#svc, agent, { task_id, session_id, traceparent })
     const inserted = await this.#store.apply([
       ...effects,
       insertTask(task),
-      // One that is new is active in any case.
+      // A new session is active in any case.
       ...(isNew
         ? []
         : [sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 })]),
@@ -288,9 +297,9 @@ export class TaskService {
     this.#runs.set(row.task_id, run)
     this.#reaper.keep()
     void run.ended.then(() => {
-      // One whose end was not written stays, to say so, until its time is over and it is settled as lost.
+      // A run whose end was not stored stays, to report its failure, until its lease expires and it is settled as lost.
       if (!run.text.hasFailed) this.#runs.delete(row.task_id)
-      // Decided while the task was not waiting yet.
+      // Decided before the task was marked as waiting.
       return run.waits && !this.#stopped ? this.#goOn(row.task_id) : undefined
     })
     return run
@@ -304,7 +313,7 @@ export class TaskService {
     }
   }
 
-  /** Without an Idempotency-Key a task ends with its client. */
+  /** Returns the run if it ends with its client, as without an Idempotency-Key. */
   #carry(run: TaskRun, { signal, idempotency_key }: OperationCall): TaskRun | undefined {
     if (idempotency_key !== undefined) return undefined
     const onDisconnect = () =>
@@ -315,7 +324,9 @@ export class TaskService {
     return run
   }
 
-  /** A task that its process left: a detached one goes on here, if this process stays; any other has failed. */
+  /**
+   * Settles a task left by its process: a detached one continues here if this process is long-lived; any other fails.
+   */
   async #recover(row: TaskRow): Promise<void> {
     const { task_id, agent_id, session_id, epoch, request_id } = row
     if (this.#runs.get(task_id)?.text.hasFailed) this.#runs.delete(task_id)
@@ -331,13 +342,16 @@ export class TaskService {
     ])
   }
 
-  /** What a task that another process left had said: what its readers were shown. */
+  /** Returns the text of a task left by another process, as shown to its readers. */
   async #outputOf({ task_id, output }: TaskRow): Promise<string> {
     return output || (await shownText(this.#store, task_id)).text
   }
 }
 
-/** Waits until it has all been said, or the signal is aborted. @throws the failure that kept the end from being written down */
+/**
+ * Waits until the text is complete or the signal is aborted.
+ * @throws the failure that prevented storing the end
+ */
 async function overOrAborted(text: LiveText, signal: AbortSignal | undefined): Promise<void> {
   signal?.addEventListener('abort', text.wake)
   try {

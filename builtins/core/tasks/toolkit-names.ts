@@ -5,7 +5,7 @@ import { TasksConfig } from './config.ts'
 
 const KEY = 'tasks.toolkits'
 
-/** Checks that the toolkits that tasks may use exist. */
+/** Checks that the configured toolkits of tasks exist. */
 export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
   return {
     name: KEY,
@@ -20,7 +20,7 @@ export function warnOfToolkits(svc: PluginHandle, { toolkits }: TasksConfig): vo
 }
 
 function unknown(svc: PluginHandle, toolkits: readonly string[]): string[] {
-  // Modules of toolkits may be disabled: what is there by default was written by no one.
+  // Toolkits of the default list may be missing, because their modules may be disabled.
   const byDefault = TasksConfig.shape.toolkits.parse(undefined)
   const named = toolkits.filter(name => !byDefault.includes(name))
   return svc.use(Runtime).unknownNames('toolkit', named)

@@ -1,7 +1,7 @@
 import { AgentRef } from '#core/agents/contract'
 import { defineError, z } from '#kernel'
 
-/** What an agent changed on one branch of its worktree. */
+/** Changes of an agent on one branch of its worktree. */
 export const AgentChanges = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),

@@ -6,19 +6,23 @@ import { GitFailedError, UnsafeRepositoryError } from './contract.ts'
 
 const TIME_LIMIT_MS = 60_000
 
-/** A working folder of git, and what git may use beside it. Git runs there in the sandbox, without hooks and network. */
+/** A working folder of git, and what else git may access. Git runs there in the sandbox, without hooks and network. */
 export interface GitPlace {
-  /** Top of the working files. */
+  /** Top folder of the working files. */
   folder: string
   agent_id: string
   reach: Reach
   /** Folders outside of `reach` that git may write. */
   write: readonly string[]
-  /** Folders that it may borrow objects from. */
+  /** Folders from which git may borrow objects. */
   objects: readonly string[]
 }
 
-/** Runs git. @returns what it printed @throws GitFailedError, UnsafeRepositoryError, ProgramError */
+/**
+ * Runs git.
+ * @returns its output
+ * @throws GitFailedError, UnsafeRepositoryError, ProgramError
+ */
 export async function git(svc: PluginHandle, place: GitPlace, args: readonly string[], how: GitInput = {}) {
   const end = await tryGit(svc, place, args, how)
   if (end.code === 0) return end.stdout.head.toString()
@@ -30,7 +34,10 @@ interface GitInput {
   env?: Readonly<Record<string, string>>
 }
 
-/** The same, for commands whose failure is an answer. */
+/**
+ * Runs git and returns its exit code and output, for commands whose failure is an answer.
+ * @throws UnsafeRepositoryError, ProgramError
+ */
 export async function tryGit(svc: PluginHandle, place: GitPlace, args: readonly string[], how: GitInput = {}) {
   const sandbox = svc.use(Sandbox)
   if ((await sandbox.status()).wall === 'none') await refuseUnsafe(svc, place)
@@ -52,7 +59,10 @@ function run(svc: PluginHandle, place: GitPlace, args: readonly string[], { inpu
   })
 }
 
-/** Without a sandbox, git would run what a repository's settings name. @throws UnsafeRepositoryError */
+/**
+ * Refuses a repository with unsafe settings: without a sandbox, git would run the programs that they name.
+ * @throws UnsafeRepositoryError
+ */
 async function refuseUnsafe(svc: PluginHandle, place: GitPlace): Promise<void> {
   const refuse = (problem: string): never => {
     throw new UnsafeRepositoryError({ repository: place.folder, problem })
@@ -76,7 +86,7 @@ export async function repositoryAt(
   const at = join(folder, '.git')
   const found = await files.stat(at).catch(() => undefined)
   if (!found) return undefined
-  // In a worktree of the operator's own, `.git` is a file that names its folder in the main repository.
+  // In a worktree of the operator, `.git` is a file that names its folder in the main repository.
   const [, named] = found.isDirectory() ? [] : (/^gitdir: (.+)/.exec(await files.readFile(at, 'utf8')) ?? [])
   if (!found.isDirectory() && named === undefined) return undefined
   const git = named === undefined ? at : resolve(folder, named.trim())

@@ -1,8 +1,8 @@
 /** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   /**
-   * Branches of agents' worktrees that are neither accepted nor discarded. `base`: the commit of the operator's repository that
-   * changes are compared with. `goal_id`: null where the branch is for all work. The one that was entered last is checked out.
+   * Branches of agents' worktrees that are neither accepted nor discarded. `base`: commit of the operator's repository
+   * that changes are compared with. `goal_id`: null for a branch of all work. The branch entered last is checked out.
    */
   '051-worktrees': `
 CREATE TABLE worktree_branches (

@@ -2,7 +2,7 @@ import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
 import type { Accepted, AgentChanges } from './contract.ts'
 
-/** Renders the files, the commits, and the patch below them. */
+/** Renders the changed files, the commits, and then the patch. */
 export function renderChanges(changes: AgentChanges): string {
   const { agent_id, repository, branch, base, files, commits, uncommitted, patch, truncated, others } = changes
   const head = `${agent_id}: ${pluralize(files.length, 'file')} changed on ${branch}, since ${base.slice(0, 12)} of ${repository}`

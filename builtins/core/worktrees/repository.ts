@@ -14,7 +14,7 @@ const Branch = z.object({
 /** A branch of an agent's worktree. */
 export type Branch = z.infer<typeof Branch>
 
-/** Returns the branches of an agent, the one that is checked out first. */
+/** Returns the branches of an agent, the checked-out one first. */
 export function branchesOf(store: Store, agent_id: string): Promise<Branch[]> {
   return store.all<Branch>(
     `SELECT agent_id, branch, goal_id, repository, base, per FROM worktree_branches WHERE agent_id = ?
@@ -37,7 +37,7 @@ export const enterBranch = defineEffect({
   ],
 })
 
-/** Moves the base of a branch, when what came before it was accepted or discarded. */
+/** Moves the base of a branch after earlier changes were accepted or discarded. */
 export const moveBase = defineEffect({
   name: 'worktrees.move_base',
   schema: Branch.pick({ agent_id: true, branch: true, base: true }),
@@ -49,7 +49,7 @@ export const moveBase = defineEffect({
   ],
 })
 
-/** Forgets a branch that was accepted or discarded. */
+/** Removes the record of a branch that was accepted or discarded. */
 export const forgetBranch = defineEffect({
   name: 'worktrees.forget',
   schema: Branch.pick({ agent_id: true, branch: true }),

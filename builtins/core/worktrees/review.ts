@@ -16,20 +16,23 @@ import { type Branch, branchesOf, moveBase } from './repository.ts'
 import { backupRef, commitAll, dropBranch, hasWorktree, headOf, keepCommit, placeOf, sourceOf } from './tree.ts'
 
 const MAX_COMMITS = 50
-/** Longest patch that is shown, in bytes. */
+/** Maximum size of a shown patch, in bytes. */
 const MAX_PATCH = 200_000
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '--no-renames']
 
 interface Reviewed {
   agent: AgentRow
   branch: Branch
-  /** Whether it is checked out. */
+  /** Whether the branch is checked out. */
   current: boolean
   place: GitPlace
   others: Branch[]
 }
 
-/** @throws AgentNotFoundError, AmbiguousAgentError, NoWorktreeError */
+/**
+ * Finds the agent and its branch.
+ * @throws AgentNotFoundError, AmbiguousAgentError, NoWorktreeError
+ */
 async function find(svc: PluginHandle, ref: string, goal: string | undefined): Promise<Reviewed> {
   const agent = await svc.use(Agents).find(ref)
   const { agent_id } = agent
@@ -41,7 +44,10 @@ async function find(svc: PluginHandle, ref: string, goal: string | undefined): P
   return { agent, branch, current: branch === branches[0], place: placeOf(svc, agent), others }
 }
 
-/** Returns what an agent changed, what it has not committed too. @throws NoWorktreeError, GitFailedError */
+/**
+ * Returns an agent's changes, uncommitted ones included.
+ * @throws NoWorktreeError, GitFailedError
+ */
 export async function changesOf(svc: PluginHandle, ref: string, goal: string | undefined): Promise<AgentChanges> {
   const { branch, current, place, others } = await find(svc, ref, goal)
   const { agent_id, repository, goal_id, base } = branch
@@ -62,7 +68,7 @@ export async function changesOf(svc: PluginHandle, ref: string, goal: string | u
   }
 }
 
-/** Returns a tree with all files as they are, by an index beside the agent's, which stays as it is. */
+/** Writes a tree of all current files, using a temporary index, so that the agent's index stays unchanged. */
 async function treeNow(svc: PluginHandle, place: GitPlace): Promise<string> {
   const { files, ids } = svc.ports
   const index = join(place.reach.scratch!, '.tmp', ids.make('review', 8))
@@ -97,8 +103,8 @@ async function filesBetween(svc: PluginHandle, place: GitPlace, from: string, to
 const STATUS: Record<string, AgentChanges['files'][number]['status']> = { A: 'added', D: 'removed', M: 'changed' }
 
 /**
- * Commits what an agent changed and merges it into what is checked out in the operator's repository.
- * @param toBranch makes a branch there instead
+ * Commits an agent's changes and merges them into the checked-out branch of the operator's repository.
+ * @param toBranch creates a branch there instead of merging
  * @throws NoWorktreeError, NoChangesError, DirtyRepositoryError, BranchExistsError, MergeConflictError, GitFailedError
  */
 export async function accept(
@@ -124,7 +130,8 @@ export async function accept(
     return { ...accepted, merged: true }
   }
   await keepCommit(svc, branch, merged)
-  // The agent may be at work: where its files do not let it move on, its next changes are compared with what was accepted.
+  // The agent may be working: if its files prevent the fast-forward, later changes are compared with the accepted
+  // commit.
   const moved = await tryGit(svc, place, ['merge', '--quiet', '--ff-only', merged])
   await svc
     .use(Store)
@@ -135,7 +142,11 @@ export async function accept(
   return { ...accepted, merged: true }
 }
 
-/** Commits what is left, and brings the branch's commits into the operator's repository. @returns the newest @throws NoChangesError */
+/**
+ * Commits remaining changes and fetches the branch's commits into the operator's repository.
+ * @returns the newest commit
+ * @throws NoChangesError
+ */
 async function handOver(svc: PluginHandle, { agent, branch, current, place }: Reviewed, source: GitPlace) {
   if (current) await commitAll(svc, place, `Work of ${agent.name}`)
   const ref = current ? 'HEAD' : `refs/heads/${branch.branch}`
@@ -145,7 +156,7 @@ async function handOver(svc: PluginHandle, { agent, branch, current, place }: Re
   const bundle = join(place.reach.scratch!, '.tmp', svc.ports.ids.make('changes', 8))
   try {
     await git(svc, place, ['bundle', 'create', '--quiet', bundle, ref, `^${branch.base}`])
-    // A bundle is a file of objects: nothing of the agent's repository is run or read by git in the operator's.
+    // A bundle contains only objects, so git runs and reads no settings of the agent's repository.
     const checked = ['-c', 'protocol.file.allow=always', '-c', 'transfer.fsckObjects=true']
     const plain = ['--quiet', '--no-tags', '--no-write-fetch-head']
     await git(svc, source, [...checked, 'fetch', ...plain, bundle, `+${ref}:${backupRef(branch.branch)}`])
@@ -155,7 +166,10 @@ async function handOver(svc: PluginHandle, { agent, branch, current, place }: Re
   }
 }
 
-/** @throws BranchExistsError */
+/**
+ * Creates the branch in the operator's repository.
+ * @throws BranchExistsError
+ */
 async function makeBranch(svc: PluginHandle, source: GitPlace, { branch, repository }: Branch, commit: string) {
   const there = await tryGit(svc, source, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
   if (there.code === 0) {
@@ -167,7 +181,10 @@ async function makeBranch(svc: PluginHandle, source: GitPlace, { branch, reposit
   if (code !== 0) throw new BranchExistsError({ repository, branch })
 }
 
-/** @throws DirtyRepositoryError, MergeConflictError, in both of which the branch is made for a merge by hand */
+/**
+ * Merges a commit into the operator's repository. On an error the branch is created instead, for a manual merge.
+ * @throws DirtyRepositoryError, MergeConflictError
+ */
 async function merge(svc: PluginHandle, source: GitPlace, branch: Branch, commit: string, name: string): Promise<void> {
   const { repository } = branch
   const status = await git(svc, source, [
@@ -202,7 +219,10 @@ async function merge(svc: PluginHandle, source: GitPlace, branch: Branch, commit
   throw new MergeConflictError({ repository, branch: branch.branch, files: files.length > 0 ? files : [problem], head })
 }
 
-/** Throws away what an agent changed; its files are those of the operator's repository again. @throws NoWorktreeError */
+/**
+ * Discards an agent's changes and resets its files to those of the operator's repository.
+ * @throws NoWorktreeError
+ */
 export async function discard(svc: PluginHandle, ref: string, goal: string | undefined): Promise<Branch> {
   const { branch, current, place } = await find(svc, ref, goal)
   const source = await sourceOf(svc, branch.agent_id, branch.repository)
@@ -220,7 +240,7 @@ export async function discard(svc: PluginHandle, ref: string, goal: string | und
   return { ...branch, base }
 }
 
-/** Keeps what a deleted agent changed, and no one accepted, as branches of the operator's repository. */
+/** Keeps a deleted agent's unmerged changes as branches of the operator's repository. */
 export async function keepUnmerged(svc: PluginHandle, agent: AgentRow): Promise<DeletedAgent['kept_branches']> {
   const keptBranches: DeletedAgent['kept_branches'] = []
   if (!hasWorktree(agent)) return keptBranches

@@ -8,10 +8,12 @@ import { type Branch, branchesOf, enterBranch, forgetBranch } from './repository
 
 /** Folder of the worktree in the agent's own folder. */
 const FOLDER = 'worktree'
-/** Files of the operator's repository that a worktree needs a copy of: where its history ends, and what is ignored. */
+/** Files copied from the operator's repository to a worktree: the limits of a shallow history, and exclude rules. */
 const COPIED = ['shallow', 'info/exclude']
 
-/** Makes worktrees: repositories of their own, which borrow the objects of the operator's and cannot write there. */
+/**
+ * Creates worktrees: separate repositories that borrow the objects of the operator's repository but cannot write to it.
+ */
 export function worktreesFor(svc: PluginHandle): Worktrees {
   return {
     async create(agent_id, repository, per) {
@@ -54,7 +56,7 @@ const NO_REPOSITORY =
 
 /** Returns whether an agent works in a worktree of its own. */
 export function hasWorktree({ agent_id, folders, workspace }: Pick<AgentRow, 'agent_id' | 'folders' | 'workspace'>) {
-  // A sub-agent has the worktree of its parent, which lies in the parent's folder.
+  // A sub-agent uses the worktree of its parent, which is in the parent's folder.
   return basename(dirname(workspace)) === agent_id && folders.some(({ purpose }) => purpose === 'worktree')
 }
 
@@ -85,12 +87,15 @@ export async function headOf(svc: PluginHandle, place: GitPlace): Promise<string
   return stdout.head.toString().trim()
 }
 
-/** Keeps a commit of the operator's repository from being removed as unused: worktrees borrow it. Not shown among branches. */
+/**
+ * Protects a commit of the operator's repository from garbage collection, because worktrees borrow it. Its ref is not
+ * listed as a branch.
+ */
 export async function keepCommit(svc: PluginHandle, { agent_id, repository, branch }: Branch, commit: string) {
   await git(svc, await sourceOf(svc, agent_id, repository), ['update-ref', backupRef(branch), commit])
 }
 
-/** Named so that it cannot be taken for the branch. */
+/** Returns the ref that protects a branch's commits, outside of the branch namespace. */
 export function backupRef(branch: string): string {
   return `refs/svc-worktrees/${branch.slice('svc/'.length)}`
 }
@@ -99,7 +104,7 @@ function branchName(agent_id: string, goal_id: string | null): string {
   return `svc/${goal_id ?? agent_id}`
 }
 
-/** Checks the branch of a goal out, for an agent that has one for each; what is not committed is committed before. */
+/** Commits all changes and checks out the branch of a goal, for an agent with a branch for each goal. */
 export async function enterGoal(svc: PluginHandle, agent: AgentRow, goal_id: string): Promise<void> {
   const branches = await branchesOf(svc.use(Store), agent.agent_id)
   const current = branches[0]
@@ -129,7 +134,7 @@ export async function dropBranch(svc: PluginHandle, place: GitPlace, source: Git
   await svc.use(Store).apply([forgetBranch(branch)])
 }
 
-/** Commits everything in a worktree; does nothing where all is committed. */
+/** Commits all changes in a worktree, if there are any. */
 export async function commitAll(svc: PluginHandle, place: GitPlace, message: string): Promise<void> {
   await git(svc, place, ['add', '--all'])
   const { code } = await tryGit(svc, place, ['diff', '--cached', '--quiet', '--no-ext-diff'])

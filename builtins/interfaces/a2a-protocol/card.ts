@@ -5,12 +5,12 @@ import type { PluginHandle } from '#kernel'
 const LISTED = 100
 const LONGEST_ROLE = 500
 
-/** Where this server is reached, and who looks. */
+/** URL and version of this server, and the client's protocol version. */
 export interface Place {
   base: string
-  /** The package's. */
+  /** Version of the package. */
   version: string
-  /** The client speaks 0.3, or does not say what. */
+  /** Whether the client uses version 0.3, or states no version. */
   old: boolean
 }
 
@@ -21,7 +21,7 @@ interface Skill {
   tags: string[]
 }
 
-/** What an agent is, where it is reached, and how. */
+/** Returns the card of an agent: its description, URL and skills. */
 export async function agentCard(svc: PluginHandle, at: Place, agent: AgentRow) {
   const profile = await svc.use(Agents).profileOf(agent)
   const skills = profile.skills.map(name => ({ id: name, name, description: name, tags: ['skill'] }))
@@ -31,7 +31,7 @@ export async function agentCard(svc: PluginHandle, at: Place, agent: AgentRow) {
   return card(svc, at, { name: agent.name, description: role, url, skills: [itself, ...skills] })
 }
 
-/** The card of the service: each live agent is one of its skills, with an address and a card of its own. */
+/** Returns the card of the service. It lists each live agent as a skill, with the agent's URL. */
 export async function serviceCard(svc: PluginHandle, at: Place) {
   const agents: AgentRow[] = []
   for (let offset = 0, page: AgentRow[]; agents.length < LISTED; offset += LISTED) {
@@ -58,7 +58,7 @@ function card(
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
-    // What clients of 0.3 look for.
+    // Fields that clients of version 0.3 read.
     ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
     capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
     ...security(Boolean(svc.config.get('server.api_key')), old),
@@ -66,7 +66,9 @@ function card(
   }
 }
 
-/** What must be sent along; the two versions write it so that neither reads the other's. */
+/**
+ * Returns the required credentials in the format of the client's version, because neither version reads the other's.
+ */
 function security(keyed: boolean, old: boolean) {
   if (!keyed) return { securitySchemes: {} }
   const scheme = { name: 'X-Svc-Key', description: 'The key of this server' }

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The section `a2a.public`. All of it is read at start. */
+/** The section `a2a.public`, read only at startup. */
 export const PublicConfig = z.object({
   enabled: z
     .boolean()

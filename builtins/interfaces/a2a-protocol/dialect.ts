@@ -3,19 +3,19 @@ import type { Question } from '#safety/questions/contract'
 
 type Json = Record<string, unknown>
 
-/** A task with the name of the conversation that it belongs to, and what it has asked, oldest first. */
+/** A task with the id of its conversation and its questions, oldest first. */
 export interface NamedTask {
   task: Task
   contextId: string
   questions: readonly Question[]
 }
 
-/** How a version of the protocol writes what it sends. */
+/** Output format of a protocol version. */
 export interface Dialect {
   task(shown: NamedTask, historyLength?: number | null): Json
-  /** The answer to a message. */
+  /** Response to a message. */
   messageAnswer(task: Json): Json
-  /** Items of a stream: the task as it is, a piece of its answer, how it stands at the end. */
+  /** Items of a stream: the current task, a piece of its answer, its final status. */
   taskItem(task: Json): Json
   piece(shown: NamedTask, text: string, last: boolean, append: boolean): Json
   status(shown: NamedTask): Json
@@ -29,7 +29,7 @@ const STATES = {
   waiting_approval: 'TASK_STATE_AUTH_REQUIRED',
   waiting_answer: 'TASK_STATE_INPUT_REQUIRED',
 } as const
-/** Codes of errors with which a task ends that was to end. */
+/** Error codes of tasks that were cancelled. */
 const CANCELLED: readonly (string | undefined)[] = ['task_stopped', 'task_cancelled']
 
 function stateOf({ task: { status, error }, questions }: NamedTask): string {
@@ -37,7 +37,9 @@ function stateOf({ task: { status, error }, questions }: NamedTask): string {
   return CANCELLED.includes(error?.code) ? 'TASK_STATE_CANCELED' : STATES[status]
 }
 
-/** Returns what a task that waits asks: the client can answer it, also where a call waits for the operator beside it. */
+/**
+ * Returns the open question of a waiting task, which the client can answer even if a call also waits for the operator.
+ */
 function openQuestion(status: Task['status'], questions: readonly Question[]): Question | undefined {
   return isWaiting(status) ? questions.find(each => each.status === 'open') : undefined
 }
@@ -53,7 +55,7 @@ function questionText({ question, options, free_text, default: otherwise, defaul
     .join('\n\n')
 }
 
-/** What is said beside the state, where it alone does not tell. */
+/** Returns an explanation of the state, where the state alone is not enough. */
 function reasonOf({ task: { status, error, max_steps }, questions }: NamedTask): string | undefined {
   const asked = openQuestion(status, questions)
   if (asked) return questionText(asked)
@@ -62,7 +64,7 @@ function reasonOf({ task: { status, error, max_steps }, questions }: NamedTask):
   return error?.detail
 }
 
-/** Version 1.0: JSON as Protocol Buffers have it. */
+/** Version 1.0: the JSON mapping of Protocol Buffers. */
 export const V1: Dialect = {
   task(shown, historyLength) {
     const { task, contextId, questions } = shown
@@ -126,7 +128,7 @@ function text(value: string): Json {
   return { text: value, mediaType: 'text/plain' }
 }
 
-/** What 1.0 says, in the words of 0.3. */
+/** Converts output of version 1.0 to version 0.3. */
 function older<T>(value: T): T {
   if (Array.isArray(value)) return value.map(older) as T
   if (typeof value !== 'object' || value === null) return value

@@ -6,7 +6,7 @@ import { InvalidInputError, SvcError } from '#kernel'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import { AgentCannotAnswerError, NotAnOptionError, QuestionClosedError } from '#safety/questions/contract'
 
-/** The codes of JSON-RPC, and those that the protocol adds. */
+/** Error codes of JSON-RPC and of the protocol. */
 export const CODES = {
   parse_error: -32700,
   invalid_request: -32600,
@@ -34,7 +34,7 @@ export class RpcError extends Error {
   }
 }
 
-/** What the one who asks can do better. */
+/** Errors caused by the request, which the caller can correct. */
 const ASKED_WRONGLY = [
   ...[InvalidInputError, AgentNotFoundError, AmbiguousAgentError, SessionNotFoundError, SessionClosedError],
   ...[OtherAgentSessionError, IdempotencyKeyReusedError],
@@ -46,7 +46,7 @@ export function rpcErrorOf(error: unknown): RpcError | undefined {
   if (error instanceof RpcError) return error
   if (!(error instanceof SvcError)) return undefined
   const of = (code: keyof typeof CODES) => new RpcError(code, error.message, error.code)
-  // With a cause it is no JSON at all.
+  // With a cause, the body is not JSON at all.
   if (error.code === MalformedRequestError.code) return of(error.cause ? 'parse_error' : 'invalid_request')
   if (error.code === TaskNotFoundError.code) return of('task_not_found')
   if (error.code === TaskOverError.code) return of('task_not_cancelable')
@@ -54,7 +54,7 @@ export function rpcErrorOf(error: unknown): RpcError | undefined {
   return of(ASKED_WRONGLY.some(({ code }) => code === error.code) ? 'invalid_params' : 'internal')
 }
 
-/** An error as a JSON-RPC answer. */
+/** Returns an error as a JSON-RPC response. */
 export function errorAnswer(id: string | number | null, { code, message, reason }: RpcError) {
   const detail = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: reason.toUpperCase(), domain: 'svc' }
   return { jsonrpc: '2.0', id, error: { code, message, data: [detail] } }

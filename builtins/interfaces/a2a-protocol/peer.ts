@@ -13,18 +13,18 @@ import { OneTask, Send, textOf } from './wire.ts'
 
 type Json = Record<string, unknown>
 
-/** A request of an agent of others. */
+/** A request from an external agent. */
 export interface PeerRequest {
   method: string
   params: unknown
-  /** The agent in the path, if one is there. */
+  /** The agent in the URL path, if any. */
   agent: string | undefined
   call: OperationCall
 }
 
 type Answer = (asked: PeerRequest, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
 
-/** Serves foreign agents that call ours: one-shot tasks, which go on when the caller leaves. */
+/** Serves external agents that call ours: one-shot tasks, which continue when the caller disconnects. */
 export class Peer {
   readonly #svc: PluginHandle
   readonly #config: PublicConfig
@@ -48,7 +48,10 @@ export class Peer {
     )
   }
 
-  /** One answer, or several as they come. @throws RpcError, SvcError */
+  /**
+   * Returns one response, or a stream of them.
+   * @throws RpcError, SvcError
+   */
   answer(asked: PeerRequest): Promise<Json> | AsyncGenerator<Json> {
     const { method } = asked
     const known = this.#methods.get(method)
@@ -97,7 +100,7 @@ export class Peer {
     return this.#svc.use(Tasks)
   }
 
-  /** A message begins a task, or answers what a task asks; the same message again is the same task. */
+  /** Starts a task, or answers a task's question. Repeating a message returns the same task. */
   async #begin(asked: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
     const { agent, call } = asked
     const { messageId, contextId, taskId, parts } = message
@@ -121,12 +124,14 @@ export class Peer {
     const { agent_id } = await this.#agent(agent ?? tenant)
     return this.#tasks.begin({
       ...{ agent: agent_id, tenant: call.tenant, instruction, request_id: call.request_id },
-      // A conversation that has no name yet is named by its first message, so that the same message again is the same request.
+      // A new conversation is named after its first message, so that repeating that message gives the same request.
       ...{ session_key: contextId ?? `a2a-${messageId}`, key, may_ask: true },
     })
   }
 
-  /** Who is meant: named in the path or by the request, else the one that is configured, or the only one. */
+  /**
+   * Returns the requested agent: named in the path or by the request, otherwise the configured one, or the only one.
+   */
   async #agent(ref: string | undefined): Promise<AgentRow> {
     const agents = this.#svc.use(Agents)
     if (ref !== undefined) return agents.find(ref)
@@ -147,12 +152,12 @@ export class Peer {
 
   async #namedTask(task: Task, { tenant }: OperationCall): Promise<NamedTask> {
     const { session_key, session_id } = await this.#svc.use(Sessions).get(task.session_id, tenant)
-    // One that may not ask has asked nothing.
+    // Without the module of questions, a task has none.
     const questions = this.#svc.has(Questions) ? await this.#svc.use(Questions).ofTask(task.task_id) : []
     return { task, contextId: session_key ?? session_id, questions }
   }
 
-  /** The task at its end, or when it waits for people. */
+  /** Waits until the task ends or waits for people. */
   async #waitUntilSettled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
     for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
     return this.#tasks.find(task_id, tenant)
@@ -173,13 +178,13 @@ export class Peer {
         said = true
       }
       if (event === 'reset') {
-        // A piece that is not appended takes the place of all before it.
+        // A piece that is not appended replaces all text before it.
         yield dialect.piece(shown, '', false, false)
         said = true
       }
       if (!isEnd(event)) continue
       const ended = await this.#tasks.find(task.task_id, call.tenant)
-      // What guardrails kept back, or was only said at the end.
+      // Output that guardrails held back, or that only came at the end.
       const { output } = ended
       if (!said && output !== '') yield dialect.piece(shown, output, true, false)
       yield dialect.status(await this.#namedTask(ended, call))

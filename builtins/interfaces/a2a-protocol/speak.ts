@@ -7,14 +7,14 @@ import { errorAnswer, RpcError, rpcErrorOf } from './errors.ts'
 import type { Peer } from './peer.ts'
 import { Request } from './wire.ts'
 
-/** A reader that takes nothing for so long is let go, in milliseconds. */
+/** Time after which a client that reads nothing is disconnected, in milliseconds. */
 const STALL_MS = 30_000
-/** A comment that often keeps proxies from closing a stream in which nothing happens, in milliseconds. */
+/** Interval of comments that keep proxies from closing an idle stream, in milliseconds. */
 const COMMENT_MS = 15_000
 
 type Json = Record<string, unknown>
 
-/** Speaks JSON-RPC on the server's listener: what is asked is answered at once, or bit by bit as server-sent events. */
+/** Creates the JSON-RPC handler of the server's listener. It responds with JSON, or with server-sent events. */
 export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExchange) => Promise<void> {
   const mask = secretMasker(svc)
   const toMaskedJson = (value: unknown) => mask(JSON.stringify(value))
@@ -28,7 +28,7 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
       id = idOf(exchange.body)
       const answer = peer.answer({ ...parseRequest(exchange), call: { ...call, signal } })
       if (answer instanceof Promise) return send(response, toMaskedJson({ jsonrpc: '2.0', id, result: await answer }))
-      // A faulty request is answered before the stream begins.
+      // An invalid request gets its error before the stream begins.
       const first = await answer.next()
       exchange.stream(() => stop.abort())
       await writeStream(svc, response, withFirst(first, answer), result => toMaskedJson({ jsonrpc: '2.0', id, result }))
@@ -42,7 +42,10 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
   }
 }
 
-/** What is asked. @throws RpcError when it is no request, or in another version of the protocol */
+/**
+ * Parses a request.
+ * @throws RpcError if it is invalid, or in an unsupported version of the protocol
+ */
 function parseRequest({ body, params, request }: ProtocolExchange) {
   const { data, error } = Request.safeParse(body)
   if (error) throw new RpcError('invalid_request', `That is no request: ${describeIssues(issuesOf(error))}`)
@@ -101,7 +104,7 @@ async function writeStream(
   }
 }
 
-/** Waits until the reader has taken what was written, or is gone; one that stalls is let go. */
+/** Waits until the client has read the written data or has disconnected. Disconnects a client that stalls. */
 async function waitForDrain({ clock }: PluginHandle, response: ServerResponse): Promise<void> {
   const settled = new AbortController()
   const settle = () => settled.abort()

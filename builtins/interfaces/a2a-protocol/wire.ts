@@ -5,7 +5,7 @@ import { z } from '#kernel'
  * such as SendMessage, and 0.3 with message/send. What is not read here is ignored, as the protocol asks.
  */
 
-/** A part of a message: in 1.0 the field says what it is, in 0.3 `kind`. */
+/** A part of a message. In 1.0 the field states its kind, in 0.3 `kind` does. */
 const Part = z.union([
   z.object({ text: z.string() }),
   z.object({ data: z.unknown() }).refine(part => part.data !== undefined, 'has no data'),
@@ -41,9 +41,9 @@ export const Send = z.object({
   configuration: z
     .object({
       historyLength: z.number().int().min(0).nullish(),
-      /** 1.0 */
+      /** Version 1.0. */
       returnImmediately: z.boolean().nullish(),
-      /** 0.3 */
+      /** Version 0.3. */
       blocking: z.boolean().nullish(),
     })
     .nullish(),
@@ -60,7 +60,7 @@ export const Request = z.object({
   params: z.unknown().optional(),
 })
 
-/** What a message says, as an instruction; undefined when some of it cannot be read here. */
+/** Returns a message's content as an instruction; undefined if some part is not supported. */
 export function textOf(parts: readonly unknown[]): string | undefined {
   const texts: string[] = []
   for (const raw of parts) {

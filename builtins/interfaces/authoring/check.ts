@@ -7,7 +7,7 @@ import type { PluginCheck } from './contract.ts'
 type Registration = PluginCheck['registers'][number]
 type Detail = Registration['detail']
 
-/** Names of registrations that are no contributions to a point. */
+/** Names of registrations that are not contributions to an extension point. */
 const KINDS: Readonly<Record<string, string>> = {
   on: 'listens',
   'tap of': 'taps',
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   watches: 'watches',
 }
 
-/** Details of contributions that the kernel defines; for others the name is enough. */
+/** Functions that add details of certain contributions; for others the name is enough. */
 const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
   guards: ({ failClosed }: typeof Guards extends Point<infer G> ? G : never) => ({
     fails: failClosed() ? 'closed' : 'open',
@@ -34,7 +34,10 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
   }),
 }
 
-/** Describes a dry run with words and schemas. @param file path of the plugin as it is shown */
+/**
+ * Converts the result of a dry run to data and schemas.
+ * @param file path of the plugin for display
+ */
 export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck {
   const { definition, registered, contributions, config, resources } = rehearsal
   const { name, description = '', version = '', needs = [] } = definition

@@ -1,6 +1,6 @@
 import { defineError, ROLES, z } from '#kernel'
 
-/** Registrations of a plugin file if it were live. */
+/** What a plugin file would register if it were loaded. */
 export const PluginCheck = z.object({
   plugin: z.string(),
   file: z.string(),

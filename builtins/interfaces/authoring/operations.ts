@@ -6,7 +6,7 @@ import { describeDryRun } from './check.ts'
 import { PluginCheck, PluginFileMissingError } from './contract.ts'
 import { renderCheck } from './render.ts'
 
-/** Has no route: it runs a file of the caller's choice, so the caller must be at the machine. */
+/** Has no route, because it runs a file chosen by the caller, who must therefore be at the machine. */
 export const pluginsCheck = operation({
   name: 'plugins.check',
   summary: 'Check a plugin file',
@@ -24,9 +24,12 @@ export const pluginsCheck = operation({
   render: renderCheck,
 })
 
-/** @throws PluginFileMissingError */
+/**
+ * Returns the path of the plugin file.
+ * @throws PluginFileMissingError
+ */
 async function findFile({ ports: { files }, project }: PluginHandle, path: string): Promise<string> {
-  // One that the project itself links to is known by its place there.
+  // A file linked from the project's plugin folders keeps its path there.
   const isOwn = project.plugins.some(folder => path.startsWith(`${folder}/`))
   for (const file of [path, ...INDEX_FILES.map(index => join(path, index))]) {
     const found = await files.stat(file).catch(() => undefined)

@@ -3,7 +3,7 @@ import type { PluginCheck } from './contract.ts'
 
 type Line = [kind: string, name: string, more: string]
 
-/** A check for people: a line for each thing. */
+/** Formats a check for people, one line for each item. */
 export function renderCheck(check: PluginCheck): string {
   const { plugin, version, file, description } = check
   const lines = linesOf(check)

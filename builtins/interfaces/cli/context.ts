@@ -22,57 +22,60 @@ export interface CliProgram {
     restart?: readonly string[]
     /** Which plugin files run: those of a trusted project by default, or none. */
     pluginFiles?: 'trusted' | 'none'
-    /** Opens with any configuration, to inspect or repair it. */
+    /** Accepts an invalid configuration, to inspect or repair it. */
     lenient?: boolean
-    /** Called before any plugin is there. */
+    /** Called before any plugin is loaded. */
     prepare?: (kernel: Kernel) => void
-    /** Changes of plugin files are live as soon as they are saved. */
+    /** Applies changes of plugin files as soon as they are saved. */
     dev?: boolean
     ports?: Partial<Ports>
   }): Promise<Kernel>
-  /** Reads the configuration of the project at `root` without bringing anything up. @throws BadFileError */
+  /**
+   * Reads the configuration of the project at `root` without opening a kernel.
+   * @throws BadFileError
+   */
   configOf(ports: Ports, root: string): Promise<Configuration>
-  /** The daemon of the project whose `.svc/` this is, found without bringing anything up. */
+  /** Finds the daemon of the project with this `.svc/` folder, without opening a kernel. */
   findDaemon(ports: Ports, svc: string): Promise<FoundDaemon | undefined>
-  /** The same of all: the project's own, and those that joined it. */
+  /** Finds all daemons: the project's own, and those that joined it. */
   findDaemons(ports: Ports, svc: string): Promise<FoundDaemon[]>
-  /** The servers of the project that run. */
+  /** Finds the running servers of the project. */
   findServers(ports: Ports, svc: string): Promise<FoundServer[]>
-  /** How MCP is spoken over standard input and output, also where there is no project yet. */
+  /** Serves MCP over standard input and output, also without a project. */
   mcpStdio(): Promise<McpStdioModule>
-  /** What is done with a database's file without bringing anything up. */
+  /** Functions on database files that need no kernel. */
   databaseFiles(): Promise<DatabaseFiles>
-  /** A PostgreSQL of the project's own, to try several machines with. */
+  /** Local PostgreSQL server of a project, to try several machines with. */
   databaseServer(): Promise<LocalServers>
-  /** How the machine, the project and its processes are looked at. */
+  /** Diagnoses the machine, the project and its processes. */
   doctor(): Promise<DoctorModule>
   /** The sources of the program, where it runs in a checkout. */
   checkout(): Promise<{
-    /** Returns those that a process takes only when it starts. */
+    /** Returns the sources that a process loads only at startup. */
     sourcesOfStart(root: string, files: Ports['files'], isBuilt: boolean): Promise<string[]>
   }>
   /** `svc simulate`, which is part of `svc/testing`. */
   simulate(): Promise<{ default: HandWritten }>
-  /** How a database is read at each Tab. Gives no rows when it cannot be read. */
+  /** Reads a database for completion. Returns no rows if the database cannot be read. */
   peek(): Promise<{
     peek(file: string, sql: string, ports: Pick<Ports, 'files'>): Promise<Record<string, unknown>[]>
   }>
 }
 
-/** What every command is given. */
+/** Data and services passed to every command. */
 export interface Context {
   readonly program: CliProgram
   readonly ports: Ports
   readonly terminal: Terminal
   /** The builtins' commands and the version. */
   readonly tree: CommandTree
-  /** All commands: those written by hand, of the builtins, and of the project's plugins as far as they are known. */
+  /** All commands: handwritten ones, those of the builtins, and known ones of the project's plugins. */
   readonly commands: readonly CommandSpec[]
-  /** The project's folder that was named by `--root`. */
+  /** Project folder given by `--root`. */
   readonly named: string | undefined
-  /** Output is for programs. */
+  /** Whether to print JSON for programs. */
   readonly json: boolean
 }
 
-/** A command that is written by hand: returns the exit code. */
+/** A handwritten command. Returns the exit code. */
 export type HandWritten = (input: Readonly<Record<string, unknown>>, context: Context) => Promise<number>

@@ -4,25 +4,31 @@ import { defineError, type OperationCall, type z } from '#kernel'
 export interface CliCommand {
   /** Words and arguments: `nudge <agent> <message>`; `[x]` is optional, `<x...>` takes the rest of the line. Other inputs become `--options`. */
   usage: string
-  /** What these words do, where they share an operation: its summary by default. */
+  /** Summary of the command if several commands share an operation; the operation's summary by default. */
   summary?: string
-  /** Values that these words fix, for words that share an operation. */
+  /** Input values that the command sets, if several commands share an operation. */
   preset?: Record<string, unknown>
-  /** Inputs that make no sense with these words, and are no options of theirs. */
+  /** Inputs that do not apply to this command and become no options. */
   hidden?: readonly string[]
-  /** Values of options that are not given, where they are others than over HTTP. */
+  /** Default values of options that differ from those over HTTP. */
   defaults?: Record<string, unknown>
   /** Options that name a JSON file which holds the value of a field: `{ response_schema: 'schema' }` is `--schema <file>`. */
   files?: Record<string, string>
-  /** Options that may be repeated and name files, whose names and bytes in base64 are a field's list: `{ images: 'image' }` is `--image <file>`. */
+  /**
+   * Repeatable options that name files. The file names and base64 contents form a field's array: `{ images: 'image' }`
+   * is `--image <file>`.
+   */
   attachments?: Record<string, string>
-  /** Options that name files or folders of the machine, relative to where the command is typed; a list may be repeated. */
+  /** Options that name local files or folders, relative to the current folder. Options of an array may be repeated. */
   paths?: Record<string, string>
-  /** Options that may be repeated and add an object with one key to a field's list: `{ acceptance: { 'accept-file': 'file' } }`. */
+  /**
+   * Repeatable options, each of which adds an object with one key to a field's array: `{ acceptance: { 'accept-file':
+   * 'file' } }`.
+   */
   lists?: Record<string, Record<string, string>>
   /** Short names of options: `{ limit: 'n' }`. */
   short?: Record<string, string>
-  /** What help shows to type, where its words with a value in each place that must be filled are not enough: `pause --all`. */
+  /** Example in help, if the words with a value for each required argument are not enough: `pause --all`. */
   example?: string
 }
 
@@ -32,32 +38,35 @@ declare module '#kernel' {
   }
 }
 
-/** What a text on the command line becomes before it reaches the operation. `list`: may be given several times. `file`: names a file of JSON. */
+/**
+ * How a command-line string is converted for the operation. `list`: the option may be repeated. `file`: names a JSON
+ * file.
+ */
 export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file' | 'files' | 'path' | 'paths'
 
-/** A value by its place, written `<id>`, `[id]` or `<message...>`. */
+/** A positional argument, written `<id>`, `[id]` or `<message...>`. */
 export interface ArgumentSpec {
   field: string
   type: ValueType
   required: boolean
-  /** Takes the rest of the line. */
+  /** Whether it takes the rest of the line. */
   rest: boolean
   description: string
 }
 
-/** A value by its name, written `--max-steps 5` or `-n 5`. */
+/** A named option, written `--max-steps 5` or `-n 5`. */
 export interface OptionSpec {
   field: string
-  /** Without the dashes. */
+  /** Name without dashes. */
   name: string
   short: string | null
   type: ValueType
   required: boolean
   default: unknown
   choices: readonly string[] | null
-  /** What stands for its value in help, where its type says too little. */
+  /** Placeholder for the value in help, where the type alone is not clear enough. */
   hint?: string
-  /** Its values become objects with this key, in the list that is the field. */
+  /** Key under which each value becomes an object in the field's list. */
   key?: string
   description: string
 }
@@ -68,13 +77,13 @@ export interface OperationRef {
   preset: Readonly<Record<string, unknown>>
   http: { method: string; path: string } | null
   reach: 'config' | 'store' | 'daemon'
-  /** It has a text of its own for people; otherwise a table is drawn. */
+  /** Whether the operation has its own text rendering; otherwise a table is printed. */
   rendered: boolean
-  /** It has an exit code of its own for some answers. */
+  /** Whether some answers have their own exit code. */
   judged?: boolean
-  /** What its list leaves out unless `--all` is given, in the singular. */
+  /** Singular name of the rows that the list hides unless `--all` is given. */
   hides?: string
-  /** It is a stream that never comes to an end of its own: nothing is left undone when the daemon stops. */
+  /** Whether the stream never ends by itself, so that a stopping daemon interrupts nothing. */
   endless?: boolean
 }
 
@@ -85,9 +94,9 @@ export interface CommandSpec {
   description: string
   arguments: readonly ArgumentSpec[]
   options: readonly OptionSpec[]
-  /** The command as one would type it. */
+  /** Example call of the command, as typed in a shell. */
   example: string
-  /** null for a command that is written by hand. */
+  /** Operation that the command runs; null for a handwritten command. */
   operation: OperationRef | null
 }
 
@@ -95,9 +104,9 @@ export interface CommandSpec {
 export interface CommandTree {
   version: string
   commands: readonly CommandSpec[]
-  /** The names of the parts of the program. */
+  /** Names of the program's modules. */
   modules: readonly string[]
-  /** Exit codes by error code, where they are not 1. */
+  /** Exit codes by error code, where the exit code is not 1. */
   exits: Readonly<Record<string, number>>
   /** Services that the project's plugins provide. */
   provides?: readonly { service: string; plugin: string; file: string }[]
@@ -145,7 +154,7 @@ export const NeedsDaemonError = defineError({
   title: 'Needs the daemon',
   message: (p: { command: string }) => `svc ${p.command} needs a running daemon; start one with: svc start`,
 })
-/** What a running daemon answered instead of a result, as it came over its socket. */
+/** A running daemon answered over its socket with something other than a result. */
 export const DaemonAnswerError = defineError({
   code: 'daemon_answer',
   status: 502,

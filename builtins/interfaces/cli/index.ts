@@ -9,7 +9,7 @@ export default definePlugin({
   description: 'The command line, including commands of plugins.',
   fixed: true,
   setup(svc) {
-    // Written one after another, because several plugins may change at once and share the temporary file.
+    // Written one after another, because several plugins may change at once and all writes use one temporary file.
     let written = Promise.resolve()
     const write = () => {
       written = written.then(() => writeCommands(svc))
@@ -20,12 +20,14 @@ export default definePlugin({
   },
 })
 
-/** Stores the commands of plugins where the command line reads them without loading plugins. */
+/**
+ * Stores the commands of plugins in `.svc/commands.json`, where the command line reads them without loading plugins.
+ */
 async function writeCommands(svc: PluginHandle): Promise<void> {
   const file = join(svc.project.svc, 'commands.json')
   const { files } = svc.ports
   try {
-    // Plugins that may not run here have unknown commands.
+    // The commands of plugins that may not run here are unknown.
     if ((await svc.use(HostToken).hindrance()) !== undefined) return
     const commands = commandsOf(pluginOperations(svc))
     const provides = pluginServices(svc)

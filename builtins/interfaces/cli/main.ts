@@ -29,7 +29,7 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
     const exit = await run(argv, program, ports, terminal).catch(thrown =>
       reportFailure(thrown, ports, terminal, includesAny(argv, '--json')),
     )
-    // Who was interrupted waits for no reader.
+    // After an interruption, no reader waits for the output.
     if (exit !== INTERRUPTED) await terminal.flush()
     return exit
   } finally {
@@ -54,7 +54,7 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
   }
   const commands = [...OWN_COMMANDS, ...tree.commands, ...(await projectCommands(ports, named))]
   const context = { program, ports, terminal, tree, commands, named, json: false }
-  // What shells ask at each Tab is not parsed: it is half a line.
+  // Shell completion calls this on each Tab with an incomplete line, so the words are not parsed.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)
   if (words[0] === '__schema') {
     const { writeConfigSchema } = await import('./project/schemas.ts')
@@ -109,7 +109,7 @@ async function abandonGoals(spec: CommandSpec, input: Record<string, unknown>, c
   return exit
 }
 
-/** `--root` and `--json` may stand before the command. */
+/** Splits off `--root` and `--json`, which may stand before the command. */
 function takeGlobal(argv: readonly string[]): { named?: string | undefined; json: boolean; words: readonly string[] } {
   const [first, second, ...rest] = argv
   if (first === '--json') return { ...takeGlobal(argv.slice(1)), json: true }
@@ -138,7 +138,7 @@ async function projectCommands(ports: Ports, named: string | undefined): Promise
   return tree?.commands ?? []
 }
 
-/** A command of a plugin that no process has run yet: the project is brought up to see. */
+/** Finds a command of a plugin that no process has run yet; opens the project for that. */
 async function lateCommand(context: Context, words: readonly string[]): Promise<CommandSpec | undefined> {
   const root = await findProject(context.ports, context.named).catch(() => undefined)
   if (!root || !(await hasPlugins(context.ports, root))) return undefined

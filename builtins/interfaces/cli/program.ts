@@ -1,4 +1,4 @@
-/** Puts the command line together. Modules that a command may need are loaded when it does. */
+/** Builds the command line program. Modules that only some commands need are loaded on demand. */
 import { fileURLToPath } from 'node:url'
 import { projectAt } from '#lib/project'
 import type { CliProgram } from './context.ts'
@@ -8,7 +8,7 @@ const program: CliProgram = {
   packageRoot: fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../..' : '..', import.meta.url)),
   async open({ root, ...options }) {
     const { Svc } = await import('../../../embed/embed.ts')
-    // Its own process: plugins' code is watched in it, also where it is not to be started again.
+    // The command line owns its process, so plugin code is watched even where it is not restarted.
     return (await Svc.open(root, { restart: [], ...options, create: true })).kernel
   },
   async configOf(ports, root) {
@@ -38,7 +38,11 @@ const program: CliProgram = {
   peek: () => import('#platform/store/sqlite/peek'),
 }
 
-/** @param words those behind the program's name @returns what its process is to exit with */
+/**
+ * Runs the command line.
+ * @param words the words after the program's name
+ * @returns the exit code of the process
+ */
 export function run(words: readonly string[]): Promise<number> {
   return main(words, program)
 }

@@ -4,10 +4,10 @@ import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// MCP clients may start it by this name.
+// MCP clients may start the program by this name.
 if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fileURLToPath(import.meta.url), 'mcp')
 
-// Node 22 and newer keep compiled code, here in the user's own folder: others may write to the temporary one.
+// Node 22 and newer cache compiled code, here in the user's own folder, because others may write to the temporary one.
 const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown }
 enableCompileCache?.(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc', 'compiled'))
 

@@ -9,7 +9,7 @@ const FILES = [
   { path: '/assets/icon.svg', file: 'icon.svg', contentType: 'image/svg+xml' },
 ]
 
-/** The page may load its own files and nothing else, and no other page may frame it. Browsers ask anew each time. */
+/** The page may load only its own files, and no other page may frame it. Browsers revalidate each time. */
 const HEADERS = {
   'cache-control': 'no-cache',
   'content-security-policy': [
@@ -26,7 +26,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** Where the page's files lie once they are built: beside the bundle, or from the source tree in what was built of it last. */
+/** Folders of the built page: beside the bundle, or the last build when run from the source tree. */
 const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../../dist/dashboard/', import.meta.url)]
 
 const PageMissingError = defineError({
@@ -37,7 +37,7 @@ const PageMissingError = defineError({
     `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
 })
 
-/** The files of the page, each read anew when it is asked for. */
+/** Returns the routes of the page's files, each read from disk at each request. */
 export function pageRoutes(files: Ports['files']): StaticRoute[] {
   return FILES.map(({ path, file, contentType }) => ({
     path,

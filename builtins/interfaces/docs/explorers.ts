@@ -5,7 +5,7 @@ const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 
-/** What both pages may do: load their own files, call this server, and never be framed. */
+/** Permissions of both pages: to load their own files and call this server; never to be framed. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -15,7 +15,7 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
 ]
-/** ReDoc writes its styles into the page, and searches in a worker that it makes of a blob. */
+/** ReDoc injects styles into the page, and searches in a worker created from a blob. */
 const POLICIES = {
   docs: [...POLICY, "style-src 'self'"],
   redoc: [...POLICY, "style-src 'self' 'unsafe-inline'", 'worker-src blob:'],
@@ -32,7 +32,10 @@ const FILES: { path: string; file: string; contentType: string; page?: keyof typ
   { path: '/assets/docs/redoc.standalone.js', file: 'redoc.standalone.js', contentType: SCRIPT },
 ]
 
-/** Where the files lie: beside the bundle; in the source tree the pages here, and what the build took from packages. */
+/**
+ * Folders of the files: beside the bundle; in the source tree, the pages here and the package files that the build
+ * copied.
+ */
 const FOLDERS = [
   new URL('./docs/', import.meta.url),
   new URL('./pages/', import.meta.url),
@@ -47,7 +50,10 @@ const ExplorerMissingError = defineError({
     `The explorers' ${p.file} is missing from this installation; build or install it anew.`,
 })
 
-/** The two explorers and their files. Browsers revalidate each time, and get 304 when they have it already. */
+/**
+ * Returns the routes of both API explorers and their files. Browsers revalidate each time, and get 304 when nothing
+ * changed.
+ */
 export function explorerRoutes(files: Ports['files']): StaticRoute[] {
   return FILES.map(({ path, file, contentType, page }) => ({
     path,

@@ -10,10 +10,10 @@ import { eventCount, failingAgents } from './repository.ts'
 
 const { ok, warn, fail } = finding
 
-/** With more events than this, lists and streams of the past get slow. */
+/** Number of events above which lists and streams of past events get slow. */
 const EVENTS_MOST = 5_000_000
 
-/** Findings that need only the public contracts of other modules. */
+/** Returns the checks that need only the public contracts of other modules. */
 export function ownChecks(svc: PluginHandle): DoctorCheck[] {
   return [
     { name: 'default_model', run: () => checkWith(svc, Models, defaultModel) },
@@ -26,7 +26,7 @@ export function ownChecks(svc: PluginHandle): DoctorCheck[] {
   ]
 }
 
-/** Runs a check where the service that it asks is there. */
+/** Runs a check if the service that it needs is available. */
 async function checkWith(
   svc: PluginHandle,
   service: Token<unknown>,
@@ -35,7 +35,7 @@ async function checkWith(
   return svc.has(service) ? check(svc) : ok('not checked: its module is switched off')
 }
 
-/** Whether the model of agents that name none can be called: its key is there, its server answers. */
+/** Checks that the default model can be called: its key is set, its server answers. */
 async function defaultModel(svc: PluginHandle) {
   const other = 'choose one of svc models: svc config set model.default_model <provider:model>'
   const found = await svc
@@ -65,7 +65,7 @@ async function profiles(svc: PluginHandle) {
     : warn('there is no preset', 'write one with: svc new profile <name>')
 }
 
-/** Whether cycles fail, as with a key that its provider takes no more, and why. */
+/** Checks whether agents' cycles fail, as with a key that the provider rejects, and why. */
 async function agents(svc: PluginHandle) {
   const [first, ...others] = await failingAgents(svc.use(Store))
   if (!first) return ok('none of them fails')
@@ -74,7 +74,7 @@ async function agents(svc: PluginHandle) {
   return warn(`${many}${failed}: ${first.error}`, `svc why ${first.agent_id} says when it tries again`)
 }
 
-/** Files that this process has not run are only counted. */
+/** Checks for failed plugins; plugin files that this process has not run are only counted. */
 async function plugins(svc: PluginHandle) {
   const all = svc.use(HostToken).list()
   const foreign = all.filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')

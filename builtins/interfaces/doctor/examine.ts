@@ -6,7 +6,7 @@ import { daemon, database, databaseLock, logs, moduleChecks } from './project.ts
 
 const { ok, fail } = finding
 
-/** Looks at all that goes wrong with a machine, a project and its processes, and changes none of it. Runs no plugin file. */
+/** Checks a machine, a project and its processes for problems. Changes nothing and runs no plugin file. */
 export async function examine(patient: Patient): Promise<DoctorReport[]> {
   const { ports, project, progress } = patient
   const found: DoctorReport[] = []

@@ -9,21 +9,21 @@ const { ok, warn, fail } = finding
 /** Default port of `svc serve`. */
 const PORT = 8000
 const MIB = 1024 * 1024
-/** With less free space the service warns, and fails, in MiB. */
+/** Free disk space in MiB below which the service warns, and fails. */
 const FREE_WARN = 1024
 const FREE_FAIL = 100
-/** Open files and watched folders below which a few dozen agents run into the limit. */
+/** Limits of open files and of watched folders below which a few dozen agents run out of them. */
 const FILES_LEAST = 1024
 const WATCHES_LEAST = 8192
 const INSTANCES_ENOUGH = 1024
-/** Stamps of files that are later than now by more than this mean that the clock was set back, in milliseconds. */
+/** Maximum time by which files may be newer than now, in milliseconds; beyond it the clock was set back. */
 const CLOCK_SLACK_MS = 60_000
-/** Before this the clock was never set: the year of the first release. */
+/** Earliest plausible time, the year of the first release; an earlier one means that the clock was never set. */
 const CLOCK_LEAST = Date.UTC(2025, 0, 1)
-/** What a start reads and writes in `.svc/`, some of it perhaps left there by another user. */
+/** Files in `.svc/` that a start reads and writes; another user may have left some of them. */
 const KEPT = ['config.yaml', 'svc.db', 'svc.db-wal', 'svc.db-shm', 'service.env', 'budget.json', 'daemon.json']
 
-/** A path as a shell takes it for one word. */
+/** Quotes a path so that a shell takes it as one word. */
 export function shellWord(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }
@@ -84,7 +84,7 @@ export async function diskSpace(folder: string, { files }: Ports): Promise<Docto
   const amount = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
   const remedy = 'make room: old files of .svc/trash/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
   if (free < FREE_FAIL) return fail(`Only ${amount}`, remedy)
-  // Some file systems have no fixed number of them, and say 0.
+  // Some file systems have no fixed number of inodes, and report 0.
   if (Number(inodes) > 0 && Number(ffree) < 1000)
     return fail('The disk has almost no inodes left', 'remove small files')
   return free < FREE_WARN ? warn(`Only ${amount}`, remedy) : ok(amount)
@@ -111,7 +111,7 @@ export async function openFiles({ files }: Ports): Promise<DoctorFinding> {
   const [, limit] = /^Max open files\s+(\d+|unlimited)/m.exec(text) ?? []
   if (limit === undefined) return ok('this system does not say how many files may be open')
   if (limit === 'unlimited' || Number(limit) >= FILES_LEAST) return ok(`${limit} files may be open`)
-  // Node has taken the hard limit already: ulimit would raise nothing.
+  // Node has already raised its soft limit to the hard limit, so `ulimit` would not help.
   const enough = FILES_LEAST * 4
   return warn(
     `Only ${limit} files may be open`,
@@ -119,7 +119,7 @@ export async function openFiles({ files }: Ports): Promise<DoctorFinding> {
   )
 }
 
-/** Whether a folder can be watched now: other programs of this user may have used up what there is. */
+/** Checks whether a folder can be watched now; other programs of this user may have used up the limit. */
 export async function watches({ files }: Ports, folder: string): Promise<DoctorFinding> {
   const stop = new AbortController()
   const watching = files.watch(folder, { signal: stop.signal })[Symbol.asyncIterator]().next()
@@ -150,8 +150,8 @@ export async function watches({ files }: Ports, folder: string): Promise<DoctorF
 }
 
 /**
- * Looks whether the servers of this project answer; where it has none, whether `svc serve` would find its default port free,
- * which a server of any project may hold.
+ * Checks whether the servers of this project answer. Without servers, checks whether the default port of `svc serve` is
+ * free, as a server of any project may use it.
  */
 export async function port(ports: Ports, servers: readonly TcpAddress[]): Promise<DoctorFinding> {
   const urls = [...new Set(servers.map(urlOf))]
@@ -166,7 +166,7 @@ export async function port(ports: Ports, servers: readonly TcpAddress[]): Promis
   return warn(`Another program has port ${PORT}, the default of svc serve`, 'take another: svc serve --port 8001')
 }
 
-/** Where to ask a server that may listen on all addresses. */
+/** Returns the URL for requests to a server that may listen on all addresses. */
 function urlOf({ host, port }: TcpAddress): string {
   const own = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${own.includes(':') ? `[${own}]` : own}:${port}`

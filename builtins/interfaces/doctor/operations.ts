@@ -3,7 +3,7 @@ import { DoctorChecks, DoctorFinding, DoctorReport, finding } from './contract.t
 
 const { fail } = finding
 
-/** A check that takes longer has failed, in milliseconds. */
+/** Time limit of a check, in milliseconds; a slower one has failed. */
 const LIMIT_MS = 10_000
 
 export const doctorChecks = operation({

@@ -40,7 +40,7 @@ async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFi
   return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have run here`, remedy)
 }
 
-/** What its sentence says, which ends with what to do. */
+/** Splits an error's message into the problem and the remedy at its end. */
 function databaseFinding(error: unknown): DoctorFinding | undefined {
   if (!(error instanceof DatabaseUnusableError || error instanceof DiskFullError)) return undefined
   const [problem, ...remedy] = error.message.replace(/\.$/, '').split('; ')
@@ -58,7 +58,7 @@ export async function databaseLock(root: string, { ports, database }: Patient): 
   }
 }
 
-/** Whether its daemon runs and moves, and what one that died has left. */
+/** Checks whether the daemon runs and makes progress, and for files left by a dead one. */
 export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): Promise<DoctorFinding> {
   const alive = found.filter(each => each.alive)
   const dead = found.find(each => !each.alive)
@@ -95,12 +95,12 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
 }
 
 /**
- * Checks by modules: in the daemon, if one answers, with its plugins and its environment; else in a process without
- * plugins.
+ * Runs the checks of modules: in the daemon, if one answers, with its plugins and its environment; else in a process
+ * without plugins.
  */
 export async function moduleChecks(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
   const answered = usable ? await patient.askDaemon() : undefined
-  // Without a daemon the modules look at a copy: an opened database is written to.
+  // Without a daemon the modules check a copy, because opening a database writes to it.
   const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
   const isHere = usable && answered === undefined
   const copy = isHere ? await (await patient.database()).snapshot(file, patient.ports) : undefined

@@ -7,7 +7,7 @@ export async function eventCount(store: Store, many: number): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM events_view'))?.n ?? 0
 }
 
-/** Agents whose last cycles failed, and are not paused; the one that failed most often first. */
+/** Returns unpaused agents whose last cycles failed, the one with the most failures first. */
 export function failingAgents(store: Store): Promise<{ agent_id: string; failures: number; error: string }[]> {
   return store.all(`SELECT agent_id, failures, error FROM agents_view
     WHERE failures > 0 AND died_at IS NULL AND paused_at IS NULL ORDER BY failures DESC, spawned_at, agent_id`)

@@ -3,13 +3,13 @@ import { type Operation, operation, z } from '#kernel'
 interface Alias {
   name: string
   operation: string
-  /** Fields of the operation's input by the names that the tool gives them; all of them as they are without it. */
+  /** Maps the tool's field names to those of the operation's input; by default all fields keep their names. */
   fields?: Readonly<Record<string, string>>
-  /** Values of fields that are not given, where they are others than the operation's. */
+  /** Default values that differ from the operation's. */
   defaults?: Readonly<Record<string, unknown>>
 }
 
-/** Names by which clients of long standing know some operations. Those about processes come from the command line. */
+/** Tool names that long-standing clients use for some operations. Those about processes come from the command line. */
 const ALIASES: readonly Alias[] = [
   { name: 'svc.status', operation: 'agents.status' },
   { name: 'svc.spawn', operation: 'agents.spawn', fields: { profile: 'preset', model: 'model' } },
@@ -21,7 +21,7 @@ const ALIASES: readonly Alias[] = [
 
 const made = new WeakMap<Operation, Operation>()
 
-/** The same operations under those names, as far as they are there. */
+/** Returns the aliases of operations that exist. */
 export function aliases(find: (name: string) => Operation | undefined): Operation[] {
   return ALIASES.flatMap(alias => {
     const original = find(alias.operation)

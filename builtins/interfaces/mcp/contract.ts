@@ -1,6 +1,6 @@
 import { defineError, type Operation, type OperationCall, type Ports, point, token, type Undo, z } from '#kernel'
 
-/** The section `mcp`: limits of the server over HTTP. It is read at start. */
+/** The configuration section `mcp`: limits of the server over HTTP. Read only at start. */
 export const McpConfig = z.object({
   max_sessions: z.number().int().min(1).max(10_000).default(64).describe('Sessions of MCP clients over HTTP at once'),
   session_idle_s: z
@@ -12,20 +12,20 @@ export const McpConfig = z.object({
 })
 export type McpConfig = z.infer<typeof McpConfig>
 
-/** Something that MCP clients may read: what an operation says, as JSON. */
+/** Resource that MCP clients may read: the output of an operation, as JSON. */
 export interface McpResource {
-  /** `svc://runs`, or with parameters: `svc://runs/{run}`. */
+  /** URI such as `svc://runs`, or with parameters: `svc://runs/{run}`. */
   uri: string
-  /** A few words, for people. */
+  /** Short title for people. */
   title: string
   description: string
-  /** The operation that is read. */
+  /** Name of the operation that returns the content. */
   operation: string
-  /** Its input; a text `{run}` stands for the parameter of that name. */
+  /** Input of the operation; a string `{run}` is replaced by the parameter of that name. */
   input?: Readonly<Record<string, unknown>>
-  /** Each one that the parameter may name is listed by itself. */
+  /** Whether each value of the parameter is listed as its own resource. */
   listed?: boolean
-  /** Types of events after which it reads differently, by how they begin. What is an agent's changes with any event of it. */
+  /** Prefixes of event types that change the content. A resource of an agent changes with any event of that agent. */
   changes?: readonly string[]
 }
 export const McpResources = point<McpResource>('mcp_resources', {
@@ -33,15 +33,15 @@ export const McpResources = point<McpResource>('mcp_resources', {
   has: { uri: 'text', title: 'text', description: 'text', operation: 'text' },
 })
 
-/** A job that an operator may hand to a client's model. */
+/** Prompt for a job that an operator may give to a client's model. */
 export interface McpPrompt {
   name: string
   title: string
   description: string
   arguments: readonly { name: string; description: string; required: boolean }[]
-  /** What the model is asked; `{agent}` stands for the argument of that name. */
+  /** Text of the prompt; `{agent}` is replaced by the argument of that name. */
   text: string
-  /** URIs of resources that go with it, written like the text. One whose argument was not given is left out. */
+  /** URIs of resources to attach, with the same placeholders. One whose argument is missing is left out. */
   attach?: readonly string[]
 }
 export const McpPrompts = point<McpPrompt>('mcp_prompts', {
@@ -49,38 +49,44 @@ export const McpPrompts = point<McpPrompt>('mcp_prompts', {
   has: { name: 'text', title: 'text', description: 'text', arguments: 'list', text: 'text' },
 })
 
-/** What a client is offered, asked anew at each request. */
+/** What a client is offered; read anew at each request. */
 export interface McpOffer {
-  /** Those that are tools. */
+  /** Returns the operations that are tools. */
   operations(): readonly Operation[]
   resources(): readonly McpResource[]
   prompts(): readonly McpPrompt[]
-  /** Runs one of the operations. @throws what it throws, and DaemonNotRunningError */
+  /**
+   * Runs one of the operations.
+   * @throws what the operation throws, and DaemonNotRunningError
+   */
   run(operation: Operation, input: unknown, call: OperationCall): Promise<unknown>
-  /** Runs any operation by name, a tool or not. @throws UnknownOperationError, and what it throws */
+  /**
+   * Runs any operation by name, a tool or not.
+   * @throws UnknownOperationError, and what the operation throws
+   */
   invoke(name: string, input: unknown, call: OperationCall): Promise<unknown>
-  /** Takes secrets out of JSON. */
+  /** Masks secrets in JSON. */
   hide(json: string): string
-  /** An error that may be shown is not logged; of any other the cause is logged. */
+  /** Logs an error: its message if it may be shown to clients, else also its cause. */
   reportError(error: unknown, what: string, request_id: string): void
 }
 
-/** The other end of one connection. */
+/** The client's side of one connection. */
 export interface McpPeer {
-  /** Offers it something else from now on. */
+  /** Replaces what the client is offered. */
   offer(offer: McpOffer): void
   /** Notifies the client that lists have changed. */
   notifyChanged(lists: readonly McpList[]): void
-  /** A line for the client's log. */
+  /** Sends a log message to the client. */
   log(level: 'info' | 'warning' | 'error', message: string): void
 }
 export type McpList = 'tools' | 'resources' | 'prompts'
 
-/** The project as MCP clients see it. */
+/** Serves the project to MCP clients. */
 export interface Mcp {
   /**
-   * Offers the project to a client, with operations that only this process has, and notifies it of changes.
-   * @returns a function that ends it
+   * Offers the project to a client, with operations that only this process has, and notifies the client of changes.
+   * @returns a function that ends this
    */
   serve(peer: McpPeer, more?: readonly Operation[]): Undo
 }
@@ -88,21 +94,24 @@ export const Mcp = token<Mcp>('mcp')
 
 /** One client, over standard input and output. */
 export interface McpStdio extends McpPeer {
-  /** Resolves when the client is gone: it closed our standard input, or reads no more. */
+  /** Resolves when the client is gone: it closed our standard input, or stopped reading. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
 
-/** What the protocol passes over. */
+/** Streams that carry the protocol. */
 export interface McpPipes {
   input: NodeJS.ReadableStream
-  /** Writes text, and resolves when it was read. @throws when the reader is gone */
+  /**
+   * Writes text, and resolves once the text was read.
+   * @throws when the reader is gone
+   */
   write(text: string): Promise<void>
 }
 
-/** What the command line speaks MCP with: it is there before any project is. */
+/** MCP entry point of the command line, which works before a project exists. */
 export interface McpStdioModule {
-  /** Speaks with the client at the other end, and offers it these operations. */
+  /** Connects to the client on the pipes, and offers it these operations. */
   speak(
     pipes: McpPipes,
     parts: { operations: readonly Operation[]; ports: Pick<Ports, 'clock' | 'ids' | 'env'>; version: string },

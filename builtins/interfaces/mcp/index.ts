@@ -44,7 +44,7 @@ export default definePlugin({
 
 const GOOD = new Set(['loaded', 'reloaded', 'removed'])
 
-/** Lists change when plugins do. Changes are announced once each swap is over. */
+/** Tracks which MCP lists change when plugins do. Changes are announced after each swap. */
 function changesOf(svc: PluginHandle) {
   const now = () => ({
     tools: svc.contributions(Operations),

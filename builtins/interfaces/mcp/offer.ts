@@ -12,7 +12,7 @@ import { secretMasker } from '#lib/secrets'
 import { aliases } from './aliases.ts'
 import { type McpOffer, McpPrompts, McpResources } from './contract.ts'
 
-/** What a project offers: the operations that are marked for it, and with them what only this process has. */
+/** Returns the offer of a project: its operations marked for MCP, and those that only this process has. */
 export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): McpOffer {
   return {
     operations: () => [
@@ -20,7 +20,7 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
       ...aliases(name => svc.find(Operations, name)),
       ...svc.list(Operations).filter(({ mcp }) => mcp === true),
     ],
-    // Templates of modules that are switched off are left out.
+    // Resources of modules that are switched off are left out.
     resources: () => svc.list(McpResources).filter(({ operation }) => svc.find(Operations, operation) !== undefined),
     prompts: () => svc.list(McpPrompts),
     async run(operation, input, call) {
@@ -37,7 +37,7 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
   }
 }
 
-/** Of a place that is no project yet: only these operations. */
+/** Returns the offer for a folder without a project: only these operations. */
 export function bareOffer(operations: readonly Operation[], hide: (json: string) => string): McpOffer {
   return {
     operations: () => operations,

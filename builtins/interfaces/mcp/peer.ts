@@ -14,7 +14,7 @@ import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './transport/rpc.ts'
 import { CheckingTransport, type Requests } from './transport/wire.ts'
 import { Updates } from './updates.ts'
 
-/** Page size of tools, resources and prompts. */
+/** Number of tools, resources or prompts in one page. */
 const PAGE = 100
 const LIST_CHANGED = {
   tools: 'notifications/tools/list_changed',
@@ -34,7 +34,7 @@ export interface PeerParts {
   tenant: string
 }
 
-/** One client: what it asks is answered from what it is offered. */
+/** Connection to one client, whose requests are answered from the current offer. */
 export class Peer implements McpPeer {
   readonly #server: Server
   readonly #wire: CheckingTransport
@@ -43,7 +43,7 @@ export class Peer implements McpPeer {
   readonly #updates: Updates
   #offer: McpOffer
 
-  /** Connects to a client over a transport, and answers from then on. The protocol's package is loaded here. */
+  /** Connects to a client over a transport and begins to answer. Loads the MCP SDK. */
   static async connect(transport: Transport, parts: PeerParts): Promise<Peer> {
     const [{ Server }, types] = await Promise.all([
       import('@modelcontextprotocol/sdk/server/index.js'),
@@ -102,11 +102,11 @@ export class Peer implements McpPeer {
   }
 
   log(level: 'info' | 'warning' | 'error', message: string, logger = 'svc'): void {
-    // A client that has gone gets nothing.
+    // Messages to a disconnected client are dropped.
     this.#server.sendLoggingMessage({ level, logger, data: message }, this.#wire.sessionId).catch(() => {})
   }
 
-  /** Resolves when no request waits for its answer. */
+  /** Resolves when no request is being answered. */
   idle(): Promise<void> {
     return this.#wire.idle()
   }
@@ -185,7 +185,7 @@ export class Peer implements McpPeer {
     )
   }
 
-  /** Returns an error in the form of JSON-RPC; its cause is in the log only. */
+  /** Answers a request. Errors become JSON-RPC errors; their cause is only logged. */
   async #answer<T>(what: string, answer: (call: (signal: AbortSignal) => OperationCall) => Promise<T>): Promise<T> {
     let request_id = ''
     try {
@@ -223,7 +223,10 @@ export class Peer implements McpPeer {
   }
 }
 
-/** A part of a list, from where the cursor says. @throws RpcError */
+/**
+ * Returns the page of a list at the cursor.
+ * @throws RpcError
+ */
 function page<T>(all: readonly T[], cursor: string | undefined): { items: T[]; nextCursor?: string } {
   const from = cursor === undefined ? 0 : Number(Buffer.from(cursor, 'base64url').toString())
   if (!Number.isInteger(from) || from < 0 || (cursor !== undefined && (from === 0 || from > all.length))) {

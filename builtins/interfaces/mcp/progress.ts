@@ -1,6 +1,6 @@
 /** Maximum number of waiting messages; further ones are added to the last. */
 const MOST_WAITING = 100
-/** Longer texts are cut: progress says how it goes on, not the result. */
+/** Maximum length of a progress message, in characters; longer ones keep only their end. */
 const LONGEST = 4_000
 
 /** Sends progress in order, one message after the other, with a bounded queue for a slow client. */
@@ -20,7 +20,7 @@ export class Progress {
     this.#sending ??= this.#drain()
   }
 
-  /** Resolves when all is sent: an answer ends its progress. */
+  /** Resolves when all messages are sent, because the answer ends the progress. */
   async flush(): Promise<void> {
     await this.#sending
   }

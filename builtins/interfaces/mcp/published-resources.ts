@@ -1,6 +1,6 @@
 import type { McpResource } from './contract.ts'
 
-/** What clients may read of every project. */
+/** Resources that every project offers. */
 export const RESOURCES: readonly McpResource[] = [
   {
     uri: 'svc://agents',

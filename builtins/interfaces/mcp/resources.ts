@@ -5,15 +5,12 @@ import { NOT_FOUND, RpcError } from './transport/rpc.ts'
 
 const MIME = 'application/json'
 const PARAMETER = /\{(\w+)\}/g
-/** Maximum number of listed instances of a kind; all can be read, and are completed. */
+/** Maximum number of instances of a kind in the list; the others can still be read and completed. */
 const MOST_LISTED = 500
 /** The protocol's limit on completions. */
 const MOST_VALUES = 100
 
-/**
- * A value that parameters of resources and arguments of prompts may name, and the operation that lists them. A parameter
- * of another name is not completed.
- */
+/** Names of parameters and arguments that can be completed, with the operation that lists their values. */
 const REFERENCES = {
   agent: { operation: 'agents.list', input: {}, field: 'agent_id' },
   run: { operation: 'runs.list', input: { limit: 50 }, field: 'run_id' },
@@ -22,7 +19,7 @@ const REFERENCES = {
 
 export type Params = Readonly<Record<string, string>>
 
-/** Text with `{name}` in it, with its values in place. */
+/** Replaces each `{name}` in a string by its value. */
 export function fillParameters(
   text: string,
   params: Params,
@@ -31,12 +28,12 @@ export function fillParameters(
   return text.replace(PARAMETER, (whole, name: string) => (params[name] === undefined ? whole : encode(params[name])))
 }
 
-/** The names in braces in the URI of a resource. */
+/** Returns the names in braces in the URI of a resource. */
 export function parametersOf(text: string): string[] {
   return [...text.matchAll(PARAMETER)].map(([, name]) => name!)
 }
 
-/** The resource that a URI names, and the parameters in it. */
+/** Returns the resource that a URI names, and the values of its parameters. */
 export function matchUri(offer: McpOffer, uri: string): { resource: McpResource; params: Params } | undefined {
   for (const resource of offer.resources()) {
     const names = parametersOf(resource.uri)
@@ -49,7 +46,7 @@ export function matchUri(offer: McpOffer, uri: string): { resource: McpResource;
   return undefined
 }
 
-/** All that can be named without knowing more: those without parameters, and each one that is there of those that are listed. */
+/** Returns resources without parameters, and the existing instances of those that are `listed`. */
 export async function listResources(offer: McpOffer, call: OperationCall): Promise<Resource[]> {
   const lists = offer.resources().map(async resource => {
     const [parameter, ...more] = parametersOf(resource.uri)
@@ -68,7 +65,7 @@ export async function listResources(offer: McpOffer, call: OperationCall): Promi
   return (await Promise.all(lists)).flat()
 }
 
-/** The resources whose URIs have parameters, as MCP lists them. */
+/** Returns the resources whose URIs have parameters, in the form of MCP. */
 export function templatesOf(offer: McpOffer): ResourceTemplate[] {
   return offer.resources().flatMap(({ uri, title, description }) => {
     if (parametersOf(uri).length === 0) return []
@@ -76,7 +73,10 @@ export function templatesOf(offer: McpOffer): ResourceTemplate[] {
   })
 }
 
-/** @throws RpcError for a URI that names nothing */
+/**
+ * Reads a resource.
+ * @throws RpcError for a URI that names nothing
+ */
 export async function readResource(offer: McpOffer, uri: string, call: OperationCall): Promise<ReadResourceResult> {
   const found = matchUri(offer, uri)
   if (!found)
@@ -95,7 +95,7 @@ export async function readResource(offer: McpOffer, uri: string, call: Operation
   }
 }
 
-/** Values of a parameter or an argument that begin like this. */
+/** Returns the values of a parameter or an argument that start with `begun`. */
 export async function completeValue(offer: McpOffer, name: string, begun: string, call: OperationCall) {
   const fitting = (await valuesOf(offer, name, call)).filter(value => value.startsWith(begun))
   const values = fitting.slice(0, MOST_VALUES)

@@ -2,17 +2,17 @@ import { type Operation, z } from '#kernel'
 
 type JsonSchema = { type: 'object'; [key: string]: unknown }
 
-/** What a tool takes and gives, as JSON Schema. */
+/** Input and output of a tool, as JSON Schema. */
 export interface ToolSchemas {
   input: JsonSchema
   output: JsonSchema
-  /** The output is no object: it stands in the field `result` of one. */
+  /** Whether the output is not an object, and therefore wrapped in one with the field `result`. */
   wrapped: boolean
 }
 
 const known = new WeakMap<Operation, ToolSchemas>()
 
-/** The schemas of an operation; of a stream that ends with `done`, the output is what that says. */
+/** Returns the schemas of an operation. For a stream that ends with `done`, the output is the data of that event. */
 export function schemasOf(operation: Operation): ToolSchemas {
   let schemas = known.get(operation)
   if (!schemas) {
@@ -24,7 +24,7 @@ export function schemasOf(operation: Operation): ToolSchemas {
 
 function make(operation: Operation): ToolSchemas {
   const input = convert(operation.input, 'input')
-  // What is not known is refused, and a client's model should know that beforehand.
+  // Unknown fields are refused, and a client's model should know that beforehand.
   input.additionalProperties ??= false
   const output = outputOf(operation)
   const whole = convert(output, 'output')
@@ -42,12 +42,12 @@ function convert(schema: z.ZodType, io: 'input' | 'output'): Record<string, unkn
   const { $schema: _, ...whole } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy })
   const named = /^#\/\$defs\/(.+)$/.exec(whole.$ref ?? '')?.[1]
   if (named === undefined) return whole
-  // A schema with a name of its own is said by reference, but clients look for the type of the whole.
+  // A schema with an id is only a reference at the top level, but clients look for a type there, so it is inlined.
   const { $ref: _ref, ...rest } = whole
   return { ...rest, ...(whole.$defs![named] as Record<string, unknown>) }
 }
 
-/** Leaves out what says nothing: it is read by models, and every word of it is paid for. */
+/** Removes keywords without information, because models read the schema and each token costs money. */
 function tidy({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
   if (jsonSchema.format) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

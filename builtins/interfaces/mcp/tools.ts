@@ -2,10 +2,10 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import type { Operation } from '#kernel'
 import { schemasOf } from './schemas.ts'
 
-/** Longer names are refused by some providers of models. */
+/** Maximum length of a tool name; some model providers refuse longer ones. */
 const LONGEST_NAME = 64
 
-/** What removes or undoes something, whatever HTTP method it has. */
+/** Verbs that remove or undo something, whatever the HTTP method. */
 const DESTRUCTIVE = new Set([
   'abandon',
   'abandon_all',
@@ -17,7 +17,7 @@ const DESTRUCTIVE = new Set([
   'revoke',
   'stop',
 ])
-/** What does nothing more when it is done again. */
+/** Verbs that have no further effect when repeated. */
 const IDEMPOTENT = new Set([
   'pause',
   'resume',
@@ -31,12 +31,12 @@ const IDEMPOTENT = new Set([
   'close',
 ])
 
-/** The name of an operation as a tool: `agents_spawn`. Dots are refused by some clients. */
+/** Returns the tool name of an operation, as in `agents_spawn`. Some clients refuse dots. */
 export function toolName({ name }: Operation): string {
   return name.replace(/[^\w-]/g, '_').slice(0, LONGEST_NAME)
 }
 
-/** Operations by the names of their tools, in the order in which they are shown. Of two with one name the first is shown. */
+/** Returns operations by tool name, in the order in which they are listed. Of two with one name, the first is taken. */
 export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, Operation> {
   const tools = new Map<string, Operation>()
   for (const operation of operations) {
@@ -46,7 +46,7 @@ export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, O
   return tools
 }
 
-/** Returns a tool in the form for clients. */
+/** Returns a tool in the form of MCP. */
 export function toolOf(name: string, operation: Operation): Tool {
   const { summary, description } = operation
   const { input, output } = schemasOf(operation)
@@ -60,7 +60,10 @@ export function toolOf(name: string, operation: Operation): Tool {
   } as Tool
 }
 
-/** What a client may conclude before it asks its user: from the HTTP method, and from the verb where that says more. */
+/**
+ * Returns hints by which a client decides whether to ask its user: from the HTTP method, or the verb where that is more
+ * precise.
+ */
 function annotationsOf({ name, summary, http }: Operation): NonNullable<Tool['annotations']> {
   const verb = name.slice(name.indexOf('.') + 1)
   const method = http?.method
@@ -72,7 +75,7 @@ function annotationsOf({ name, summary, http }: Operation): NonNullable<Tool['an
     ...(readOnlyHint
       ? {}
       : { destructiveHint: replaces || DESTRUCTIVE.has(verb), idempotentHint: replaces || IDEMPOTENT.has(verb) }),
-    // An agent at work may reach whatever its tools do.
+    // The tools of a working agent may reach anything.
     openWorldHint: name.startsWith('tasks.') && !readOnlyHint,
   }
 }

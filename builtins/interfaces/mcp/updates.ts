@@ -4,16 +4,16 @@ import type { McpOffer, McpResource } from './contract.ts'
 import { matchUri, parametersOf } from './resources.ts'
 import { INVALID_PARAMS, NOT_FOUND, RpcError } from './transport/rpc.ts'
 
-/** Changes within this time are notified once, in milliseconds. */
+/** Time within which changes are gathered into one notification, in milliseconds. */
 const GATHER_MS = 100
 /** Maximum number of resources that a client may follow. */
 const MOST_FOLLOWED = 200
-/** Events after which there are other resources. */
+/** Events that change the list of resources. */
 const LISTED_AFTER = ['agent_spawned', 'agent_deleted']
 
 interface FollowedResource {
   resource: McpResource
-  /** The agent that it is about. */
+  /** ID of the agent that the resource describes. */
   agent_id: string | undefined
 }
 
@@ -21,7 +21,7 @@ export interface UpdatesParts {
   clock: Clock
   offer: () => McpOffer
   call: (signal: AbortSignal) => OperationCall
-  /** Notifies of one resource whose content changed. */
+  /** Notifies the client that the content of a resource changed. */
   onUpdated: (uri: string) => void
   /** Notifies that the list of resources changed. */
   onListed: () => void
@@ -29,8 +29,8 @@ export interface UpdatesParts {
 }
 
 /**
- * Resources that one client follows. Changes are read from the log of events, which all processes write: a
- * server beside the daemon reports the daemon's changes too. Nothing is read while nothing is followed.
+ * Resources that one client follows. Changes are read from the event log, which all processes write, so a server beside
+ * the daemon reports the daemon's changes too. Without followed resources nothing is read.
  */
 export class Updates {
   readonly #parts: UpdatesParts
@@ -44,7 +44,10 @@ export class Updates {
     this.#parts = parts
   }
 
-  /** @throws RpcError for a URI that names nothing, SvcError for an agent that is not there */
+  /**
+   * Follows a resource.
+   * @throws RpcError for a URI that names nothing, SvcError for an agent that does not exist
+   */
   async follow(uri: string): Promise<void> {
     if (this.#followed.has(uri)) return
     if (this.#followed.size >= MOST_FOLLOWED) {
@@ -73,7 +76,7 @@ export class Updates {
     this.#reading = undefined
   }
 
-  /** Events name agents by their ids. */
+  /** Returns the id of an agent, as events name agents by id. */
   async #agentOf(ref: string): Promise<string> {
     const call = this.#parts.call(new AbortController().signal)
     const { agent_id } = (await this.#parts.offer().invoke('agents.get', { id: ref }, call)) as { agent_id: string }

@@ -1,6 +1,6 @@
 import { HostToken, type PluginHandle } from '#kernel'
 
-/** Returns whether there are plugin files that this process does not run: what is missing here may be theirs. */
+/** Returns whether there are plugin files that this process does not run; something missing here may come from them. */
 export function mayPluginsAdd(svc: Pick<PluginHandle, 'use'>): boolean {
   return svc
     .use(HostToken)

@@ -24,8 +24,8 @@ export const pluginsList = operation({
 })
 
 /**
- * Applies what changed on disk without waiting for the tenth heartbeat; by name, one plugin, also when it is unchanged. The
- * answer also names plugins that failed before, as when the heartbeat applied the edit first.
+ * Applies changes on disk without waiting for the tenth heartbeat. With a name, reloads that plugin even when it is
+ * unchanged. The answer also names plugins that failed before, as when the heartbeat applied the edit first.
  */
 export const pluginsReload = operation({
   name: 'plugins.reload',
@@ -56,10 +56,10 @@ export const pluginsReload = operation({
   exit: applied => (applied.some(({ error }) => error !== null) ? 1 : 0),
 })
 
-/** States that the operator chose, whose `error` is the reason. */
+/** States chosen by the operator; their `error` is only the reason. */
 const INTENDED = ['disabled', 'replaced']
 
-/** The plugin files whose newest version could not be loaded, without those that were just applied. */
+/** Returns plugins whose newest file could not be loaded, without those that were just applied. */
 function earlierFailures(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
   const named = new Set(applied.map(({ plugin }) => plugin))
   return svc
@@ -69,7 +69,7 @@ function earlierFailures(svc: PluginHandle, applied: readonly ApplyResult[]): Ap
     .map(({ name, origin, error }) => ({ plugin: name, origin, outcome: 'failed', error }))
 }
 
-/** A table, with what went wrong below it: that is what one came for, so it is never cut. */
+/** Prints a table, with the errors below it in full length, because readers look for them. */
 function renderPlugins(plugins: readonly Plugin[]): string {
   const rows = plugins.map(({ name, state, version, origin, registered }) => {
     return [name, state, version || '-', String(registered.length), origin]

@@ -6,8 +6,8 @@ import type { ApplyResult, Plugin } from './contract.ts'
 const name = z.string().trim().min(1).max(200).describe('The name of a plugin, as plugins_list shows it')
 
 /**
- * What agents can do with the plugins of the process: list and read them, and reload one after approval. The name is also that
- * of the group to which the tools of plugin files belong, so a profile that lists `plugins` is given both.
+ * Tools for agents to list and read the plugins of the process, and to reload one after approval. Tools of plugin files
+ * belong to a group of the same name, so a profile that lists `plugins` gets both.
  */
 export function pluginsToolkit(svc: PluginHandle): Toolkit {
   const plugins = () => svc.use(HostToken).list()
@@ -15,7 +15,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
     const names = known.map(plugin => plugin.name)
     return new ToolError({ problem: `There is no plugin "${wanted}"; ${didYouMean(wanted, names, 'plugins_list')}` })
   }
-  // Descriptions and errors are the plugins' own words, which may hold a key.
+  // Descriptions and errors are written by plugins and may contain a key.
   const maskSecrets = (text: string) => maskText(text, secretsOf(svc)())
   const toolsOf = (plugin: string) => [
     ...svc
@@ -73,7 +73,9 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
   }
 }
 
-/** A plugin runs in the process of the daemon: a person sees each reload before it happens. */
+/**
+ * Throws unless reloads need approval: a plugin runs in the daemon's process, so a person must see each reload first.
+ */
 function refuseUnlessGated({ config }: PluginHandle): void {
   if (config.get('approval.enabled') === true) return
   throw new ToolError({ problem: 'plugins_reload needs the approval of a person, and approval.enabled is off' })

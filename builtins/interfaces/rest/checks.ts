@@ -8,7 +8,10 @@ import { findServers } from './listener/servers.ts'
 
 const { ok, warn, fail } = finding
 
-/** Whether the key holds where other machines can try it. @param here returns the addresses that this process serves */
+/**
+ * Checks that the API key is strong enough where other machines can reach a server.
+ * @param here returns the addresses that this process serves
+ */
 export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => readonly TcpAddress[]): DoctorCheck {
   return {
     name: 'api_key',
@@ -31,7 +34,7 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
   }
 }
 
-/** Servers whose key is from their own environment, in words; empty when there are none. */
+/** Lists the servers whose key comes from their own environment; empty when there are none. */
 function keysOf(servers: readonly FoundServer[]): string {
   const keyed = servers.filter(({ needs_key }) => needs_key).map(({ host, port }) => `${host}:${port}`)
   return keyed.length === 0 ? '' : `none is set here; ${keyed.join(', ')} got one from the environment of its process`

@@ -1,27 +1,30 @@
-/** A client of the REST API, typed by the operations themselves. Runs in Node and in browsers; it imports nothing of either. */
+/**
+ * A client of the REST API, with types derived from the operations. Runs in Node and in browsers, and imports nothing
+ * specific to either.
+ */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
 import { OPERATIONS, type Operations } from './client-operations.ts'
 
 export interface ClientOptions {
-  /** `http://127.0.0.1:8000` */
+  /** Base URL of the server, such as `http://127.0.0.1:8000`. */
   baseUrl: string
-  /** What `X-Svc-Key` must hold, where the server asks for it. */
+  /** Key for the header `X-Svc-Key`, where the server requires one. */
   apiKey?: string
-  /** Whose requests they are: `X-Svc-User`. */
+  /** User for whom requests are made: the header `X-Svc-User`. */
   user?: string
-  /** Default: the platform's `fetch`. */
+  /** Implementation of `fetch`; by default that of the platform. */
   fetch?: typeof fetch
 }
 
 export interface CallOptions {
   signal?: AbortSignal
-  /** The same key again is the same request again: a task that was cut off is found, and not begun twice. */
+  /** Identifies a repeated request: with the same key a task that was cut off is found, not started again. */
   idempotencyKey?: string
-  /** Where a stream goes on. */
+  /** ID of the event after which a stream resumes. */
   lastEventId?: string
-  /** Called with the head of each answer, with `X-Total-Count` and `Link` of a list. */
+  /** Called with each response before its body is read; a list has `X-Total-Count` and `Link`. */
   onResponse?: (response: Response) => void
 }
 
@@ -30,7 +33,7 @@ type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capita
 type Module<N extends Name> = N extends `${infer R}.${string}` ? R : never
 type Verb<N extends Name> = N extends `${string}.${infer V}` ? V : never
 
-/** A message of a stream: which event, its data by its schema, and the id after which to go on. */
+/** A message of a stream: the event's name, its data, and the id after which to resume. */
 export type EventOf<E> = { [K in keyof E]: { event: K; data: E[K]; id?: string } }[keyof E]
 
 type Arguments<I> =
@@ -54,7 +57,7 @@ export const UnreachableError = defineError({
   title: 'Unreachable',
   message: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
 })
-/** A stream was cut off, so its outcome is unknown. What was shown stands. */
+/** A stream was cut off, so its outcome is unknown. Events received so far are valid. */
 export const ConnectionCutError = defineError({
   code: 'connection_cut',
   status: 502,
@@ -66,17 +69,17 @@ export const ConnectionCutError = defineError({
 /** Codes of tasks that were cancelled: their streams end with `done`. */
 const CANCELLED = ['task_cancelled', 'task_stopped']
 
-/** Pauses before a stream that was cut is opened again, in milliseconds: they double. */
+/** First delay before a stream that was cut is opened again, in milliseconds; it doubles each time. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 8_000
-/** Number of tries of a call that is to find its answer again. */
+/** Maximum number of attempts to find the answer of an earlier call again. */
 const TRIES = 6
 
 /**
- * A client of the REST API at `baseUrl`. Each of its methods throws an SvcError with the code, the status and the sentence of
- * the problem that the server sent. A stream is an async iterator; left early, it is closed. A stream that can go on after an
- * event is opened again when it was cut; one that began something asks for the answer when its call had an `idempotencyKey`.
- * The stream of a task that failed throws its error, with the problem and the `task` as `cause`.
+ * Creates a client of the REST API at `baseUrl`. Its methods throw an SvcError with the code, status and message of the
+ * server's problem document. A stream is an async iterator; leaving it early closes it. A stream that can resume after
+ * an event is opened again when it was cut; one that started a task asks for the answer when the call had an
+ * `idempotencyKey`. The stream of a failed task throws its error, with the problem and the `task` as `cause`.
  */
 export function createClient(options: ClientOptions): Client {
   const modules: Record<string, Record<string, unknown>> = {}
@@ -95,9 +98,9 @@ type Input = Readonly<Record<string, unknown>>
 interface Route {
   method: string
   path: string
-  /** Whether it has a last event, or goes on until it is left. */
+  /** Whether the stream ends with a last event, or goes on until the client leaves it. */
   stream?: 'ends' | 'goes on'
-  /** The media type of an answer that is text. Default: JSON. */
+  /** Media type of a text answer; JSON by default. */
   produces?: string
 }
 interface Message {
@@ -113,7 +116,10 @@ async function ask(options: ClientOptions, route: Route, input: Input, call: Cal
   return route.produces ? text : JSON.parse(text)
 }
 
-/** @throws SvcError: UnreachableError, also where another program answers; or what the server answered */
+/**
+ * Sends a request.
+ * @throws SvcError: UnreachableError, also where another program answers; or what the server answered
+ */
 async function send(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<Response> {
   const { url, body } = requestOf(options.baseUrl, route, input)
   const headers = new Headers()
@@ -128,7 +134,7 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
   const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
   const media = answer.headers.get('content-type')
-  // Browsers give an answer without content an empty body.
+  // Browsers give a response without content an empty body.
   if (answer.status !== 204 && answer.body && !media?.startsWith(produces)) {
     throw new UnreachableError({ url: options.baseUrl, problem: `another program answers there, with ${media}` })
   }
@@ -136,15 +142,18 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   return answer
 }
 
-/** Of a request that got no answer, or half of one. @throws what the signal was aborted with; UnreachableError */
+/**
+ * Throws the error of a request that got no answer or only a part of one.
+ * @throws the abort reason of the signal; UnreachableError
+ */
 function throwUnreachable(error: unknown, { baseUrl }: ClientOptions, { signal }: CallOptions): never {
   signal?.throwIfAborted()
   throw new UnreachableError({ url: baseUrl, problem: problemOf(error) }, { cause: error })
 }
 
 /**
- * Where the fields of the input go: into the path, and what is left into the query or the body.
- * @throws InvalidInputError for a name that is missing, and for `.` and `..`, which no URL can have as one: they would be another path
+ * Puts the fields of the input into the path, and the others into the query or the body.
+ * @throws InvalidInputError for a missing path parameter, and for `.` and `..`, which URLs resolve to another path
  */
 function requestOf(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
@@ -197,7 +206,7 @@ async function* follow(
         throw new ConnectionCutError()
       } catch (error) {
         call.signal?.throwIfAborted()
-        // What never was there is not waited for, nor is a task that failed; what was there and went away is.
+        // Retries only a connection that existed and was cut, not one that was never made, nor a failed task.
         if (failed || pause === 0 || !isCut(error)) throw error
         if (route.method !== 'GET') {
           yield { event: 'done', data: await requestWithoutStream(options, route, input, call) }
@@ -213,7 +222,7 @@ async function* follow(
 }
 
 /**
- * Asks for the answer to what a stream began, without a stream.
+ * Asks for the answer of a call whose stream was cut, without a stream.
  * @throws ConnectionCutError without an idempotencyKey; the error of a task that failed
  */
 async function requestWithoutStream(
@@ -239,7 +248,10 @@ async function requestWithoutStream(
   }
 }
 
-/** @throws ConnectionCutError when it breaks off */
+/**
+ * Yields the messages of a stream.
+ * @throws ConnectionCutError when the stream breaks off
+ */
 async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
   const come: EventSourceMessage[] = []
   const parser = createParser({ onEvent: message => come.push(message) })
@@ -260,12 +272,12 @@ async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
   }
 }
 
-/** Whether it may go better in a moment. */
+/** Returns whether an error is a cut connection, after which a retry may succeed. */
 function isCut(error: unknown): boolean {
   return error instanceof SvcError && (error.status === 502 || error.status === 503)
 }
 
-/** Restores the error of a problem document. Of other answers, such as a proxy's, the status says all. */
+/** Restores the error from a problem document. Other answers, such as a proxy's, are described by their status. */
 function errorOf(problem: unknown, answer?: Response): SvcError {
   const document = Object(problem) as Partial<Record<'code' | 'title' | 'detail', string>> & {
     status?: number

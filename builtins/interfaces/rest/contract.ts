@@ -6,7 +6,7 @@ import type { EncodedBody, PageEncoding } from './page-files.ts'
 export { type EncodedBody, PAGE_ENCODINGS, type PageEncoding, readPageFile } from './page-files.ts'
 export { problemOf } from './problem.ts'
 
-/** The section `server`. All of it is read at start. */
+/** The configuration section `server`. Read only at start. */
 export const ServerConfig = z.object({
   api_key: z
     .string()
@@ -57,44 +57,44 @@ function isOrigin(text: string): boolean {
 }
 
 export type { TcpAddress } from '#platform/daemon/contract'
-/** An address of a host, or the path of a unix socket. */
+/** Host and port, or the path of a unix socket. */
 export type Address = TcpAddress | { socket: string }
 
 export interface Listening {
-  /** `http://127.0.0.1:8000`, or `unix:` and the path of the socket. */
+  /** URL such as `http://127.0.0.1:8000`, or `unix:` and the path of the socket. */
   readonly url: string
-  /** The host as it was configured, and the port; undefined for a unix socket. */
+  /** Host as configured, and port; undefined for a unix socket. */
   readonly tcp?: TcpAddress
-  /** Takes no more requests, ends those in flight within half a second, and frees the address. */
+  /** Accepts no more requests, ends those in flight within half a second, and frees the address. */
   close(): Promise<void>
 }
 
-/** A server of the project, in whatever process it runs. */
+/** A server of the project, in any of its processes. */
 export interface FoundServer extends TcpAddress {
   pid: number
   /** Whether requests need a key. */
   needs_key?: boolean
-  /** What is wrong with its key where other machines reach it. */
+  /** Weakness of the key, which matters where other machines can reach the server. */
   weakness?: string
 }
 
 export interface Rest {
   /**
-   * Serves the REST app at an address. With `described` a file in `.svc/servers/` says so to `svc doctor`.
+   * Serves the REST app at an address. With `described`, writes a file in `.svc/servers/` for `svc doctor`.
    * @throws WideBindError, PortInUseError, CannotListenError, InvalidInputError
    */
   listen(address: Address, options?: { described?: boolean }): Promise<Listening>
-  /** The hosts and ports where it is served in this process now, the first first. */
+  /** Returns the hosts and ports served by this process now, the oldest first. */
   addresses(): TcpAddress[]
 }
 export const Rest = token<Rest>('rest')
 
-/** A file that is served as it is, to everyone: the shell of a page, which holds no data. */
+/** Static file that is served without a key: the shell of a page, which contains no data. */
 export interface StaticRoute {
   path: string
   contentType: string
   headers?: Readonly<Record<string, string>>
-  /** @param encodings what the client accepts, the smallest first; a body without an encoding is right for every client */
+  /** @param encodings what the client accepts, the smallest first; a body without an encoding suits every client */
   body(encodings: readonly PageEncoding[]): string | Buffer | EncodedBody | Promise<string | Buffer | EncodedBody>
 }
 
@@ -104,16 +104,19 @@ export const StaticRoutes = point<StaticRoute>('static_routes', {
   claims: ({ path }) => [`GET ${path}`],
 })
 
-/** One request of another protocol than that of the operations. */
+/** One request to a route of another protocol than that of the operations. */
 export interface ProtocolExchange {
   request: IncomingMessage
-  /** Has the headers already that every answer has. */
+  /** Response that already has the headers common to all answers. */
   response: ServerResponse
-  /** What stands in the path for its parameters. */
+  /** Values of the path parameters. */
   params: Readonly<Record<string, string>>
-  /** Parsed JSON, where the request has a body. To look at one that is none throws MalformedRequestError, with a cause. */
+  /**
+   * Parsed JSON, where the request has a body. For an invalid body, the access throws MalformedRequestError; its cause
+   * is set when the body is not JSON.
+   */
   readonly body: unknown
-  /** Who asks. */
+  /** Caller of the request. */
   call: OperationCall
   /**
    * Counts this answer among the open streams until it is closed; `stop` is called when the server stops.
@@ -122,33 +125,34 @@ export interface ProtocolExchange {
   stream(stop: () => void): void
 }
 
-/** The route at which an operation answers. */
+/** HTTP route of an operation. */
 export interface HttpRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** With `{name}` for path parameters. Input fields that are not in the path come from the query (GET, DELETE) or the body. */
+  /** Path, with `{name}` for parameters. Other input fields come from the query (GET, DELETE) or the body. */
   path: string
   /** Status of success; 200 by default. */
   status?: 200 | 201 | 202 | 204
-  /** The status of success, where it depends on the output. */
+  /** Returns the status of success, where it depends on the output. */
   statusOf?: (output: never) => number
-  /** What `statusOf` may give besides `status`, each with what it means. */
+  /** Statuses that `statusOf` may return besides `status`, with their descriptions. */
   statuses?: Readonly<Record<number, string>>
   /**
-   * Takes an `Idempotency-Key`: the same key again is the same request again. With `true` the server keeps the answer, and the
-   * operation commits `call.effects` with what it creates; `self`: the operation uses `call.idempotency_key`, as a stream must.
+   * Whether the route takes an `Idempotency-Key`, which makes repeated requests one. With `true` the server stores the
+   * answer, and the operation commits `call.effects` with what it creates. With `self` the operation uses
+   * `call.idempotency_key`, as a stream must.
    */
   idempotent?: true | 'self'
-  /** The URL of what was created, for `Location`. */
+  /** Returns the URL of what was created, for `Location`. */
   location?: (output: never) => string
-  /** Largest body that it takes, in bytes; 1 MiB by default. */
+  /** Maximum size of the request body, in bytes; 1 MiB by default. */
   body_bytes?: number
-  /** Answers without a key, also when one is set. */
+  /** Whether the route needs no key, even when one is set. */
   open?: boolean
-  /** The media type of an answer that is a string; JSON by default. */
+  /** Media type of an answer that is a string; JSON by default. */
   produces?: string
-  /** Further headers of success, of what was asked for. */
+  /** Returns further headers of a successful answer, from the input. */
   headers?: (input: never) => Readonly<Record<string, string>>
-  /** Answered only by a process in which the heartbeat runs, though other interfaces run it anywhere. */
+  /** Whether only a process with the heartbeat answers, though other interfaces run the operation anywhere. */
   daemon?: boolean
 }
 
@@ -158,18 +162,18 @@ declare module '#kernel' {
   }
 }
 
-/** A path without the names of its parameters: two of one shape are the same place. */
+/** Returns a path without its parameter names; two paths of the same shape match the same URLs. */
 export function shapeOf(path: string): string {
   return path.replace(/\{\w+\}/g, '{}')
 }
 
-/** A place where another protocol is spoken, behind the same key, Host and Origin rules. */
+/** Route of another protocol, behind the same key, Host and Origin checks. */
 export interface ProtocolRoute {
   path: string
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
-  /** Needs no key, and so holds no data. */
+  /** Whether the route needs no key, and therefore must not return data. */
   open?: boolean
-  /** Writes the answer itself; what it throws before that is answered with a problem document. */
+  /** Writes the response itself; an error thrown before that is answered with a problem document. */
   handle(exchange: ProtocolExchange): Promise<void>
 }
 export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
@@ -178,7 +182,7 @@ export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
   claims: ({ methods, path }) => methods.map(method => `${method} ${shapeOf(path)}`),
 })
 
-/** An error on the wire: a problem document of RFC 9457. */
+/** Error in a response: a problem document of RFC 9457. */
 export const Problem = z.object({
   type: z.string().describe('`urn:svc:problem:` and the code'),
   title: z.string().describe('The same for every error of this code'),

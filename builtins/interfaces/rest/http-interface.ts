@@ -4,13 +4,16 @@ import { type HttpRoute, shapeOf } from './contract.ts'
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpRoute['method'][]
 
-/** What a route must be, and that no two operations have the same. */
+/** Rules for routes: each is valid, and no two operations have the same. */
 export const httpInterface: PointRules<Operation> = {
   shape: { parse: operation => operation.http && checkRoute(operation, operation.http) },
   claims: ({ http }) => (http ? [`${http.method} ${shapeOf(http.path)}`] : []),
 }
 
-/** @throws TypeError that says what would be right */
+/**
+ * Checks a route.
+ * @throws TypeError with an example of a valid route
+ */
 function checkRoute(operation: Operation, { method, path, idempotent }: HttpRoute): void {
   if (operation.events && idempotent === true)
     throw new TypeError(

@@ -39,7 +39,7 @@ export default definePlugin({
     const problem = (thrown: unknown, request: FastifyRequest) =>
       problemOf(reportError(svc, thrown, request), request.id)
     const hide = secretMasker(svc)
-    // As much as the configuration says, until the first address is listened at.
+    // The configured maximum applies until the first address is served.
     let capacity = capacityFor(config, Number.POSITIVE_INFINITY)
     let measured: Promise<void> | undefined
     const measure = async () => {

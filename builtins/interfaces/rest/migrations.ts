@@ -1,8 +1,8 @@
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by the schema steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   /**
-   * Requests that were sent with an Idempotency-Key. `written`: what the request creates is committed. `answer`: the output as JSON,
-   * once there is one.
+   * Requests with an Idempotency-Key. `written`: whether what the request creates is committed. `answer`: the output as
+   * JSON, once there is one.
    */
   '028-idempotency-keys': `
 CREATE TABLE idempotency_keys (

@@ -8,12 +8,12 @@ import { routeTable } from './request/routes.ts'
 
 const HEALTHY = Object.freeze({ status: 'ok' as const, database: true })
 const DEGRADED = Object.freeze({ status: 'degraded' as const, database: false })
-/** The database is looked at this often, in milliseconds, however many ask. */
+/** Minimum interval between checks of the database, in milliseconds, however many requests ask. */
 const LOOK_MS = 50
 
 type Health = typeof HEALTHY | typeof DEGRADED
 
-/** What the server says of itself, remembered for as long as it is right. */
+/** Cached answers of the server about itself. */
 interface AboutServer {
   health?: { at: number; health: Promise<Health> }
   openapi?: Promise<Json>
@@ -22,7 +22,7 @@ interface AboutServer {
 }
 export const AboutServer = token<AboutServer>('rest/about')
 
-/** Makes what the server remembers of itself; the document is made anew once operations came or went. */
+/** Creates the cache of the server's answers about itself; the OpenAPI document is rebuilt when operations change. */
 export function aboutServer(svc: PluginHandle, keyed: boolean): AboutServer {
   const about: AboutServer = { keyed }
   svc.onChange(Operations, () => {

@@ -1,10 +1,10 @@
 import type { Ports } from '#kernel'
 
-/** Content encodings that pages are compressed with when they are built, the smallest first, and the file name's ending. */
+/** Content encodings in which built pages are stored, the smallest first, with their file extensions. */
 export const PAGE_ENCODINGS = { br: '.br', gzip: '.gz' } as const
 export type PageEncoding = keyof typeof PAGE_ENCODINGS
 
-/** A body that is compressed already. */
+/** Body that is already compressed. */
 export interface EncodedBody {
   bytes: Buffer
   encoding: PageEncoding

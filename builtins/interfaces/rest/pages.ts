@@ -13,7 +13,7 @@ export async function sendPage(page: StaticRoute, request: FastifyRequest, reply
   return reply.header('content-encoding', body.encoding).send(body.bytes)
 }
 
-/** The encodings that an Accept-Encoding header allows, in our order of preference; none without the header. */
+/** Returns the encodings that an Accept-Encoding header allows, in our order of preference; none without the header. */
 function acceptedEncodings(header: string | string[] | undefined): PageEncoding[] {
   const accepted = new Map<string, boolean>()
   for (const each of String(header ?? '').split(',')) {

@@ -11,10 +11,10 @@ import { ScenarioAgent, type ScenarioOutcome } from './scenario-agent.ts'
 import { bootstrap, mean, quantile, round, spread, wilson } from './statistics.ts'
 import { variantOf } from './variants.ts'
 
-/** Number of runs in a row without an answer after which the model counts as absent. */
+/** Number of consecutive runs without an answer after which the model counts as unavailable. */
 const SILENT_RUNS = 2
 const LONGEST_ANSWER = 500
-/** Of one call, so that no model pays for rambling. */
+/** Output limit of one call, so that a rambling model costs little. */
 const MAX_TOKENS = 2048
 
 export interface Plan {
@@ -22,13 +22,13 @@ export interface Plan {
   runs: number
   cycles: number
   seed: number
-  /** Takes the place of the presets of work goals. */
+  /** Preset that replaces those of the work goals. */
   profile?: { name: string; text: string } | undefined
   signal: AbortSignal
   progress(line: string): void
 }
 
-/** Runs one model through all scenarios, in a project of its own. A failure to do so is part of the result. */
+/** Runs one model through all scenarios, in a separate project. An error is part of the result. */
 export async function measure(svc: PluginHandle, asked: string, plan: Plan): Promise<ModelResult> {
   const began = svc.clock.monotonic()
   const meter = new Meter()
@@ -54,8 +54,9 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
 }
 
 /**
+ * Runs all scenarios with one model.
  * @param counts whether its calls count against the project's budget
- * @returns why not all of them were run
+ * @returns the reason why not all of them were run; null when all were
  */
 async function runScenarios(
   svc: PluginHandle,
@@ -90,7 +91,7 @@ async function runScenarios(
   return null
 }
 
-/** A project in which nothing but the scenario bears on the model. */
+/** Returns the configuration and files of a project where only the scenario influences the model. */
 function setting({ scenarios, profile }: Plan) {
   const toolkits = [...new Set([...scenarios.flatMap(each => each.toolkits), PROPS])]
   const config = {
@@ -133,7 +134,7 @@ async function runOnce(
   }
 }
 
-/** A run, but for what it cost. */
+/** A run without its costs. */
 type UnpricedRun = Omit<ScenarioRun, 'calls' | 'tokens' | 'cost_usd'>
 const NOT_RUN = { code: null, text: '' }
 
@@ -147,7 +148,7 @@ async function judge(
   const held = await examine(checks, performance)
   const whole = checks.reduce((sum, { weight }) => sum + weight, 0)
   const reached = checks.reduce((sum, { weight }, n) => sum + (held[n] ? weight : 0), 0)
-  // A run without an answer has not passed a check that something was left out.
+  // A run without any answer must not pass checks for the absence of something.
   const silent = failure !== null && answer.trim() === '' && performance.called.length === 0
   const score = share ?? (silent ? 0 : whole > 0 ? reached / whole : failure === null ? 1 : 0)
   const passed = score === 1 && failure === null
@@ -218,7 +219,10 @@ function spreadOf(runs: readonly ScenarioRun[]): ModelResult['per_run'] {
   }
 }
 
-/** Numbers in [0, 1) by their place, quickly (mulberry32 of the place's hash): a bootstrap takes very many. */
+/**
+ * Returns a fast random function by index, with values in [0, 1) (mulberry32 of the hashed index); a bootstrap needs
+ * very many.
+ */
 function keyedRandom(seed: number): (draw: number) => number {
   return draw => {
     let t = (seed ^ Math.imul(draw + 1, 0x9e3779b1)) + 0x6d2b79f5

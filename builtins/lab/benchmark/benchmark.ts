@@ -10,7 +10,7 @@ import { table } from './report/table.ts'
 const MOST_MODELS = 20
 const MOST_RUNS = 100
 const MOST_CYCLES = 100
-/** Names all work goals. */
+/** Name that selects all work goals. */
 const ALL = 'all'
 
 const METHODS = [
@@ -52,7 +52,10 @@ export function benchmarkOf(svc: PluginHandle): Benchmark {
 
 type Chosen = Omit<BenchmarkOptions, 'signal' | 'progress'>
 
-/** @throws InvalidInputError */
+/**
+ * Builds the plan of a benchmark from its options.
+ * @throws InvalidInputError
+ */
 async function planOf(
   svc: PluginHandle,
   known: readonly Scenario[],
@@ -108,7 +111,7 @@ function unknown(path: string, given: readonly string[], names: readonly string[
   })
 }
 
-/** Whether agents may run programs such as node here, by the rules of their shell. */
+/** Returns whether the shell rules allow agents to run programs such as node. */
 async function canRunPrograms(svc: PluginHandle): Promise<boolean> {
   if (!svc.has(Shell)) return false
   return svc
@@ -120,7 +123,10 @@ async function canRunPrograms(svc: PluginHandle): Promise<boolean> {
     )
 }
 
-/** A preset of the project, as a file of the trial. @throws ProfileNotFoundError, BadFileError */
+/**
+ * Returns a preset of the project as a file for the trial.
+ * @throws ProfileNotFoundError, BadFileError
+ */
 async function profileOf(svc: PluginHandle, name: string) {
   const { workspace: _, folders: __, ...profile } = await svc.use(Profiles).read(name)
   return { name, text: `${JSON.stringify(profile)}\n` }

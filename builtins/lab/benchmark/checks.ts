@@ -1,18 +1,18 @@
 import type { Folder, ScenarioCheck, TextMatch } from './contract.ts'
 
-/** A tool call that came to its end. */
+/** A completed tool call. */
 export interface CompletedCall {
   tool: string
   arguments: unknown
 }
 
-/** What there is to look at when a scenario is over. */
+/** Data that checks examine when a scenario is over. */
 export interface Outcome extends Folder {
   parsed: unknown
   called: readonly CompletedCall[]
 }
 
-/** Whether each check holds, in their order. */
+/** Returns whether each check passed, in their order. */
 export async function examine(checks: readonly ScenarioCheck[], outcome: Outcome): Promise<boolean[]> {
   const held: boolean[] = []
   for (const check of checks) held.push(await passesCheck(check, outcome))
@@ -41,7 +41,7 @@ async function passesCheck(check: ScenarioCheck, outcome: Outcome): Promise<bool
   }
 }
 
-/** Whether the arguments of a call hold these texts, without case. */
+/** Returns whether the arguments of a call contain these strings, ignoring case. */
 export function includesArguments(given: unknown, wanted: Readonly<Record<string, string>>): boolean {
   const args = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>
   return Object.entries(wanted).every(

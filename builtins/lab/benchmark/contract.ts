@@ -1,13 +1,13 @@
 import { Acceptance } from '#core/goals/contract'
 import { point, token, z } from '#kernel'
 
-/** Lower case, as in `tool-use`. */
+/** Lower-case name, such as `tool-use`. */
 const name = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
 const weight = z.number().positive().max(100).default(1)
 const what = z.string().min(1).max(200).describe('What is right when it holds, as the report says it')
 const text = z.string().max(20_000)
 
-/** How text is looked at. Without case, and white space counts as one blank, unless it is to be `exact`. */
+/** How text is compared. Unless `exact`, case is ignored and white space counts as one blank. */
 const TextMatch = z.strictObject({
   equals: text.optional(),
   contains: z.array(text).min(1).optional().describe('All of them'),
@@ -19,21 +19,21 @@ const TextMatch = z.strictObject({
 })
 export type TextMatch = z.infer<typeof TextMatch>
 
-/** The folder of an agent when it is done, and what it said. */
+/** The folder of an agent when the scenario is over, and its answer. */
 export interface Folder {
-  /** What the agent said last. */
+  /** Last answer of the agent. */
   readonly answer: string
-  /** Returns the text of a file; undefined when there is none. */
+  /** Returns the text of a file; undefined when the file does not exist. */
   file(path: string): Promise<string | undefined>
   /**
    * Runs a command in the agent's sandbox.
-   * @param files put into a folder of their own beside the agent's files while it runs: `{check}` in the command
+   * @param files written to a temporary folder beside the agent's files: `{check}` in the command
    */
   run(command: string, files: Readonly<Record<string, string>>): Promise<{ code: number | null; text: string }>
 }
 const fn = <T>() => z.custom<T>(value => typeof value === 'function', 'must be a function')
 
-/** One thing that is looked at when a scenario is over. Nothing is judged by a model. */
+/** One check at the end of a scenario. No check is judged by a model. */
 export const ScenarioCheck = z.discriminatedUnion('of', [
   z.strictObject({ of: z.literal('answer'), what, weight, is: TextMatch }),
   z
@@ -61,7 +61,7 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
 ])
 export type ScenarioCheck = z.infer<typeof ScenarioCheck>
 
-/** What a tool of a scenario answers: the first reply that fits and is not used up. */
+/** Reply of a scenario's tool. The first one that matches and is not used up is taken. */
 const Reply = z.strictObject({
   text,
   error: z.boolean().default(false).describe('The call fails with this text'),
@@ -80,19 +80,22 @@ const ScenarioTool = z.strictObject({
 export type ScenarioTool = z.infer<typeof ScenarioTool>
 
 const Files = z.record(z.string(), text)
-/** A call of a tool, as a model makes it. */
+/** A tool call of a model. */
 const ToolUse = z.object({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) })
 export type ToolUse = z.infer<typeof ToolUse>
 
 /**
- * What a model is put to. In all texts `{{key}}` stands for a value of the variant that a run is given: so repetitions are not
- * the same request again.
+ * Task for a model. In all strings `{{key}}` is replaced by a value of the run's variant, so that repetitions are not
+ * identical requests.
  */
 export const Scenario = z.strictObject({
   name,
   title: z.string().min(1).max(80),
   measures: z.string().min(1).max(300).describe('In a sentence'),
-  /** `task`: asked once, or several times in sessions of their own. `pursuit`: a goal, over cycles. `goals`: chooses its own. */
+  /**
+   * `task`: asked once, or several times in separate sessions. `pursuit`: a goal, over several cycles. `goals`: the
+   * agent chooses its own goals.
+   */
   mode: z.enum(['task', 'pursuit', 'goals']),
   role: z.string().max(500).default('Assistant that does exactly what it is asked, and says so when it cannot'),
   asks: z
@@ -131,7 +134,7 @@ const unit = z.number().min(0).max(1)
 const ShareInterval = z.object({ low: unit, high: unit })
 export type ShareInterval = z.infer<typeof ShareInterval>
 const Tokens = z.object({ input: z.number().int(), output: z.number().int() })
-/** How a figure is spread over runs: the middle, and between what eight of ten lie. */
+/** Spread of a value over runs: the median, and the 10 % and 90 % quantiles. */
 const Spread = z.object({ median: z.number(), p10: z.number(), p90: z.number() })
 export type Spread = z.infer<typeof Spread>
 
@@ -165,11 +168,11 @@ const Measured = z.object({
   cost_usd: z.number(),
 })
 
-/** How a model did in one scenario. */
+/** Results of a model in one scenario. */
 export const ScenarioResult = Measured.extend({ name: z.string(), results: z.array(ScenarioRun) })
 export type ScenarioResult = z.infer<typeof ScenarioResult>
 
-/** How a model did. */
+/** Results of a model. */
 export const ModelResult = Measured.extend({
   asked: z.string().meta({ examples: ['openai:lite'] }),
   model: z.string().nullable().describe('What that meant, as `provider:model`'),
@@ -205,50 +208,53 @@ export const BenchmarkReport = z.object({
 export type BenchmarkReport = z.infer<typeof BenchmarkReport>
 
 export interface BenchmarkOptions {
-  /** As people write them: `provider:model`, `provider:lite|standard|pro`. */
+  /** Names of models: `provider:model`, `provider:lite|standard|pro`. */
   models: readonly string[]
-  /** Cycles of an agent's life in the scenarios that are about one. */
+  /** Number of cycles in scenarios that run over cycles. */
   cycles?: number | undefined
-  /** How often each scenario is run, each time with another variant. */
+  /** Number of runs of each scenario, each with another variant. */
   runs?: number | undefined
   seed?: number | undefined
   /** Names of scenarios; all without it. */
   scenarios?: readonly string[] | undefined
-  /** An instruction of one's own, in place of the scenarios: what counts is that there is an answer. */
+  /** Custom instruction that replaces the scenarios; a run passes when there is an answer. */
   task?: string | undefined
-  /** Names of work goals, or `all`: these in place of the scenarios. */
+  /** Names of work goals, or `all`; they replace the scenarios. */
   goals?: readonly string[] | undefined
-  /** Categories of work goals: all of these. */
+  /** Categories of work goals, of which all goals are run. */
   categories?: readonly string[] | undefined
-  /** A preset of the project that works on the goals, in place of their own: so prompts and tool sets are compared. */
+  /** Preset of the project that replaces those of the goals, to compare prompts and tool sets. */
   profile?: string | undefined
   signal: AbortSignal
   /** Called with a line of progress. */
   progress(line: string): void
 }
 
-/** What a model will be put to, and what that may cost. */
+/** Number of runs planned for a model, and their estimated cost. */
 export interface Forecast {
   asked: string
   runs: number
   tokens: number
-  /** In US dollars; null where no price is known. */
+  /** Cost in US dollars; null where no price is known. */
   cost_usd: number | null
 }
 
 export interface Benchmark {
-  /** The scenarios that there are. */
+  /** Returns the available scenarios. */
   scenarios(): readonly Scenario[]
-  /** Says what a run will come to, before it begins. @throws InvalidInputError for invalid options */
+  /**
+   * Estimates a benchmark before it begins.
+   * @throws InvalidInputError for invalid options
+   */
   forecast(options: Omit<BenchmarkOptions, 'signal' | 'progress'>): Promise<Forecast[]>
   /**
-   * An aborted signal ends it with the report of what was done until then.
+   * Runs a benchmark. An aborted signal ends it with a report of the finished part.
    * @throws InvalidInputError for invalid options; a model that cannot be called is part of the report
    */
   run(options: BenchmarkOptions): Promise<BenchmarkReport>
-  /** For people on a terminal. */
+  /** Formats the report for a terminal. */
   table(report: BenchmarkReport, columns?: number): string
-  /** One file with plots, which loads nothing. */
+  /** Returns the report as one self-contained HTML file with plots. */
   html(report: BenchmarkReport): string
 }
 export const Benchmark = token<Benchmark>('benchmark')

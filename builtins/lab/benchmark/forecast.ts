@@ -4,12 +4,12 @@ import type { Plan } from './bench.ts'
 import type { Forecast, Scenario } from './contract.ts'
 
 /**
- * What a run takes, by experience with the suite: tokens of all its prompts and answers. Work goals take more, since the
- * conversation is sent again in each turn.
+ * Typical tokens of a run, over all its prompts and answers. Work goals take more, since the conversation is sent again
+ * in each turn.
  */
 const TOKENS = { models: { input: 8_000, output: 600 }, work: { input: 50_000, output: 2_000 } }
 
-/** Says what each model will be put to, and what that may cost at catalogue prices. */
+/** Returns the planned runs for each model, and their cost at catalogue prices. */
 export async function forecast(
   svc: PluginHandle,
   models: readonly string[],
@@ -24,7 +24,7 @@ export async function forecast(
         .use(Models)
         .describe(asked)
         .then(facts => facts.price)
-        // A model that there is none of is part of the report.
+        // An unknown model is part of the report.
         .catch(() => 'unknown' as const)
       if (price === 'unknown') return { ...all, cost_usd: null }
       return { ...all, cost_usd: price === 'free' ? 0 : (input * price.input + output * price.output) / 1e6 }

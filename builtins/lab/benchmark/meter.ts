@@ -1,6 +1,6 @@
 import type { CallLimit, Spend } from '#core/models/contract'
 
-/** What calls came to. */
+/** Totals of model calls. */
 export interface Reading {
   calls: number
   failed: number
@@ -11,7 +11,7 @@ export interface Reading {
   estimated: boolean
 }
 
-/** Reads off each model call of a trial what it cost and how long it took. */
+/** Records the cost and latency of each model call of a trial. */
 export class Meter implements CallLimit {
   readonly name = 'benchmark'
   #spends: { spend: Spend | null; answered: boolean }[] = []
@@ -22,12 +22,12 @@ export class Meter implements CallLimit {
     this.#spends.push({ spend, answered })
   }
 
-  /** Where it stands, as the beginning of what is read later. */
+  /** Current position, from which `since` can be read later. */
   get mark(): number {
     return this.#spends.length
   }
 
-  /** All since then. */
+  /** Returns the totals of all calls since a mark. */
   since(mark: number): Reading {
     const reading: Reading = {
       ...{ calls: 0, failed: 0, tokens: { input: 0, output: 0 }, cost_micros: 0, latencies: [] },

@@ -3,10 +3,10 @@ import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { includesArguments } from './checks.ts'
 import type { ScenarioTool } from './contract.ts'
 
-/** The toolkit of what a scenario puts before the model. */
+/** Name of the toolkit with a scenario's tools. */
 export const PROPS = 'benchmark'
 
-/** The tools of a scenario, which answer as it says. */
+/** Creates the tools of a scenario, with their scripted replies. */
 export function propsOf(tools: readonly ScenarioTool[]): Toolkit {
   return {
     name: PROPS,

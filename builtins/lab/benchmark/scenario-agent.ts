@@ -11,22 +11,22 @@ import type { CompletedCall, Outcome } from './checks.ts'
 import type { Scenario } from './contract.ts'
 import { propsOf } from './props.ts'
 
-/** What came of a scenario, before it is looked at. */
+/** Result of a scenario before its checks. */
 export interface ScenarioOutcome extends Outcome {
-  /** What kept it from an answer, such as `max_steps` or the code of an error. */
+  /** Reason for a missing answer, such as `max_steps` or an error code; null when there is one. */
   failure: string | null
   detail: string | null
-  /** Of a scenario that counts for itself, from 0 to 1. */
+  /** Score from 0 to 1 of a scenario that computes its own. */
   share?: number
 }
 
-/** Cycles in a row without a tool call that fail before the pursuit counts as failed. */
+/** Number of consecutive failed cycles without a tool call after which the pursuit counts as failed. */
 const FAILED_CYCLES = 2
-/** Of one command that checks a result, in milliseconds. */
+/** Time limit of a command that checks a result, in milliseconds. */
 const CHECK_LIMIT = 60_000
 const FAILURES = { completed: 'claimed', abandoned: 'gave_up', active: 'not_done' } as const
 
-/** An agent that is put to one scenario, in a trial. */
+/** An agent that runs one scenario, in a trial. */
 export class ScenarioAgent {
   readonly #kernel: Kernel
   readonly #ports: Ports
@@ -35,7 +35,7 @@ export class ScenarioAgent {
   readonly #called: CompletedCall[] = []
   #detail!: AgentDetail
 
-  /** @param profile takes the place of the scenario's preset */
+  /** @param profile replaces the scenario's preset */
   constructor(kernel: Kernel, scenario: Scenario, profile?: string) {
     this.#profile = profile
     this.#kernel = kernel
@@ -43,7 +43,10 @@ export class ScenarioAgent {
     this.#scenario = scenario
   }
 
-  /** @param model as people write it */
+  /**
+   * Runs the scenario.
+   * @param model name of the model, as given
+   */
   async perform(model: string, cycles: number, signal: AbortSignal): Promise<ScenarioOutcome> {
     const { asks, tools, mode, name, preset } = this.#scenario
     const undo = [
@@ -64,7 +67,7 @@ export class ScenarioAgent {
     }
   }
 
-  /** Others are not to hear of it. */
+  /** Deletes the agent, so that later agents do not learn of it. */
   async leave(): Promise<void> {
     if (this.#detail) await this.#kernel.invoke('agents.delete', { id: this.#detail.agent_id })
   }
@@ -94,12 +97,12 @@ export class ScenarioAgent {
     for (let n = 0; n < cycles && now.status === 'active'; n++) {
       const before = this.#called.length
       const result = await this.#cycle(signal)
-      // One that repeated itself has worked, and begins anew.
+      // A cycle that failed after tool calls has done work, so the count begins anew.
       const isFailed = (result === 'error' || result === 'timeout') && this.#called.length === before
       failed = isFailed ? failed + 1 : 0
       if (failed === FAILED_CYCLES) return this.#failedPerformance(result)
       now = (await this.#kernel.invoke('goals.get', { goal_id: goal.goal_id })) as Goal
-      // What the operator is asked is answered at once, and takes no cycle from the agent.
+      // Questions to the operator are answered at once, and cost the agent no cycle.
       if (now.question_id && this.#scenario.operator !== undefined) await this.#answerQuestion(now.question_id)
     }
     const failure = now.status === ends ? null : FAILURES[now.status]
@@ -127,7 +130,7 @@ export class ScenarioAgent {
     return { ...this.#outcome(taken.at(-1) ?? '', null), failure: share === 1 ? null : 'no_goal', detail, share }
   }
 
-  /** One cycle of the agent, begun now. */
+  /** Runs one cycle of the agent now. */
   async #cycle(signal: AbortSignal): Promise<CycleResult> {
     signal.throwIfAborted()
     const { agent_id } = this.#detail
@@ -162,7 +165,7 @@ export class ScenarioAgent {
     const { files } = this.#ports
     const agent = await this.#kernel.use(Agents).find(this.#detail.agent_id)
     const reach = agentReach(this.#kernel.project, agent)
-    // A new folder: what the agent may have put in the way of a known one is not written through.
+    // A new folder, because the agent may have planted links at a predictable path.
     const folder = await files.mkdtemp(join(this.#detail.workspace, 'check-'))
     try {
       for (const [path, text] of Object.entries(given)) await files.writeFile(join(folder, path), text)
@@ -191,7 +194,7 @@ export class ScenarioAgent {
   }
 }
 
-/** Long arguments come cut, and are no JSON then. */
+/** Parses arguments; long ones are truncated and no longer JSON. */
 function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)

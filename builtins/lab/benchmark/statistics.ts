@@ -1,6 +1,6 @@
 import type { ShareInterval, Spread } from './contract.ts'
 
-/** The quantile of the normal distribution for 95 %, two-sided. */
+/** Two-sided 95 % quantile of the normal distribution. */
 const Z = 1.959964
 const RESAMPLES = 2_000
 /** Minimum number of runs of a scenario; resampling fewer covers too few outcomes. */
@@ -21,10 +21,11 @@ export function wilson(passed: number, count: number): ShareInterval | null {
 }
 
 /**
- * The 95 % percentile interval of the mean over strata of the means within them, by bootstrap (Efron and Tibshirani, An
- * Introduction to the Bootstrap, 1993, ch. 13): runs are drawn anew within each scenario, since the scenarios are fixed.
- * @param random in [0, 1), by draw
- * @returns null when a stratum holds too few runs
+ * Returns the 95 % percentile interval of the mean of the scenarios' mean scores, by bootstrap (Efron and Tibshirani,
+ * An Introduction to the Bootstrap, 1993, ch. 13). Runs are resampled within each scenario, since the scenarios are
+ * fixed.
+ * @param random returns a number in [0, 1) for an index
+ * @returns null when a stratum has too few runs
  */
 export function bootstrap(
   strata: readonly (readonly number[])[],

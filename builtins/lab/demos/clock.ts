@@ -18,7 +18,10 @@ export class DayClock implements Clock {
     this.#machine = machine
   }
 
-  /** @returns how many have passed */
+  /**
+   * Advances the clock by one day.
+   * @returns the number of days passed
+   */
   nextDay(): number {
     return ++this.#days
   }

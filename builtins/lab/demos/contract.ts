@@ -1,15 +1,18 @@
 import { point, token, z } from '#kernel'
 import type { Trial, TrialOptions } from '#lab/trials/contract'
 
-/** A part of a report. Texts are plain: they become Markdown or HTML, and what agents wrote does no harm in either. */
+/** A part of a report. Strings are plain text: the Markdown and HTML output escapes what agents wrote. */
 export type ReportBlock =
   | { kind: 'heading'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'list'; items: readonly string[] }
   | { kind: 'table'; head: readonly string[]; rows: readonly (readonly string[])[] }
-  /** What was said or written. */
+  /** Quotation of what an agent said or wrote. */
   | { kind: 'quote'; text: string; by: string }
-  /** Figures over time, oldest first, one line each, all on one scale: from the lowest to the highest unless `range` is set. */
+  /**
+   * Values over time, oldest first, one line each, on a common scale: from the lowest to the highest unless `range` is
+   * set.
+   */
   | {
       kind: 'series'
       title: string
@@ -18,49 +21,54 @@ export type ReportBlock =
       lines: readonly { name: string; values: readonly number[] }[]
     }
 
-/** What people read at the end of a demo. */
+/** Report for people at the end of a demo. */
 export interface DemoReport {
   title: string
-  /** The first thing that is said: what it was and which model, and plainly so when that is none. */
+  /** First paragraph: what the demo was and which model it used, or clearly that it used none. */
   lead: string
   blocks: readonly ReportBlock[]
 }
 
-/** What a demo is given. */
+/** Parameters and helpers of a demo. */
 export interface DemoContext {
   seed: number
-  /** As people write it. */
+  /** Name of the model, as given. */
   model: string
-  /** `provider:model`, with what is said of it wherever it is named. */
+  /** `provider:model`, with the notice that must accompany the name. */
   named: string
-  /** Cycles, where the demo counts in such; its own number without. */
+  /** Number of cycles, where the demo counts in cycles; by default its own number. */
   cycles: number | undefined
   signal: AbortSignal
   /** Opens the project in which the demo runs, with the seed; `config` and `files` are the demo's own. */
   open(options: Pick<TrialOptions, 'config' | 'files' | 'roles'>): Promise<DemoTrial>
-  /** A line of what happens, for people who watch. */
+  /** Prints a line about an event, for people who watch. */
   say(line: string): void
-  /** How things stand, in a few lines: on a terminal these take the place of those shown before. */
+  /** Shows the current state in a few lines, which replace the previous ones on a terminal. */
   show(lines: readonly string[]): void
 }
 
-/** A trial whose days the demo counts: time stands still in it until the demo lets a day pass. */
+/** A trial whose clock stands still until the demo advances it by a day. */
 export interface DemoTrial extends Trial {
   /**
-   * Lets a day pass, and everybody who is due live through it, one after another.
-   * @param calm whether what the day's beat began beside the cycles is done; it is waited for, so that the order is always the same
-   * @returns how many days have passed
+   * Advances one day, and runs a cycle of each due agent, one after another.
+   * @param calm returns whether background work of the day's heartbeat is done; it is waited for, so that the order is
+   * always the same
+   * @returns the number of days passed
    */
   day(calm?: () => Promise<boolean>): Promise<number>
 }
 
-/** A demo: agents in a project of their own, what happens to them, and a report. */
+/** A demo: agents in a separate project, the events in it, and a report. */
 export interface Demo {
   name: string
   summary: string
-  /** Its own parts, such as cases, of which one can be chosen. */
+  /** Selectable parts of the demo, such as cases. */
   parts?: () => readonly { name: string; title: string }[]
-  /** @param part the name of the one chosen @throws what the signal was aborted with */
+  /**
+   * Plays the demo.
+   * @param part the name of the selected part
+   * @throws what the signal was aborted with
+   */
   play(stage: DemoContext, part: string | undefined): Promise<DemoReport>
 }
 export const Demos = point<Demo>('demos', {
@@ -71,7 +79,7 @@ export const Demos = point<Demo>('demos', {
 const name = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
 const line = z.string().min(1).max(600)
 
-/** A case for the detectives. */
+/** A case of the detective demo. */
 export const DetectiveCase = z
   .strictObject({
     name,
@@ -103,11 +111,11 @@ export const DetectiveCases = point<DetectiveCase>('detective_cases', {
 export interface DemoOptions {
   name: string
   part?: string | undefined
-  /** As people write it. Default: the embedded model. */
+  /** Name of the model; by default the embedded model. */
   model?: string | undefined
   seed?: number | undefined
   cycles?: number | undefined
-  /** The folder in which its project is made and stays. */
+  /** Folder in which the project is created and kept. */
   keep?: string | undefined
   signal: AbortSignal
   say(line: string): void
@@ -116,10 +124,13 @@ export interface DemoOptions {
 
 export interface DemoTheatre {
   list(): readonly Demo[]
-  /** @throws InvalidInputError for a name or a part that there is not; ModelError when the model cannot be called */
+  /**
+   * Plays a demo.
+   * @throws InvalidInputError for an unknown name or part; ModelError when the model cannot be called
+   */
   play(options: DemoOptions): Promise<DemoReport>
   markdown(report: DemoReport): string
-  /** One file with plots, which loads nothing. */
+  /** Returns the report as one self-contained HTML file with plots. */
   html(report: DemoReport): string
 }
 export const DemoTheatre = token<DemoTheatre>('demos')

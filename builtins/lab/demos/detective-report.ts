@@ -1,22 +1,24 @@
 import type { DemoContext, DemoReport, DetectiveCase, ReportBlock } from './contract.ts'
 
-/** Points for the right suspect at the end, for the right motive, and for having been as sure as was justified all along. */
+/**
+ * Points for the right suspect at the end, for the right motive, and for well-calibrated confidence over all rounds.
+ */
 const POINTS = { suspect: 50, motive: 20, calibration: 30 }
 const RULE = `${POINTS.suspect} points for the right suspect after the last round, ${POINTS.motive} for the right motive, and up to ${POINTS.calibration} for calibration: 1 minus the mean Brier score of the confidence over all rounds (Brier, Monthly Weather Review 78, 1950).`
 
-/** What a detective thinks after a round. */
+/** Theory of a detective after a round. */
 interface Theory {
   suspect: string
   motive: string
   confidence: number
   reasoning: string
 }
-/** Null where there was no answer, with why. */
+/** A theory, or null with the reason for a missing answer. */
 export type TheoryAnswer = { theory: Theory } | { theory: null; why: string }
 export interface Detective {
   name: string
   role: string
-  /** One a round. */
+  /** Theories, one per round. */
   theories: TheoryAnswer[]
   cost_usd: number
   tokens: number
@@ -26,13 +28,13 @@ export interface Score {
   points: number
   solved: boolean
   motive: boolean
-  /** From 0 to 1; lower is better. A round without a theory counts as sure and wrong. */
+  /** Brier score from 0 to 1; lower is better. A round without a theory counts as certain and wrong. */
   brier: number
-  /** From which round on, counted from 1, the right one was suspected to the end; null when not at the end. */
+  /** Round, from 1, since which the right suspect was named to the end; null when not named at the end. */
   since: number | null
 }
 
-/** Returns how far a detective's theories were right. */
+/** Scores a detective's theories. */
 export function scoreOf(
   { theories }: Pick<Detective, 'theories'>,
   { solution }: Pick<DetectiveCase, 'solution'>,
@@ -46,7 +48,7 @@ export function scoreOf(
   return { points: Math.round(points), solved, motive, brier, since: solved ? right.lastIndexOf(false) + 2 : null }
 }
 
-/** What people read: who was right, how the theories went, and what really happened. */
+/** Returns the report: who was right, how the theories changed, and the solution. */
 export function caseReport(
   found: DetectiveCase,
   detectives: readonly Detective[],

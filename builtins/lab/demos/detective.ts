@@ -3,7 +3,7 @@ import { type PluginHandle, z } from '#kernel'
 import { type Demo, type DemoContext, type DetectiveCase, DetectiveCases } from './contract.ts'
 import { caseReport, type Detective, type TheoryAnswer } from './detective-report.ts'
 
-/** Who takes up a case: each looks at the same clues with other eyes. */
+/** The detectives; each judges the same clues from another viewpoint. */
 const DETECTIVES = [
   { name: 'Vera', role: 'Detective who goes by traces and evidence, and trusts nothing that cannot be measured' },
   { name: 'Anselm', role: 'Detective who listens to people, and asks what was in their heart' },
@@ -12,7 +12,7 @@ const DETECTIVES = [
 const DOING =
   'You work on a case with two colleagues. Weigh what speaks for and against each suspect. Alibis that are proven count; appearances mislead. Say how sure you are as a probability that you would bet on: being sure and wrong costs more than doubt.'
 
-/** Three detectives and one case, in four rounds of clues; each commits to a theory after each. */
+/** Demo in which three detectives solve one case; each commits to a theory after each of four rounds of clues. */
 export function detective(svc: PluginHandle): Demo {
   const cases = () => svc.list(DetectiveCases)
   return {

@@ -7,7 +7,7 @@ const WIDTH = 560
 const HEIGHT = 70
 const LEFT = 130
 
-/** The report as one file with plots, which loads and runs nothing. */
+/** Returns the report as one self-contained HTML file with plots and without scripts. */
 export function html({ title, lead, blocks }: DemoReport): string {
   const body = [`<h1>${htmlText(title)}</h1>`, `<p class="dim">${htmlText(lead)}</p>`, ...blocks.map(blockOf)]
   return htmlPage(title, body.join('\n'))
@@ -34,7 +34,7 @@ function blockOf(block: ReportBlock): string {
   }
 }
 
-/** One curve a line, all on one scale. */
+/** Draws one curve per line, on a common scale. */
 function plotOf({ lines, unit, title, range }: Extract<ReportBlock, { kind: 'series' }>): string {
   const [lowest, highest] = range ?? rangeOf(lines.flatMap(({ values }) => values))
   const span = highest - lowest || 1

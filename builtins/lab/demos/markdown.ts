@@ -1,7 +1,7 @@
 import type { DemoReport, ReportBlock } from './contract.ts'
 import { rangeOf, sparkline } from './spark.ts'
 
-/** The report as Markdown, which also reads well as it is. */
+/** Returns the report as Markdown that is also readable as plain text. */
 export function markdown({ title, lead, blocks }: DemoReport): string {
   return `${[`# ${text(title)}`, text(lead), ...blocks.map(blockOf)].join('\n\n')}\n`
 }
@@ -29,7 +29,7 @@ function blockOf(block: ReportBlock): string {
   }
 }
 
-/** From where to where, and how low and how high between. */
+/** Describes values by their first and last, and by their lowest and highest. */
 export function spanOf(values: readonly number[], unit: string): string {
   if (values.length === 0) return ''
   const figure = (value: number) => value.toLocaleString('en-US', { maximumFractionDigits: 2 })
@@ -48,7 +48,7 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
   ].join('\n')
 }
 
-/** On one line, and no markup: what agents write could otherwise be a heading, a link or a picture. */
+/** Puts text on one line and escapes Markdown, so that text of agents cannot add a heading, a link or a picture. */
 function text(words: string): string {
   return plain(words)
     .replace(/\s+/g, ' ')

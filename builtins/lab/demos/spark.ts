@@ -1,6 +1,9 @@
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** Figures as a line of bars, on a scale that others may share; a level line where there is nothing between its ends. */
+/**
+ * Draws values as a line of bars, on a scale that several lines may share. On a scale without range, all bars have
+ * medium height.
+ */
 export function sparkline(values: readonly number[], [lowest, highest] = rangeOf(values)): string {
   const span = highest - lowest
   return values

@@ -13,13 +13,13 @@ const RULE =
 /** An agent's state at the end of a day. */
 interface DayEnd {
   day: number
-  /** Credits. */
+  /** Balance in credits. */
   balance: number
   mood: string
   load: number
   crisis: boolean
 }
-/** An event as a sentence. */
+/** An event, described in a sentence. */
 interface Moment {
   day: number
   what: string
@@ -131,7 +131,7 @@ function mood({ evenings }: Life): string {
   return evenings.at(-1)?.mood ?? 'as before'
 }
 
-/** `content (12 days), tense (3), content (15)` */
+/** Formats spans of moods, as in `content (12 days), tense (3), content (15)`. */
 function moodsOf(evenings: Life['evenings']): string {
   const spans: { mood: string; days: number }[] = []
   for (const { mood } of evenings) {

@@ -9,11 +9,11 @@ import { sparkline } from './spark.ts'
 import { type Life, survivalReport } from './survival-report.ts'
 
 const DAYS = 30
-/** Three ways of being in the world, as presets have them. */
+/** Packaged presets with three different personalities. */
 const PRESETS = ['coder', 'gambler', 'philosopher'] as const
-/** All that a life here needs: the world, and something to write on. */
+/** Toolkits of the demo: the world, and something to write with. */
 const TOOLKITS = ['world', 'file', 'notepad']
-/** Hours of inner life that a day of the demo stands for. */
+/** Hours of emotional time that one day of the demo represents. */
 const HOURS_FELT = 6
 const CONFIG = {
   daemon: { heartbeat: 86_400, min_rest: 0, max_concurrent_agents: 1 },
@@ -23,7 +23,7 @@ const CONFIG = {
   plugins: { enabled: false },
 }
 
-/** Three personalities, a small world with rent, and as many days as there are cycles. */
+/** Demo with three personalities and a small world with rent; each cycle is one day. */
 export function survival(svc: PluginHandle): Demo {
   return {
     name: 'survival',
@@ -31,7 +31,7 @@ export function survival(svc: PluginHandle): Demo {
     async play(stage) {
       const days = stage.cycles ?? DAYS
       const trial = await stage.open({ config: CONFIG, files: await presets(svc, stage.model), roles: ['cli'] })
-      // What a daemon would see to at its start and end: a run to look into afterwards, and lives that are written down.
+      // Runs what a daemon does at its start and end, so that the run is recorded and can be inspected afterwards.
       const ends = []
       for (const start of trial.kernel.list(DaemonStarts)) ends.push(await start.begin())
       try {
@@ -43,7 +43,7 @@ export function survival(svc: PluginHandle): Demo {
   }
 }
 
-/** The packaged presets, with what they need here, and the model that was asked for. */
+/** Returns the packaged presets, adapted to the demo, with the chosen model. */
 async function presets(svc: PluginHandle, model: string): Promise<Record<string, string>> {
   const files: Record<string, string> = {}
   for (const preset of PRESETS) {
@@ -113,10 +113,10 @@ async function evening({ kernel }: DemoTrial, life: Life, day: number): Promise<
   life.evenings.push({ day, balance, mood, load, crisis })
 }
 
-/** How heavily changes weigh in a life. */
+/** Weights of changes, for ranking turning points. */
 const WEIGHTS = { hired: 2, quit: 1.5, lost_job: 2.5, learned: 1, insolvent: 4, collapsed: 4, restored: 2 } as const
 
-/** Fifty credits, or a tenth of a stat, weigh as much as a change of course. */
+/** Returns the weight of effects: 50 credits or 0.1 of a stat weigh 1. */
 function weightOf(effects: Readonly<Record<string, number>>): number {
   return Object.entries(effects).reduce(
     (sum, [name, value]) => sum + Math.abs(value) / (name === 'money' ? 50 : 0.1),

@@ -15,7 +15,10 @@ import { markdown } from './markdown.ts'
 
 const EMBEDDED = 'sim:rules-1'
 const MOST_CYCLES = 365
-/** How often, and after how many milliseconds again, it is asked whether what a beat began is done: 15 s, for a real model. */
+/**
+ * Maximum number of checks whether a heartbeat's background work is done, and their interval in milliseconds: 15 s in
+ * total, enough for a real model.
+ */
 const CALM_TRIES = 3_000
 const CALM_MS = 5
 
@@ -74,7 +77,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   }
 }
 
-/** A day: the heartbeat, then the cycles of all that are due, each to its end before the next begins. */
+/** Runs a day: the heartbeat, then the cycle of each due agent, one after another. */
 async function day(
   { heartbeat }: DemoTrial['kernel'],
   clock: DayClock,
@@ -87,7 +90,7 @@ async function day(
     const driven = await heartbeat.step(signal)
     if (driven === undefined) break
     if (driven !== 'sys') continue
-    // Interrupted, it waits for nothing more.
+    // After an abort it does not wait any longer.
     for (let n = 0; n < CALM_TRIES && !signal.aborted && !(await calm()); n++) await clock.sleep(CALM_MS, signal)
   }
   signal.throwIfAborted()

@@ -18,10 +18,10 @@ export interface TrialOptions {
 /** A separate project for experiments. */
 export interface Trial extends AsyncDisposable {
   readonly kernel: Kernel
-  /** Its folder. */
+  /** Folder of the trial. */
   readonly root: string
   readonly ports: Ports
-  /** Stops it, and removes its folder unless that was to be kept. */
+  /** Stops the trial, and removes its folder unless `keep` was set. */
   close(): Promise<void>
 }
 
@@ -30,7 +30,10 @@ export interface Trial extends AsyncDisposable {
  * The cost of their model calls is reserved and booked in this project's budget first, then in theirs.
  */
 export interface Trials {
-  /** @throws TrialFolderError when the folder to keep holds something already */
+  /**
+   * Opens a trial project.
+   * @throws TrialFolderError when the folder to keep is not empty
+   */
   open(options: TrialOptions): Promise<Trial>
 }
 export const Trials = token<Trials>('trials')

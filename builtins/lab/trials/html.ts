@@ -1,4 +1,4 @@
-/** Text as it may stand in HTML, in attributes too. Whatever moves, hides or reorders text is shown as U+FFFD. */
+/** Escapes text for HTML, also for attributes. Characters that move, hide or reorder text become U+FFFD. */
 export function htmlText(text: string): string {
   return text
     .replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/gu, '\ufffd')
@@ -13,10 +13,13 @@ table{border-collapse:collapse;width:100%;margin:1em 0;font-variant-numeric:tabu
 th{font-weight:600;background:var(--soft)}blockquote{margin:1em 0;padding:.2em 1em;border-left:3px solid var(--accent);background:var(--soft);white-space:pre-wrap}
 figure{margin:1em 0}svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:var(--ink)}.axis{stroke:var(--line)}.mark{stroke:var(--accent);fill:none}.dot{fill:var(--accent)}.grid{fill:var(--dim)!important}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--soft);padding:.6em}`
-/** Of the style, by which the page's own policy knows it. */
+/** SHA-256 of the style, by which the page's content security policy allows it. */
 const STYLE_SHA256 = 'cMXksfD9cboDprHcY0hi+2G9LItOFRJuwZysf0N51ak='
 
-/** A page of one file that loads and runs nothing. @param body HTML whose texts are made with `htmlText` */
+/**
+ * Returns a self-contained HTML page without scripts.
+ * @param body HTML whose strings are escaped with `htmlText`
+ */
 export function htmlPage(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">

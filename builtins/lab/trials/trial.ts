@@ -6,10 +6,10 @@ import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { OpenerToken } from '#lib/opener'
 import { type Trial, TrialFolderError, type TrialOptions } from './contract.ts'
 
-/** In the project's own books a call of a trial belongs to none of its agents. */
+/** In the project's budget, a call of a trial belongs to no agent. */
 const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
 
-/** Makes the folder, opens a kernel in it, and ties its models and its bills to the project's. */
+/** Creates the folder, opens a kernel in it, and connects its models and costs to the project. */
 export async function openTrial(svc: PluginHandle, options: TrialOptions): Promise<Trial> {
   const { files } = svc.ports
   const root = await folderOf(svc, options.keep)
@@ -41,7 +41,7 @@ async function folderOf({ ports: { files } }: PluginHandle, keep: string | undef
   return root
 }
 
-/** Its configuration, with the project's models and prices, and what it begins with. */
+/** Writes the trial's configuration, with the project's models and prices, and its initial files. */
 async function prepareProject(
   svc: PluginHandle,
   root: string,
@@ -52,7 +52,7 @@ async function prepareProject(
   const own = config.model as Record<string, unknown> | undefined
   const all = { ...config, model: { ...(model as Record<string, unknown> | undefined), ...own } }
   await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
-  // JSON is YAML too.
+  // JSON is valid YAML.
   await files.writeFile(join(root, '.svc', 'config.yaml'), `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600 })
   const prices = join(svc.project.root, 'models.yaml')
   await files.copyFile(prices, join(root, 'models.yaml')).catch((error: NodeJS.ErrnoException) => {
@@ -64,7 +64,10 @@ async function prepareProject(
   }
 }
 
-/** The machine's ports; randomness and ids by the seed. What the environment configures is for the project, but for its models. */
+/**
+ * Returns the machine's ports, with randomness and ids from the seed. Environment variables that configure the project
+ * are removed, except those for models.
+ */
 function portsOf({ ports, config }: PluginHandle, { seed, clock }: TrialOptions): Partial<Ports> {
   const foreign = new Set(config.keys().flatMap(({ path, env }) => (env && !path.startsWith('model.') ? [env] : [])))
   const env = Object.fromEntries(Object.entries(ports.env).filter(([name]) => !foreign.has(name)))
@@ -73,17 +76,20 @@ function portsOf({ ports, config }: PluginHandle, { seed, clock }: TrialOptions)
   return { files, fetch, spawn, env, random, ids: keyedIds(random), clock: clock ?? ports.clock }
 }
 
-/** Its models are the project's, those of plugins too, and so are its bills. */
+/** Gives the trial the project's models, including those of plugins, and books its costs in the project. */
 function tie(svc: PluginHandle, kernel: Kernel): void {
   for (const { value } of svc.contributions(ModelProviders)) {
     if (!kernel.points.find(ModelProviders, value.name)) kernel.points.add(ModelProviders, value, svc.name)
   }
-  // With the same seed another trial has calls of the same ids, which are to be paid too.
+  // Another trial with the same seed has the same call ids, so they are prefixed to be booked separately.
   const trial = svc.ports.ids.make('trial', 12)
   const ours = <C extends { call_id: string }>(call: C) => {
     return { ...call, call_id: `${trial}:${call.call_id}` }
   }
-  /** `model` is `provider:model`, or `sim/rules-1`. One that a person gave a price counts, simulated or not. */
+  /**
+   * Returns the purpose of a call. `model` is `provider:model`, or `sim/rules-1`. A model with a configured price
+   * counts, simulated or not.
+   */
   const purposeOf = (call: { model: string; priced: string } | null): CallPurpose => {
     if (call?.priced !== 'free') return ELSEWHERE
     const provider = svc.find(ModelProviders, call.model.split(/[:/]/, 1)[0]!)

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** A top-level key. */
+/** Configuration section at the top level. */
 export const EventLogConfig = z.object({
   event_log_fsync: z
     .boolean()

@@ -17,13 +17,13 @@ export const EventsGoneError = defineError({
 })
 
 export interface FollowOptions extends EventFilter {
-  /** Where to go on: after this seq. From the end without it. */
+  /** Sequence number after which to resume; by default from the end. */
   after?: number | undefined
   /** Number of newest matching events to begin with. */
   last?: number | undefined
-  /** Ends at the present end of the log unless set. */
+  /** Whether to wait for new events; otherwise the stream ends at the current end of the log. */
   follow: boolean
-  /** Also send what has changed without an event. */
+  /** Source of changes that are not events of the log, to be sent too. */
   notices?: Notices | undefined
   signal: AbortSignal
 }
@@ -68,13 +68,15 @@ async function startOf(svc: PluginHandle, newest: number, options: FollowOptions
   const { after } = options
   const oldest = await oldestSeq(svc.use(Store))
   if (after === undefined) return beforeNewest(svc, oldest, newest, options)
-  // 0 asks for all that there are; any other was seen, and what came right after it would be missed.
+  // 0 asks for all available events. Any other seq was already read, and events after it have been removed.
   if (after > 0 && after < oldest - 1) throw new EventsGoneError({ after, oldest })
-  // A seq beyond the end is one of a database that is gone.
+  // A seq beyond the end is from a database that no longer exists.
   return Math.min(Math.max(after, oldest - 1, 0), newest)
 }
 
-/** Returns the place before the given number of newest matching events, or before all of them where there are fewer. */
+/**
+ * Returns the position before the given number of newest matching events, or before all of them where there are fewer.
+ */
 async function beforeNewest(
   svc: PluginHandle,
   oldest: number,

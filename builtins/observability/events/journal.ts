@@ -1,27 +1,27 @@
 import { dirname } from 'node:path'
 import type { Ports } from '#kernel'
 
-/** A file of this size is set aside, and a new one begun. */
+/** Size in bytes at which a file is rotated. */
 const ROTATE_BYTES = 10 * 1024 * 1024
-/** Number of files kept of each that was set aside. */
+/** Number of rotated files kept for each file. */
 const KEPT = 4
-/** How far back from its end a file is searched for its last whole line. */
+/** Maximum number of bytes at the end of a file that are searched for its last whole line. */
 const LOOK_BACK_BYTES = 1024 * 1024
 
 type Files = Ports['files']
 
 export interface JournalOptions {
   files: Files
-  /** Where it lies, without the `.jsonl` at its end. */
+  /** Path of the file, without the extension `.jsonl`. */
   path: string
-  /** Called when something unreadable was set aside. */
+  /** Called when unreadable data was moved aside. */
   warn: (problem: string) => void
   rotateBytes?: number
 }
 
 /**
- * A file of JSON lines that is only appended to, each line with a `seq` that grows. What a death in the middle of a write
- * left at its end is cut off, and kept in a `.corrupt` beside it, before anything is appended.
+ * An append-only file of JSON lines, each with a rising `seq`. Before each append, an incomplete write at its end, left
+ * by a crash, is cut off and kept in a `.corrupt` file beside it.
  */
 export class Journal {
   readonly #options: JournalOptions
@@ -34,7 +34,7 @@ export class Journal {
     this.#file = `${options.path}.jsonl`
   }
 
-  /** The seq of its last line; 0 for a new one. */
+  /** Returns the seq of the last line; 0 for a new file. */
   async last(): Promise<number> {
     this.#last ??= (await this.#mend(this.#file)) ?? (await this.#mend(this.#rotatedPath(1))) ?? 0
     return this.#last
@@ -57,7 +57,7 @@ export class Journal {
       await handle.appendFile(bytes)
       if (durable) await handle.datasync()
     } finally {
-      // After a write that failed its end is looked at again.
+      // After a failed write, the end of the file is checked again.
       await handle.close().finally(() => (this.#last = undefined))
     }
     this.#size += bytes.length
@@ -76,7 +76,10 @@ export class Journal {
     this.#size = 0
   }
 
-  /** Cuts off what is no whole line at the end of a file. @returns the seq of its last line; undefined when it has none */
+  /**
+   * Cuts off an incomplete line at the end of a file.
+   * @returns the seq of its last line; undefined when it has none
+   */
   async #mend(file: string): Promise<number | undefined> {
     const { files, warn } = this.#options
     const handle = await files.open(file, 'r+').catch(ignoreMissing)
@@ -107,7 +110,7 @@ export class Journal {
   }
 }
 
-/** Where the last line that can be read ends, and its seq. */
+/** Returns where the last readable line ends, and its seq. */
 function lastLine(bytes: Buffer): { end: number; seq: number | undefined } {
   let end = bytes.lastIndexOf(10) + 1
   while (end > 0) {

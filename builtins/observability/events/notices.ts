@@ -2,9 +2,9 @@ import { AgentStatus, Agents } from '#core/agents/contract'
 import { errorMessage, HostToken, type PluginHandle, type PluginState, token, type Undo, z } from '#kernel'
 import { Daemon, type FoundDaemon } from '#platform/daemon/contract'
 
-/** Interval between two looks at the statuses while a reader follows, in milliseconds. */
+/** Interval between reads of the statuses while there is a reader, in milliseconds. */
 const LOOK_MS = 1_000
-/** Notices that are kept for readers that are behind. */
+/** Number of notices kept for readers that are behind. */
 const KEPT = 100
 
 const Keys = z.object({ keys: z.array(z.string()) })
@@ -15,7 +15,7 @@ const Statuses = z.object({
   agents: z.record(AgentStatus, z.number().int()).describe('The number of agents in each status'),
 })
 
-/** What has changed in this process or by time alone, and is no event of the log. */
+/** Changes in this process or by the passage of time that are not events of the log. */
 export const Notice = z.discriminatedUnion('type', [
   z.object({ type: z.literal('status_changed'), data: Statuses }),
   z.object({ type: z.literal('config_changed'), data: Keys }),
@@ -25,7 +25,9 @@ export type Notice = z.infer<typeof Notice>
 
 export const OwnNotices = token<Notices>('events/notices')
 
-/** Notices of this process for all readers of the stream: one look a second while there is a reader. */
+/**
+ * Notices of this process for all readers of the stream. The statuses are read once a second while there is a reader.
+ */
 export class Notices {
   readonly #svc: PluginHandle
   readonly #onNotice: () => void
@@ -43,17 +45,17 @@ export class Notices {
     svc.on('plugin_reloaded', data => this.#add({ type: 'plugin_reloaded', data }))
   }
 
-  /** The number of notices so far. */
+  /** Number of notices so far. */
   get count(): number {
     return this.#count
   }
 
-  /** Those after the first `count`, oldest first. */
+  /** Returns the notices after the first `count`, oldest first. */
   since(count: number): readonly Notice[] {
     return this.#count === count ? [] : this.#kept.slice(-(this.#count - count))
   }
 
-  /** Looks at the statuses until it is undone. */
+  /** Polls the statuses until the returned function is called. */
   watch(): Undo {
     if (this.#readers++ === 0) {
       this.#stop = new AbortController()
@@ -76,7 +78,7 @@ export class Notices {
       try {
         const data = await this.#statuses()
         const status = JSON.stringify(data)
-        // The first one is what the reader finds when it asks.
+        // The first status is no change: the reader reads it separately.
         if (this.#status !== undefined && this.#status !== status) this.#add({ type: 'status_changed', data })
         this.#status = status
       } catch (error) {

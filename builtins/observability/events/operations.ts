@@ -12,7 +12,7 @@ const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
 const seq = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
-/** The id that a reference stands for. The events of an agent that was deleted stay, under its id. */
+/** Returns the agent id for a reference. Events of a deleted agent remain under its id. */
 async function agentOf(svc: PluginHandle, ref: string): Promise<string> {
   try {
     return (await svc.use(Agents).find(ref)).agent_id
@@ -93,7 +93,10 @@ export const eventsList = operation({
 
 export const eventOperations = [eventsFollow, eventsList]
 
-/** The seq that the client has seen last. @throws InvalidInputError */
+/**
+ * Returns the last seq that the client has seen.
+ * @throws InvalidInputError
+ */
 function lastSeenSeq({ last_event_id }: OperationCall): number | undefined {
   if (last_event_id === undefined) return undefined
   if (/^\d{1,15}$/.test(last_event_id)) return Number(last_event_id)

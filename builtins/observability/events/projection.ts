@@ -10,16 +10,16 @@ const AGENTS_REMEMBERED = 10_000
 const CURSOR = { namespace: 'events', key: 'event_log' }
 
 /**
- * The event log: `.svc/sessions/<agent>/events.jsonl`, one line for each event of an agent (`_service` for those of none).
- * It is a projection of the table, made by the daemon: each file goes on after its own last line, so that it never repeats
- * or misses one, whenever the process died and whatever was lost of the file.
+ * Writes the event log: `.svc/sessions/<agent>/events.jsonl`, one line per event of an agent (`_service` for events
+ * without one). It is a projection of the table, written by the daemon. Each file continues after its own last line, so
+ * that it never repeats or misses an event, even after a crash or a loss of data in the file.
  */
 export class EventLog {
   readonly #svc: PluginHandle
   readonly #fsync: () => boolean
   readonly #journals = new Map<string, Journal>()
   #problem: string | undefined
-  /** The newest event that is known to be written down. */
+  /** Seq of the newest event known to be written. */
   #newest: number | undefined
 
   constructor(svc: PluginHandle, fsync: () => boolean) {
@@ -27,7 +27,7 @@ export class EventLog {
     this.#fsync = fsync
   }
 
-  /** Writes until the signal is aborted, and then what is left. */
+  /** Writes until the signal is aborted, and then writes the remaining events. */
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.#svc
     let seen = ''
@@ -47,7 +47,7 @@ export class EventLog {
     }
   }
 
-  /** Writes down what happened since the last time. */
+  /** Writes the events since the last call. */
   async write(): Promise<void> {
     const store = this.#svc.use(Store)
     const newest = await newestSeq(store)
@@ -84,7 +84,7 @@ export class EventLog {
     return journal
   }
 
-  /** The seq up to which the files have everything. */
+  /** Returns the seq up to which the files are complete. */
   writtenSeq(): Promise<number> {
     return this.#cursor(this.#svc.use(Store))
   }

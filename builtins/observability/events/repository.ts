@@ -1,17 +1,20 @@
 import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
 
-/** Which events are meant; nothing means all. */
+/** Filter of events; an empty one matches all. */
 export interface EventFilter {
   agent_id?: string | undefined
   types?: readonly string[] | undefined
 }
 
-/** The seq of the oldest event that is kept; 0 when there is none. */
+/** Returns the seq of the oldest event that is kept; 0 when there is none. */
 export async function oldestSeq(store: Store): Promise<number> {
   return (await store.get<{ seq: number | null }>('SELECT min(seq) AS seq FROM events_view'))?.seq ?? 0
 }
 
-/** Events after one seq and up to another, oldest first. The span of seqs bounds the work, whatever the filter finds. */
+/**
+ * Returns events after one seq and up to another, oldest first. The span of seqs bounds the work, however few events
+ * match.
+ */
 export async function eventsBetween(
   store: Store,
   after: number,
@@ -26,7 +29,7 @@ export async function eventsBetween(
   return rows.map(shownEvent)
 }
 
-/** The newest seqs after one and up to another, newest first, at most `limit`. */
+/** Returns the newest seqs after one and up to another, newest first, at most `limit`. */
 export async function newestSeqs(
   store: Store,
   after: number,
@@ -42,7 +45,7 @@ export async function newestSeqs(
   return rows.map(({ seq }) => seq)
 }
 
-/** One agent's events after a seq and up to another, oldest first, at most `limit`. */
+/** Returns an agent's events after a seq and up to another, oldest first, at most `limit`. */
 export async function eventsOfAgent(
   store: Store,
   agent_id: string,
@@ -58,7 +61,7 @@ export async function eventsOfAgent(
   return rows.map(shownEvent)
 }
 
-/** A window of events, newest first. */
+/** Returns a page of events, newest first. */
 export async function latestEvents(
   store: Store,
   filter: EventFilter,

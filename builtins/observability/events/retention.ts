@@ -12,7 +12,10 @@ const removeEvents = defineEffect({
   statements: ({ upTo }) => [deleteEvents(upTo)],
 })
 
-/** Removes the oldest events of the log, up to the first one that is still needed or not old enough. */
+/**
+ * Adds the retention rule of events. It removes the oldest ones, up to the first that a reader still needs or that is
+ * not old enough.
+ */
 export function eventsForget(svc: PluginHandle): void {
   svc.add(Effects, removeEvents.kind)
   /** Returns the sequence number of the last event to remove. */

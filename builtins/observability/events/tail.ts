@@ -7,8 +7,8 @@ const LOOK_MS = 50
 export const OwnTail = token<Tail>('events/tail')
 
 /**
- * Waits for new events, for any number of readers with one timer and one query. It looks at the database and listens to
- * nothing in the process, so that an event of another process comes just as soon.
+ * Waits for new events, for any number of readers with one timer and one query. Polls the database instead of listening
+ * in the process, so that events of other processes arrive as fast.
  */
 export class Tail {
   readonly #svc: PluginHandle
@@ -20,7 +20,7 @@ export class Tail {
     this.#svc = svc
   }
 
-  /** Nothing comes any more: who follows the log in this process has come to its end. */
+  /** Whether waiting has ended for good; readers that follow the log in this process then stop. */
   get isClosed(): boolean {
     return this.#closed
   }
@@ -30,7 +30,7 @@ export class Tail {
     this.wake()
   }
 
-  /** Ends all waits, for what is no event. */
+  /** Ends all waits, for a reason other than an event. */
   wake(): void {
     for (const wake of [...this.#waiting.keys()]) wake()
   }
@@ -60,7 +60,7 @@ export class Tail {
     this.#looking = false
   }
 
-  /** What cannot be read now is read again later; no event is reported that is not there. */
+  /** Returns the newest seq; 0 when it cannot be read now, so that readers keep waiting. */
   async #newest(): Promise<number> {
     try {
       return await newestSeq(this.#svc.use(Store))

@@ -3,7 +3,7 @@ import { type Report, spansOf } from './gather.ts'
 import { html, type Markup } from './html.ts'
 import { clock, formatInteger, plural, usd } from './words.ts'
 
-/** What money, or where nothing cost any, tokens went into, over time, by model and by agent. */
+/** Draws costs, or tokens where nothing had a cost, over time, by model and by agent. */
 export function cost(report: Report): Markup {
   const { run, trace } = report
   const calls = spansOf(trace.root)
@@ -25,7 +25,7 @@ function kindOf({ attributes }: Span): string {
 
 const endOf = ({ start_time, end_time }: Span) => Date.parse(end_time ?? start_time)
 
-/** Points of a line are no closer than what can be seen. */
+/** Size of a plot in SVG units. Calls at the same rounded position share a point. */
 const WIDTH = 1000
 const HEIGHT = 100
 
@@ -36,7 +36,7 @@ function plot(
   write: (value: number) => string,
 ): Markup {
   const shown = calls.reduce((sum, call) => sum + amount(call), 0)
-  // What was spent before the newest part begins is where the line begins.
+  // The line begins at what was spent before the part that is shown.
   const total = Math.max(amount(trace.root), shown)
   const from = trace.complete
     ? Date.parse(run.started_at)

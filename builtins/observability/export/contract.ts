@@ -1,6 +1,6 @@
 import { defineError, z } from '#kernel'
 
-/** A report that was written. */
+/** Result of writing a report. */
 export const ExportedRun = z.object({
   run_id: z.string(),
   file: z.string().describe('Where it is, as a whole path'),

@@ -11,7 +11,7 @@ interface EventText {
 
 const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value ?? null))
 
-/** Events that have a sentence of their own; undefined leaves one out: it stands elsewhere, or says nothing. */
+/** Descriptions of events. undefined leaves an event out, because it is shown elsewhere or is of no interest. */
 const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>> = {
   model_called: () => undefined,
   tool_result: () => undefined,
@@ -46,12 +46,12 @@ function errorMessage({ type, data }: LoggedEvent): EventText | undefined {
   return { what: `${type.replaceAll('_', ' ')}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''}` }
 }
 
-/** Longest line of the list, in characters. */
+/** Maximum length of a line in the list, in characters. */
 const LONGEST = 400
-/** Lines in one piece of markup. */
+/** Number of lines in one piece of markup. */
 const PIECE = 200
 
-/** What happened beside calls of models and tools, oldest first. */
+/** Lists the events other than calls of models and tools, oldest first. */
 export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   const lines = events.flatMap(event => {
     const line = errorMessage(event)

@@ -17,12 +17,12 @@ import {
   taskTalk,
 } from './repository.ts'
 
-/** Messages of transcripts, and messages between agents, that one report holds. */
+/** Maximum number of transcript messages, and of messages between agents, in one report. */
 const MOST_SAID = 400
 const MOST_MAIL = 300
-/** Images that one report shows; others are named. */
+/** Maximum number of images in one report; others are only named. */
 const MOST_IMAGES = 20
-/** Tool calls of which more is shown than the log has of them. */
+/** Maximum number of tool calls that are shown in more detail than the log has. */
 const MOST_CALLS = 500
 
 export interface TranscriptMessage
@@ -46,15 +46,18 @@ export interface Report {
   events: LoggedEvent[]
   goals: Map<string, GoalRow>
   task: TaskRow | undefined
-  /** What was said, by goal or task. */
+  /** Transcripts by goal or task. */
   talks: Map<string, TranscriptMessage[]>
-  /** Base64 of the newest images of what was said, by hash. */
+  /** Base64 of the newest images in the transcripts, by hash. */
   pictures: ReadonlyMap<string, string>
   mail: Mail[]
   made_at: string
 }
 
-/** @throws RunNotFoundError */
+/**
+ * Collects the content of a report.
+ * @throws RunNotFoundError
+ */
 export async function gather(svc: PluginHandle, run_id: string, limit: number, signal: AbortSignal): Promise<Report> {
   const redacted = redactor(svc)
   const store = svc.use(Store)
@@ -87,7 +90,7 @@ export function spansOf(span: Span): Span[] {
   return [span, ...span.children.flatMap(spansOf)]
 }
 
-/** Puts what the journal has of the newest tool calls in the place of what the log has, which is cut short. */
+/** Replaces the truncated arguments and results in the log by those of the journal, for the newest tool calls. */
 async function lengthen(store: Store, all: readonly Span[], redact: <T>(value: T) => T): Promise<void> {
   const tools = all.filter(({ kind }) => kind === 'tool').slice(-MOST_CALLS)
   const rows = await callsOf(
@@ -103,7 +106,7 @@ async function lengthen(store: Store, all: readonly Span[], redact: <T>(value: T
   }
 }
 
-/** JSON as what it says, so that its fields are looked at; as it is when it was cut. */
+/** Parses JSON, so that its fields can be redacted; returns truncated JSON as it is. */
 function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)

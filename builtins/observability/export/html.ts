@@ -9,7 +9,7 @@ export class Markup {
 
 export type Content = Markup | string | number | null | undefined | false | readonly Content[]
 
-/** Makes markup of a template; every value that is no markup itself is escaped, in text and in quoted attributes alike. */
+/** Builds markup from a template. Escapes every value that is not markup, in text and in quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Content[]): Markup {
   return new Markup(parts.reduce((text, part, n) => `${text}${textOf(values[n - 1])}${part}`))
 }
@@ -29,7 +29,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '`': '&#96;',
 }
 
-/** Characters of control say nothing in a page, and halves of pairs are no text. */
+/** Control characters and lone surrogates, which have no meaning in a page. */
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu
 
 function escapeHtml(text: string): string {

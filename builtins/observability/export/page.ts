@@ -9,7 +9,10 @@ import { mail, transcripts } from './talk.ts'
 import { lanes, waterfall } from './waterfall.ts'
 import { moment } from './words.ts'
 
-/** The page may wear its own stylesheet, known by its hash; it shows images that stand in it, loads nothing, runs nothing and sends nothing. */
+/**
+ * Content security policy of the page. It allows the page's own stylesheet, by its hash, and embedded images; nothing
+ * is loaded, run or sent.
+ */
 export const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -30,7 +33,10 @@ const NAMES: Readonly<Record<string, string>> = {
   manifest: 'Manifest',
 }
 
-/** The page in pieces, so that a long one is never held whole. It has no script: what folds is folded by the browser. */
+/**
+ * Yields the page in pieces, so that a long one is never held in memory as a whole. It has no script: the browser
+ * itself folds sections.
+ */
 export function* pageOf(report: Report): Generator<string> {
   const { run, made_at } = report
   yield `<!doctype html>

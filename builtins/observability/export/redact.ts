@@ -3,15 +3,15 @@ import { secretMasker } from '#lib/secrets'
 
 const HIDDEN = '***'
 
-/** What a field is called that holds a secret: `api_key`, `accessToken`, `X-Svc-Key`, `client_secret`, `db_password`. */
+/** Names of fields that contain a secret: `api_key`, `accessToken`, `X-Svc-Key`, `client_secret`, `db_password`. */
 const SECRET_FIELD =
   /(?:[a-z\d][_-]|[a-z\d](?=[A-Z]))(?:[kK]ey|KEY|[tT]oken|TOKEN)$|(?:secret|password|passwd|credentials?|authorization|cookie)s?$/i
-/** Fields of ours that are called so and hold a name. */
+/** Fields of svc that match the pattern but contain a name. */
 const NAMES = new Set(['session_key', 'idempotency_key', 'memory_key'])
-/** What a bare `key` or `token` holds when it is no word. */
+/** Random value; a plain `key` or `token` is a secret only when its value looks like this. */
 const RANDOM = /^(?=.*\d)(?=.*[a-z])[\w.+/=~-]{16,}$/i
 
-/** The same in running text, in headers and in JSON that was cut, and the forms of keys that are widely known. */
+/** Patterns for secrets in running text, in headers and in truncated JSON, and for well-known formats of keys. */
 const SPOKEN: readonly [RegExp, string][] = [
   [
     /((?:[_-]key|apikey|[_-]token|\btoken|secret|passw(?:or)?d|authorization|cookie)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?:(?:bearer|basic)\s{1,3})?)[^\s"'\\,;&<>]{4,}/gi,
@@ -26,7 +26,10 @@ const SPOKEN: readonly [RegExp, string][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?/g, HIDDEN],
 ]
 
-/** A function that gives a copy without secrets: values that we know, fields that are called like one, and what looks like one. */
+/**
+ * Returns a function that copies a value without secrets: known values, fields with a secret's name, and strings that
+ * look like a secret.
+ */
 export function redactor(svc: PluginHandle): <T>(value: T) => T {
   const mask = secretMasker(svc)
   return <T>(value: T): T => withoutSecrets(JSON.parse(mask(JSON.stringify(value ?? null)))) as T

@@ -1,8 +1,8 @@
 import { AMONG, jsonList, type Store } from '#platform/store/contract'
 
-/** A text that is longer is cut by the database already, in characters. */
+/** Maximum length of a text, in characters; the query already cuts longer ones. */
 export const LONGEST_TEXT = 8_000
-/** Goals and agents that are looked through for what was said, the newest. */
+/** Number of newest goals and agents whose transcripts are searched. */
 const RECENT = 500
 
 export interface GoalRow {
@@ -11,7 +11,7 @@ export interface GoalRow {
   result: string | null
 }
 
-/** What is known of goals, as far as their agents still are there. */
+/** Returns what is known of goals whose agents still exist. */
 export function goalsOf(store: Store, ids: readonly string[]): Promise<GoalRow[]> {
   return store.all<GoalRow>(`SELECT goal_id, reasoning, result FROM goals_view WHERE goal_id ${AMONG}`, [jsonList(ids)])
 }
@@ -22,20 +22,20 @@ export interface CallRow {
   outcome: string | null
 }
 
-/** What tools were given and gave, at greater length than the log has it. */
+/** Returns arguments and results of tool calls, at greater length than the log has them. */
 export function callsOf(store: Store, ids: readonly string[]): Promise<CallRow[]> {
   const columns = `call_id, substr(arguments, 1, ${LONGEST_TEXT}) AS arguments, substr(outcome, 1, ${LONGEST_TEXT}) AS outcome`
   return store.all<CallRow>(`SELECT ${columns} FROM tool_calls_view WHERE call_id ${AMONG}`, [jsonList(ids)])
 }
 
 export interface SaidRow {
-  /** The goal or the task in which it was said. */
+  /** ID of the goal or task of the message. */
   about: string
   message: string
   at: number
 }
 
-/** What was said on the way to these goals, the newest `limit` messages, oldest first. */
+/** Returns the transcripts of these goals: the newest `limit` messages, oldest first. */
 export async function goalTalk(store: Store, ids: readonly string[], from: number, to: number, limit: number) {
   const rows = await store.all<SaidRow>(
     `SELECT goal_id AS about, message, created_at AS at
@@ -80,7 +80,7 @@ export interface MailRow {
   at: number
 }
 
-/** What agents of a run wrote to each other while it lasted, the newest `limit`, oldest first. */
+/** Returns the messages between agents during a run: the newest `limit`, oldest first. */
 export async function mailOf(store: Store, agents: readonly string[], from: number, to: number, limit: number) {
   const some = jsonList(agents.slice(-RECENT))
   const rows = await store.all<MailRow>(

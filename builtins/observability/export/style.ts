@@ -1,4 +1,4 @@
-/** The stylesheet of a report. Its colours and type are those of the dashboard. */
+/** Stylesheet of a report. Its colours and fonts are those of the dashboard. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -3,7 +3,7 @@ import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
 import { formatDuration, formatInteger, moment, plural, usd } from './words.ts'
 
-/** What run it is. */
+/** Shows the run's title and main facts. */
 export function heading({ run, trace }: Report): Markup {
   const { run_id, kind, status, exit, started_at, ended_at, duration_s, model } = run
   const { notice } = trace.root.attributes
@@ -30,7 +30,7 @@ function renderOmissions({ complete, left_out, broken_lines }: Trace): Markup | 
   return html`<p class="notice">${old}The totals are those of the whole run.${broken}</p>`
 }
 
-/** What happened in it, added up. */
+/** Shows totals of the run. */
 export function totals({ run }: Report): Markup {
   const { goals_generated, goals_completed, goals_abandoned, tool_calls, tool_failures } = run
   const tiles: [string, string, string][] = [
@@ -54,7 +54,7 @@ export function totals({ run }: Report): Markup {
 <dl class="tiles">${tiles.map(([name, value, more]) => html`<div><dt>${name}</dt><dd>${value}${more && html`<small>${more}</small>`}</dd></div>`)}</dl></section>`
 }
 
-/** Who took part. */
+/** Shows the agents that took part. */
 export function agents({ run }: Report): Markup | false {
   if (run.agents_seen.length === 0) return false
   const head = ['Agent', 'Model', 'Cycles', 'Goals', 'Model calls', 'Tool calls', 'Tokens', 'Cost']
@@ -91,7 +91,7 @@ const MADE_OF = [
   ...['model_config', 'agent_id', 'task_id', 'session_id', 'profiles', 'agent_ids', 'tools', 'plugins'],
 ] as const satisfies readonly (keyof RunDetail)[]
 
-/** What the run was made of. */
+/** Shows the run's manifest. */
 export function manifest({ run }: Report): Markup {
   const facts = Object.fromEntries(MADE_OF.map(name => [name, run[name]]))
   return html`<section id="manifest"><h2>Manifest</h2>

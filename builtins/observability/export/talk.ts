@@ -3,7 +3,7 @@ import type { Report, TranscriptMessage } from './gather.ts'
 import { html, type Markup } from './html.ts'
 import { brief, clock, plural, toText } from './words.ts'
 
-/** What was said to and by models, as far as it is kept. One piece of markup a conversation. */
+/** Shows the stored messages to and from models. Yields one piece of markup per conversation. */
 export function* transcripts({ talks, pictures, task, trace, run }: Report): Generator<Markup> {
   if (talks.size === 0 && !task) return
   yield html`<section id="transcripts"><h2>Transcripts</h2>`
@@ -40,7 +40,7 @@ function pictureOf({ name = 'image', media_type, width, height }: ImageRef, data
   return html`<p><img src="data:${media_type};base64,${data}" alt="${label}" width="${width}" height="${height}"></p>`
 }
 
-/** What agents wrote to each other. */
+/** Shows the messages between agents. */
 export function mail({ mail, run }: Report): Markup | false {
   if (mail.length === 0) return false
   return html`<section id="messages"><h2>Messages</h2><div class="card">${mail.map(

@@ -8,7 +8,7 @@ interface Window {
   to: number
 }
 
-/** Every agent's goals over the whole run: one lane an agent. */
+/** Draws the goals of all agents over the whole run, one lane per agent. */
 export function lanes({ run, trace }: Report): Markup | false {
   const { children } = trace.root
   if (children.length === 0) return false
@@ -30,7 +30,7 @@ ${children.map(agent => html`<div class="lane"><span title="${agent.name}">${age
 /** Number of goals that are unfolded at first. */
 const OPEN = 3
 
-/** What each agent did for each of its goals, step by step. One piece of markup a goal. */
+/** Shows the steps of each agent for each goal. Yields one piece of markup per goal. */
 export function* waterfall(report: Report): Generator<Markup> {
   const { trace } = report
   yield html`<section id="work"><h2>What was done</h2>`
@@ -70,7 +70,7 @@ function steps(report: Report, title: string, spans: readonly Span[], open: bool
 <div class="inside">${stepsOf(report, spans)}</div></details>`
 }
 
-/** Decisions and tool calls, one below the other, each with its time beside the others'. */
+/** Draws decisions and tool calls as rows, on a common time axis. */
 function stepsOf({ run }: Report, spans: readonly Span[]): Markup {
   const all = windowOf(spans)
   return html`<ol class="steps">${spans.map(span => {
@@ -119,7 +119,7 @@ function windowOf(spans: readonly Span[]): Window {
   return Number.isFinite(from) ? { from, to: Math.max(to, from + 1) } : { from: 0, to: 1 }
 }
 
-/** Bars have a least length, so that each can be seen. */
+/** Minimum length of a bar, so that each can be seen. */
 const LEAST = 4
 
 function bars(spans: readonly Span[], { from, to }: Window): Markup {

@@ -1,24 +1,26 @@
-/** Numbers and times, as a report writes them. */
+/** Formats numbers and times for a report. */
 
 let grouped: Intl.NumberFormat | undefined
 
-/** What knows the world's languages is eight megabytes, which only a report needs. */
+/**
+ * Formats an integer. The formatter is created on demand: locale data takes eight megabytes, which only a report needs.
+ */
 export function formatInteger(value: number): string {
   grouped ??= new Intl.NumberFormat('en-US')
   return grouped.format(value)
 }
 
-/** Six places where it matters: that is the grain of the ledger. */
+/** Formats US dollars, with six decimals for small amounts, which is the ledger's precision. */
 export function usd(value: number): string {
   return `$${value.toFixed(value !== 0 && value < 0.01 ? 6 : 2)}`
 }
 
-/** `2026-01-01 12:00:00 UTC` */
+/** Formats a time as `2026-01-01 12:00:00 UTC`. */
 export function moment(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
 }
 
-/** The time of day, with the day where the run has several. */
+/** Formats a time of day, with the date when it differs from that of `from`. */
 export function clock(iso: string, from: string): string {
   return iso.slice(0, 10) === from.slice(0, 10) ? iso.slice(11, 19) : `${iso.slice(5, 10)} ${iso.slice(11, 19)}`
 }
@@ -36,7 +38,7 @@ export function plural(count: number, one: string): string {
   return `${formatInteger(count)} ${count === 1 ? one : `${one}s`}`
 }
 
-/** A value of any kind, as text for people. */
+/** Converts a value of any kind to text for people. */
 export function toText(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value !== 'string') return JSON.stringify(value, null, 2)
@@ -48,7 +50,7 @@ export function toText(value: unknown): string {
   }
 }
 
-/** One line of it. */
+/** Returns text on one line, cut to a maximum length. */
 export function brief(text: string, longest = 160): string {
   const line = text
     .slice(0, 4 * longest)

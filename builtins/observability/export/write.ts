@@ -14,7 +14,10 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is too long',
 }
 
-/** Says early what would be wrong in the end. @throws ExportExistsError, CannotExportError */
+/**
+ * Checks beforehand that the report can be written.
+ * @throws ExportExistsError, CannotExportError
+ */
 export async function checkTarget(files: Ports['files'], file: string, force: boolean): Promise<void> {
   const found = await files.stat(file).catch((error: Failure) => {
     if (error.code !== 'ENOENT') throw exportError(file, error)
@@ -29,9 +32,9 @@ export async function checkTarget(files: Ports['files'], file: string, force: bo
 }
 
 /**
- * Writes pieces to a file that is there whole, or not at all: beside it first, for its owner only, then in its place. What
- * was there stays as it was when that fails.
- * @returns how many bytes
+ * Writes pieces to a file atomically: first to a temporary file beside it, readable only by its owner. An existing file
+ * stays unchanged when that fails.
+ * @returns the number of bytes
  * @throws ExportExistsError, CannotExportError; what the signal was aborted with
  */
 export async function writePieces(
@@ -64,7 +67,10 @@ export async function writePieces(
   }
 }
 
-/** Linking fails where another process was faster; not every file system has links. */
+/**
+ * Moves the finished file to its place. A link fails where another process was faster, but not every file system has
+ * links.
+ */
 async function put(files: Ports['files'], beside: string, file: string, force: boolean): Promise<void> {
   if (force) return files.rename(beside, file)
   try {

@@ -5,7 +5,7 @@ import type { Metric } from './contract.ts'
 import { countPendingApprovals } from './repository.ts'
 import { together } from './together.ts'
 
-/** The specification's six gauges, and what waits for the operator. */
+/** Returns the six gauges of the specification, and what waits for the operator. */
 export function agentMetrics(svc: PluginHandle): Metric[] {
   const counts = together(async () => (svc.has(Agents) ? svc.use(Agents).counts() : undefined))
   type Counts = NonNullable<Awaited<ReturnType<typeof counts>>>

@@ -3,7 +3,7 @@ import { Budget, type BudgetStatus } from '#safety/budget/contract'
 import type { Metric } from './contract.ts'
 import { together } from './together.ts'
 
-/** Where the budget stands, while there is one. A limit that is not set has no sample. */
+/** Returns the state of the budget, when one exists. A limit that is not set has no sample. */
 export function budgetMetrics(svc: PluginHandle): Metric[] {
   const status = together(async () => (svc.has(Budget) ? svc.use(Budget).status() : undefined))
   const gauge = (name: string, help: string, of: (status: BudgetStatus) => number | null): Metric => ({

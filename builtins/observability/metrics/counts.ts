@@ -4,33 +4,33 @@ import { Store } from '#platform/store/contract'
 import { addCounts, readCounts } from './repository.ts'
 import { together } from './together.ts'
 
-/** How long counts may lie in memory, in milliseconds: so much is lost when the process is killed. */
+/** Maximum time that counts stay only in memory, in milliseconds; these are lost when the process is killed. */
 const KEPT_MS = 10_000
 
 /**
- * Counts of what leaves no row of its own. They go into the store, where every process of the project adds to them and
- * reads them; what is not yet there is added to what is read.
+ * Counts of events that have no rows in the database. They are added to the store, which all processes of the project
+ * share; counts not yet stored are added to what is read.
  */
 export class Counts {
   readonly #svc: PluginHandle
   #pending: Record<string, number> = {}
   #written = Number.NEGATIVE_INFINITY
-  /** One write or read at a time, so that nothing is seen twice or not at all. */
+  /** Serializes writes and reads, so that no count is seen twice or missed. */
   readonly #inTurn = keyedMutex()
-  /** All counts by their keys. */
+  /** Reads all counts, by key. */
   readonly read = together(() => this.#inTurn('', () => this.#read()))
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
   }
 
-  /** Adds to counts, whole numbers; writes them now and then. */
+  /** Adds integers to counts; writes them from time to time. */
   add(more: Readonly<Record<string, number>>): void {
     for (const [key, by] of Object.entries(more)) this.#pending[key] = (this.#pending[key] ?? 0) + by
     if (this.#svc.clock.monotonic() - this.#written > KEPT_MS) void this.flush()
   }
 
-  /** Writes what is not yet in the store. What cannot be written now is written later. */
+  /** Writes counts that are not yet in the store. After an error they are written later. */
   flush(): Promise<void> {
     this.#written = this.#svc.clock.monotonic()
     return this.#inTurn('', () => this.#write()).catch(error =>

@@ -2,13 +2,13 @@ import type { Clock } from '#kernel'
 import type { Distribution, Metric } from './contract.ts'
 import type { Counts } from './counts.ts'
 
-/** Upper bounds of the durations of cycles, in seconds: from an idle glance to the longest that daemon.cycle_timeout allows. */
+/** Upper bounds of the durations of cycles, in seconds, up to the maximum that daemon.cycle_timeout allows. */
 const BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300] as const
 const RESULT = 'cycles/'
 const WITHIN = 'cycle_within/'
 const SUM = 'cycle_microseconds'
 
-/** How the cycles of this process ended and how long they took. */
+/** Counts the results and durations of this process's cycles. */
 export class Cycles {
   readonly #clock: Clock
   readonly #counts: Counts
@@ -26,7 +26,7 @@ export class Cycles {
   endCycle(agent_id: string, result: string): void {
     const began = this.#began.get(agent_id)
     this.#began.delete(agent_id)
-    // It began before counting started.
+    // The cycle began before counting started.
     if (began === undefined) return
     const ms = this.#clock.monotonic() - began
     const bound = BOUNDS.find(each => ms <= each * 1000)

@@ -12,7 +12,7 @@ import { projectMetrics } from './project-metrics.ts'
 import { addCounts } from './repository.ts'
 import { EventTotals, totalMetrics } from './totals.ts'
 
-/** Heartbeats of the daemon between two savings of what the events add up to. */
+/** Number of heartbeats between two writes of the totals of events. */
 const SAVE_EVERY = 30
 
 export default definePlugin({

@@ -3,19 +3,22 @@ import type { Clock, PluginHandle, Undo } from '#kernel'
 import { inRound, untilRound } from '#lib/poller'
 import type { Metric } from './contract.ts'
 
-/** How often the delay of the event loop is sampled while it is at work, in milliseconds. */
+/** Interval between samples of the event loop's delay under load, in milliseconds. */
 const AT_WORK_MS = 100
-/** The same at rest: each sample wakes the process, and ten a second were a fifth of what an idle one does. */
+/**
+ * Interval between samples at rest, in milliseconds. Each sample wakes the process; ten a second would be a fifth of an
+ * idle process's work.
+ */
 const AT_REST_MS = 1_000
-/** A loop is at rest that was at work for less than this share of the time. */
+/** Share of busy time below which the event loop counts as idle. */
 const AT_REST = 0.05
 /** Length of the window that the shown values cover, in milliseconds, however often they are read. */
 const WINDOW_MS = 60_000
 
-/** How late this process's event loop is. */
+/** Measures the delay of this process's event loop. */
 export class LoopLag {
   readonly #clock: Clock
-  /** When, and how late, in milliseconds. */
+  /** Time of each sample and its delay, in milliseconds. */
   #samples: { at: number; late: number }[] = []
   #used: EventLoopUtilization | undefined
   #cancel: Undo | undefined
@@ -24,7 +27,7 @@ export class LoopLag {
     this.#clock = clock
   }
 
-  /** A held clock says nothing about the event loop. */
+  /** Starts sampling. A held clock is not sampled, because it says nothing about the event loop. */
   watch(): Undo {
     if (this.#clock.held) return () => {}
     this.#used = performance.eventLoopUtilization()
@@ -66,7 +69,7 @@ export class LoopLag {
   }
 }
 
-/** The process that is asked, under the names that dashboards for Node know. */
+/** Returns metrics of this process, under the names that dashboards for Node.js expect. */
 export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Metric[] {
   const began = clock.ms() / 1000 - process.uptime()
   const late = (name: string, help: string, which: 'max' | number): Metric => ({

@@ -5,7 +5,7 @@ import { together } from './together.ts'
 
 const PLUGIN_STATES = ['live', 'suspended', 'failed', 'disabled'] as const
 
-/** The daemon, wherever it runs, and the plugins of this process. */
+/** Returns metrics of the daemon, in whichever process it runs, and of this process's plugins. */
 export function projectMetrics(svc: PluginHandle): Metric[] {
   const daemon = together(async () => (svc.has(Daemon) ? svc.use(Daemon).find() : undefined))
   return [

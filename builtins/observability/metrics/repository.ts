@@ -2,11 +2,11 @@ import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 import { addToValue } from '#platform/store/statements'
 
-/** What is counted lies among the plugins' values. */
+/** Namespace of the counts among the plugin values. */
 const NAMESPACE = 'metrics'
-/** One row for each count that is added to from several processes. */
+/** Prefix of the keys of counts. Several processes add to the same row. */
 const COUNTS = 'count/'
-/** The key of what was added up of the events, as JSON. */
+/** Row with the totals of all events, as JSON. */
 export const EVENT_TOTALS = { namespace: NAMESPACE, key: 'events' }
 
 /** Adds to counts. */
@@ -25,7 +25,7 @@ export async function readCounts(store: Store): Promise<Record<string, number>> 
   return Object.fromEntries(rows.map(({ key, value }) => [key.slice(COUNTS.length), Number(value)]))
 }
 
-/** Events after `seq`, oldest first; the data only of these types. */
+/** Returns events after `seq`, oldest first, with data only for these types. */
 export function eventsAfter(store: Store, seq: number, types: readonly string[], limit: number) {
   return store.all<{ seq: number; type: string; data: string | null }>(
     `SELECT seq, type, CASE WHEN type IN (${types.map(() => '?').join(', ')}) THEN data END AS data

@@ -1,4 +1,4 @@
-/** Asks once for all who ask at the same time: the metrics of one scrape share what they read. */
+/** Returns a function whose concurrent calls share one call of `ask`, such as the metrics of one scrape. */
 export function together<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined
   return () => {

@@ -5,9 +5,9 @@ import type { Metric, Sample } from './contract.ts'
 import { EVENT_TOTALS, eventsAfter } from './repository.ts'
 import { together } from './together.ts'
 
-/** Events read at once: few enough to leave the event loop within milliseconds. */
+/** Number of events read at once: few enough to process within milliseconds. */
 const BATCH = 1_000
-/** The event types whose data is looked into. */
+/** Event types whose data is read. */
 const OPENED = ['model_called', 'tool_result', 'context_compacted', 'context_refused'] as const
 
 const Called = z.object({
@@ -25,17 +25,17 @@ const Used = z.object({ tool: z.string(), ok: z.boolean() })
 const Saved = z.object({ seq: z.number().int(), totals: z.array(z.tuple([z.string(), z.string(), z.number()])) })
 
 /**
- * Adds up what the events tell, from where it was when last asked. The sums are kept in the store from time to time, so
- * that they outlast the events, which are not kept for ever.
+ * Adds up the data of events, from the last one that was counted. The totals are saved in the store, because events are
+ * removed after some time.
  */
 export class EventTotals {
   readonly #store: () => Store
   readonly #rest: () => Promise<void>
   #seq: number | undefined
   #saved = 0
-  /** By metric, then by labels as JSON. */
+  /** Totals by metric, then by labels as JSON. */
   readonly #totals = new Map<string, Map<string, number>>()
-  /** Reads what is new. */
+  /** Counts new events. */
   readonly catchUp = together(() => this.#catchUp())
 
   constructor(svc: PluginHandle) {
@@ -43,14 +43,17 @@ export class EventTotals {
     this.#rest = () => svc.clock.yield()
   }
 
-  /** All sums of one metric. */
+  /** Returns all totals of one metric. */
   async of(metric: string): Promise<Sample[]> {
     await this.catchUp()
     const totals = this.#totals.get(metric) ?? []
     return [...totals].map(([labels, value]) => ({ labels: JSON.parse(labels) as Record<string, string>, value }))
   }
 
-  /** Keeps the sums, if there are new ones. @returns the seq of the last event in them */
+  /**
+   * Saves the totals if they have changed.
+   * @returns the seq of the last event in them
+   */
   async save(): Promise<number> {
     await this.catchUp()
     const seq = this.#seq ?? 0
@@ -126,7 +129,7 @@ export class EventTotals {
   }
 }
 
-/** What models and tools were asked, and all else that happened, since the beginning of the project. */
+/** Returns metrics of model calls, tool calls and all other events since the beginning of the project. */
 export function totalMetrics(totals: EventTotals): Metric[] {
   const total = (name: string, help: string, unit = 1): Metric => ({
     ...{ name, help, type: 'counter' },

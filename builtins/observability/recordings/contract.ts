@@ -8,7 +8,7 @@ const ForkPoint = z.object({
   plugin: z.string().nullable(),
 })
 
-/** What a recording says of itself, in `recording.json`. */
+/** Description of a recording, in `recording.json`. */
 export const Recording = z
   .object({
     run_id: z.string(),
@@ -83,7 +83,7 @@ export const ReplayVerdict = z
   .meta({ id: 'ReplayVerdict' })
 export type ReplayVerdict = z.infer<typeof ReplayVerdict>
 
-/** What one side of a comparison did, and what it cost. */
+/** What one side of a comparison did, and its cost. */
 const Side = z.object({
   run_id: z.string(),
   events: z.number().int(),
@@ -118,30 +118,42 @@ export interface ReplayOptions {
 }
 
 export interface ForkOptions extends ReplayOptions {
-  /** The first answer that is asked anew, counted from 1. */
+  /** First model answer that is requested again, counted from 1. */
   from: number
-  /** Asked from there on in place of the agents' own; as people write it. */
+  /** Model that is called from there on instead of the agents' own, by the name that users write. */
   model?: string | undefined
-  /** A plugin's file that is there from then on. */
+  /** File of a plugin that is loaded from there on. */
   plugin?: string | undefined
   /** Maximum number of cycles. Default: as many as the recording has left. */
   cycles?: number | undefined
 }
 
 export interface Recordings {
-  /** Records what this process does from now on, where it does not yet; undefined where nothing is to be waited for. */
+  /** Starts recording this process if it is not recorded yet. Returns undefined if there is nothing to wait for. */
   follow(): Promise<void> | undefined
-  /** A task has begun its run in this process: it can be had by that name, in other processes within a second. */
+  /**
+   * Records that a task began its run in this process. The run's recording is found by its id, in other processes
+   * within a second.
+   */
   addTaskRun(run_id: string): void
   /** @throws RecordingNotFoundError */
   get(run_id: string): Promise<Recording>
-  /** Those that can be repeated, newest first. */
+  /** Returns the recordings that can be replayed, newest first. */
   list(): Promise<Recording[]>
-  /** Repeats a recording, or a file that `save` made, offline. @throws RecordingNotFoundError, NotReplayableError */
+  /**
+   * Replays a recording, or a file that `save` wrote, offline.
+   * @throws RecordingNotFoundError, NotReplayableError
+   */
   replay(run: string, options: ReplayOptions): Promise<ReplayVerdict>
-  /** Leaves a recording at a step, and lives on. @returns the recording of the fork */
+  /**
+   * Replays a recording up to a step and continues from there with real models.
+   * @returns the recording of the fork
+   */
   fork(run: string, options: ForkOptions): Promise<Recording>
-  /** Writes a recording as one file without secrets, to be kept with tests. @throws FileExistsError */
+  /**
+   * Writes a recording without secrets to one file, to be kept with tests.
+   * @throws FileExistsError
+   */
   save(run_id: string, file: string): Promise<void>
   diff(a: string, b: string): Promise<RunDiff>
 }
@@ -152,9 +164,9 @@ export const Recordings = token<Recordings>('recordings')
  * writes those rows.
  */
 export interface Mirror {
-  /** Of what, as in `mcp-servers`. */
+  /** Name of the state, such as `mcp-servers`. */
   name: string
-  /** Takes in what stands in the rows now. */
+  /** Updates the state from the rows. */
   look(): Promise<void>
 }
 export const Mirrors = point<Mirror>('mirrors', {
@@ -176,7 +188,7 @@ export const NotReplayableError = defineError({
   message: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be repeated: ${p.why}.`,
 })
 
-/** Works on a task that is held already: for replays. Resolves when it has begun. */
+/** Runs a task that is already held, for replays. Resolves when the task has begun. */
 export interface TaskDriver {
   drive(task_id: string): Promise<{ ended: Promise<void> }>
 }

@@ -2,9 +2,9 @@ import type { EventRow } from '#platform/store/contract'
 import type { RunDiff } from './contract.ts'
 import { lineOf } from './log.ts'
 
-/** What is another in every run, however alike: names that are made, and how long something took. */
+/** Names of fields that differ in every run: generated ids, times, durations and costs. */
 const MADE = /_id$|^id$|_ids$|^duration|_ms$|^at$|_at$|^cost_usd$/
-/** The seconds and ids within a text. */
+/** Ids and times within a string. */
 const MADE_TEXT = /\b[a-z]+-[0-9a-f]{6,12}\b|\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\b/g
 
 interface SideOf {
@@ -12,7 +12,7 @@ interface SideOf {
   events: readonly EventRow[]
 }
 
-/** Where two runs part, and what each did and cost, in all and from there on. */
+/** Compares two runs: their first difference, and what each did and cost, in total and after it. */
 export function diffOf(a: SideOf, b: SideOf): RunDiff {
   const [left, right] = [shapesOf(a.events), shapesOf(b.events)]
   let common = 0
@@ -36,7 +36,7 @@ export function diffOf(a: SideOf, b: SideOf): RunDiff {
   }
 }
 
-/** Events without what is never the same: agents are called by the order of their coming. */
+/** Returns events without values that always differ; agents are named by the order of their appearance. */
 function shapesOf(events: readonly EventRow[]): string[] {
   const agents = new Map<string, string>()
   const nameOf = (agent_id: string) => {

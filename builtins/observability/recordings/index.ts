@@ -22,7 +22,7 @@ export default definePlugin({
     svc.add(RetentionRules, {
       name: 'recordings',
       count: async () => (await service.old()).length,
-      // All at once, and so fewer than asked for: none is left.
+      // Everything is removed at once; the result below `limit` means that none is left.
       piece: async (_, limit) => Math.min(await service.prune(), limit - 1),
     })
     svc.on('config_changed', () => service.recordConfig())

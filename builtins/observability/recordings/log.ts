@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { LoggedEvent } from '#observability/runs/contract'
 import { EVENT_COLUMNS, type EventRow, type Store } from '#platform/store/contract'
 
-/** How many are read at a time. */
+/** Number of events read at once. */
 const PIECE = 1_000
 
-/** The events of a run after one of them, oldest first. */
+/** Returns the events of a run after a `seq`, oldest first. */
 export async function eventsOf(store: Store, run_id: string, after = 0): Promise<EventRow[]> {
   const rows: EventRow[] = []
   for (;;) {
@@ -19,12 +19,12 @@ export async function eventsOf(store: Store, run_id: string, after = 0): Promise
   }
 }
 
-/** An event out of the log of its run. */
+/** Converts an event from its run's log to a row. */
 export function rowOf({ seq, type, at, agent_id, cycle_num, data }: LoggedEvent, run_id: string): EventRow {
   return { seq, type, v: 1, at: Date.parse(at), agent_id, cycle_num, run_id, data: JSON.stringify(data) }
 }
 
-/** A line of the event log. */
+/** Returns an event as a line of the event log. */
 export function lineOf({ seq, type, v, at, agent_id, cycle_num, run_id, data }: EventRow): string {
   return `${JSON.stringify({ seq, type, v, at, agent_id, cycle_num, run_id }).slice(0, -1)},"data":${data}}`
 }
@@ -37,7 +37,7 @@ export class LogHash {
     this.#hash.update(`${line}\n`)
   }
 
-  /** Of all so far. */
+  /** Digest of all lines so far. */
   get value(): string {
     return this.#hash.copy().digest('hex')
   }

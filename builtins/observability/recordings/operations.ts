@@ -30,7 +30,7 @@ const ForkInput = {
     .describe('How many cycles it lives on; as many as the run had left'),
 }
 
-/** As it is shown: what was configured stands in the file. */
+/** A recording as it is shown; the configuration is only in the file. */
 const PublicRecording = Recording.omit({ config: true, secrets: true })
 
 const Replayed = z.object({

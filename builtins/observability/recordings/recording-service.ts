@@ -28,10 +28,10 @@ const MOST_EVENTS = 1_000_000
 
 const ON_SERVER = 'its database is on a server, and only what happens to one in a file of the project is recorded'
 
-/** What holds the tasks of a process in which no daemon runs. */
+/** Kind of a recording that holds the tasks of a process without a daemon. */
 const PROCESS = 'process'
 
-/** Recordings with all that operators do to them, by the current provider where it can. */
+/** The recordings with all operations of this module; methods of the current provider take precedence. */
 export const OwnRecordings = token<RecordingService>('recordings/recordings')
 
 /** The recordings of a project, and the one that this process makes. */
@@ -45,7 +45,7 @@ export class RecordingService implements Recordings {
   #closed = false
   #end: () => Promise<void> = async () => {}
 
-  /** @param hang starts recording into a recorder, until its undo */
+  /** @param hang starts recording into a recorder, and returns what ends it */
   constructor(svc: PluginHandle, config: RecordingsConfig, hang: (backend: RecordingBackend) => Undo) {
     this.#svc = svc
     this.#config = config
@@ -53,12 +53,16 @@ export class RecordingService implements Recordings {
     this.files = new RecordingFiles(svc)
   }
 
-  /** Records the daemon's run that has just begun in this process. @param overhears it is the project's own @returns its end */
+  /**
+   * Records the daemon's run that has just begun in this process.
+   * @param overhears whether it is the project's own daemon
+   * @returns a function that ends the recording
+   */
   async record(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
     await this.#beginning
     if (!this.#config.enabled) return undefined
     const begun = this.#recordDaemon(overhears)
-    // A task that begins meanwhile belongs to this recording: one of its own would take the cycles with it.
+    // A task that begins meanwhile joins this recording: a separate recording would capture the cycles too.
     const clearCapture = () => {
       this.#beginning = undefined
     }
@@ -82,7 +86,7 @@ export class RecordingService implements Recordings {
     if (!this.#config.enabled || this.#live || this.#closed) return undefined
     this.#beginning ??= this.#begin({ run_id: this.#newId(), kind: PROCESS }).then(end => {
       this.#end = end ?? this.#end
-      // It is tried once.
+      // A failed start is not tried again.
       this.#config = { ...this.#config, enabled: this.#config.enabled && end !== undefined }
       this.#beginning = undefined
     })
@@ -93,7 +97,7 @@ export class RecordingService implements Recordings {
     this.#live?.addTaskRun(run_id)
   }
 
-  /** Ends what was begun for tasks; one that begins later, while the process ends, is not recorded. */
+  /** Ends the recording for tasks. Tasks that begin while the process ends are not recorded. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#beginning
@@ -124,20 +128,26 @@ export class RecordingService implements Recordings {
     }
   }
 
-  /** Another configuration is in force. */
+  /** Records that the configuration in force changed. */
   recordConfig(): void {
     const config = maskerOf(this.#svc)(JSON.stringify(this.#svc.config.tree('live')))
     this.#live?.recorder.add(['c', JSON.parse(config) as Record<string, unknown>])
   }
 
-  /** Plugins are code, which is not recorded: a replay has only today's, of those that were there. */
+  /**
+   * Records that a plugin changed. Its code is not recorded: a replay uses today's versions of the plugins that the run
+   * had.
+   */
   async pluginChanged(plugin: string, outcome: string): Promise<void> {
     this.#live?.plugins(pluginsIn(this.#svc))
     const isReplaced = outcome === 'reloaded' || outcome === 'rolled_back'
     if (isReplaced) await this.#live?.noteMissing(`the plugin ${plugin} was ${outcome.replace('_', ' ')}`)
   }
 
-  /** Removes all but the newest, as many as there are runs kept. @returns how many went */
+  /**
+   * Removes old recordings; as many are kept as runs.
+   * @returns the number of removed recordings
+   */
   async prune(): Promise<number> {
     const old = await this.old()
     if (old.length > 0) await this.files.remove(old)
@@ -150,7 +160,7 @@ export class RecordingService implements Recordings {
     const all = await this.files.list()
     const runs = all.filter(({ kind }) => kind !== PROCESS)
     const kept = runs.slice(0, keep)
-    // What holds a task is kept with it.
+    // A recording that holds a kept task is kept too.
     const needed = new Set([this.#live?.about.run_id, ...kept.flatMap(({ run_id, within }) => [run_id, within])])
     // Another process may have begun a moment ago and not have reported its first task yet.
     const since = runs.length > keep ? creationTime(kept.at(-1)!) : ''
@@ -167,7 +177,7 @@ export class RecordingService implements Recordings {
       return { ...host, run_id, kind, within, started_at, events_of: run_id, cycles: 0, steps: steps.length }
     }
     await this.#writeOut(run_id)
-    // For a process that was killed, or another one: as far as its log is written.
+    // After a crash, or while another process records, the counts come from the log as far as it is written.
     const fresh = await this.files.readRecording(run_id)
     return fresh.ended_at === null ? { ...fresh, ...countsIn(await this.files.entries(run_id)) } : fresh
   }
@@ -179,7 +189,7 @@ export class RecordingService implements Recordings {
       this.#svc.use(Store).all<{ run_id: string }>('SELECT run_id FROM runs_view'),
     ])
     const there = new Set(runs.map(({ run_id }) => run_id))
-    // What is kept for the tasks that it holds has no event log of its own any more; that of a fork lies beside it.
+    // A process recording that holds only tasks has no event log; a fork keeps its own beside the recording.
     return all.filter(({ run_id, kind }) => kind === 'fork' || (kind !== PROCESS && there.has(run_id)))
   }
 
@@ -187,7 +197,10 @@ export class RecordingService implements Recordings {
     return replay(this.#svc, await this.readOriginal(run), options)
   }
 
-  /** All that a recording consists of. @throws RecordingNotFoundError, NotReplayableError */
+  /**
+   * Returns everything that a recording consists of.
+   * @throws RecordingNotFoundError, NotReplayableError
+   */
   async readOriginal(run_id: string): Promise<Original> {
     if (isFile(run_id)) return readFixture(this.#svc, run_id)
     const { within } = await this.#about(run_id)
@@ -216,19 +229,25 @@ export class RecordingService implements Recordings {
     })
   }
 
-  /** The event log of a run, from wherever it still is. @throws RunNotFoundError */
+  /**
+   * Returns the event log of a run, from the recording, the database or the run's log.
+   * @throws RunNotFoundError
+   */
   async events(run_id: string): Promise<EventRow[]> {
     const kept = await this.files.events(run_id)
     if (kept) return kept
     const rows = await eventsOf(this.#svc.use(Store), run_id)
     if (!this.#svc.has(RunRecords)) return rows
-    // The oldest may have gone from the database; the log of the run has them.
+    // The oldest events may have been removed from the database; the run's log still has them.
     const { events } = await this.#svc.use(RunRecords).read(run_id, MOST_EVENTS, new AbortController().signal)
     const gone = events.filter(({ seq }) => seq < (rows[0]?.seq ?? Number.POSITIVE_INFINITY))
     return [...gone.map(event => rowOf(event, run_id)), ...rows]
   }
 
-  /** Leaves a recording at a step. @returns the recording of the fork */
+  /**
+   * Replays a recording up to a step and continues from there.
+   * @returns the recording of the fork
+   */
   async fork(run_id: string, options: ForkOptions): Promise<Recording> {
     const original = await this.readOriginal(run_id)
     return fork({ svc: this.#svc, files: this.files, run_id: this.#newId() }, original, options)
@@ -244,7 +263,7 @@ export class RecordingService implements Recordings {
     return diffOf(await side(a), await side(b))
   }
 
-  /** The answers of models in a recording, in the order in which they were given. */
+  /** Returns the model answers in a recording, in their order. */
   async steps(run_id: string): Promise<RecordedStep[]> {
     const { within } = await this.#about(run_id)
     await this.#writeOut(within ?? run_id)
@@ -259,7 +278,7 @@ export class RecordingService implements Recordings {
     await writeFixture(this.#svc, whole, file)
   }
 
-  /** @throws RecordingNotFoundError, NotReplayableError where nothing ever is recorded */
+  /** @throws RecordingNotFoundError, NotReplayableError where recording is not supported */
   async #about(run_id: string): Promise<Recording> {
     await this.#live?.waitUntilWritten()
     return this.files.readRecording(run_id).catch(error => {

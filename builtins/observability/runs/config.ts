@@ -3,9 +3,9 @@ import { type PluginHandle, z } from '#kernel'
 
 /** The configuration that the module reads. */
 export interface RunsConfig {
-  /** Holds a folder for each run. */
+  /** Folder that contains a folder for each run. */
   readonly folder: string
-  /** A file of a log that has become longer gets a successor, in bytes. */
+  /** Size after which a log continues in a new file, in bytes. */
   readonly rotateAt: number
 }
 

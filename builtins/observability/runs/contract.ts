@@ -1,7 +1,7 @@
 import { defineError, type Effect, token, z } from '#kernel'
 import type { EventEnvelope } from '#platform/store/contract'
 
-/** How people name a run. */
+/** Reference to a run, as users enter it. */
 export const RunRef = z
   .string()
   .min(1)
@@ -11,7 +11,7 @@ export const RunRef = z
 
 export const RUN_STATUSES = ['running', 'ended', 'crashed'] as const
 
-/** What happened in a run, added up; also what one agent did in it. */
+/** Totals of a run, or of one agent in it. */
 export const RunTotals = z.object({
   cycles: z.number().int().describe('Cycles in which something happened'),
   goals_generated: z.number().int(),
@@ -25,7 +25,7 @@ export const RunTotals = z.object({
 })
 export type RunTotals = z.infer<typeof RunTotals>
 
-/** A run as it stands in lists. */
+/** A run as shown in lists. */
 export const Run = RunTotals.extend({
   run_id: z.string().meta({ examples: ['run-20260101-120000-9c8b7a'] }),
   kind: z.string().describe('`daemon`: one life of the daemon; `task`: one one-shot task'),
@@ -49,7 +49,7 @@ export const RunAgent = RunTotals.extend({
 }).meta({ id: 'RunAgent' })
 export type RunAgent = z.infer<typeof RunAgent>
 
-/** What a run was made of: written at its beginning, in its row and in its manifest. */
+/** Facts about a run, written at its beginning to its row and its manifest. */
 export const RunFacts = z.object({
   svc_version: z.string(),
   node: z.string(),
@@ -83,7 +83,7 @@ export const RunDetail = Run.extend({
 }).meta({ id: 'RunDetail' })
 export type RunDetail = z.infer<typeof RunDetail>
 
-/** One span of a trace: a run, an agent in it, a goal of that, and below it what the model decided and the tools did. */
+/** One span of a trace: a run, an agent in it, a goal of the agent, and below it model decisions and tool calls. */
 export interface Span {
   span_id: string
   parent_id: string | null
@@ -132,7 +132,7 @@ export const Trace = z
   .meta({ id: 'Trace' })
 export type Trace = z.infer<typeof Trace>
 
-/** What a module reports when it begins a run. */
+/** Details that a module reports when it begins a run. */
 export interface RunBeginning {
   agent_id?: string
   task_id?: string
@@ -143,40 +143,46 @@ export interface RunBeginning {
 
 export interface Runs {
   /**
-   * Begins a run in this process: its row, its folder, its manifest. Events belong to the project's open daemon run unless
-   * they name another (`appendEvent({ …, run_id })`).
-   * @returns its id, `run-YYYYMMDD-HHMMSS-<6 hex>`
+   * Begins a run in this process: its row, its folder, its manifest. Events belong to the project's open daemon run
+   * unless they name another (`appendEvent({ …, run_id })`).
+   * @returns the run's id, `run-YYYYMMDD-HHMMSS-<6 hex>`
    */
   begin(kind: string, about?: RunBeginning): Promise<string>
-  /** The same as writes for a commit in which more begins: refused when its id is taken, and then to be made anew, … */
+  /**
+   * Returns the writes that begin a run, for a larger commit. If the commit is refused because the id is taken, call
+   * this again. Call `recordStart` after the commit.
+   */
   startEffects(kind: string, about?: RunBeginning): Promise<{ run_id: string; effects: Effect[] }>
   /** @deprecated Use `startEffects`. */
   begins?: Runs['startEffects']
-  /** … and what is left to be done after it. */
+  /** Completes the start of a run after the commit with the writes of `startEffects`. */
   recordStart(run_id: string, kind: string): void
-  /** Ends it; the rest of its log is written behind. One that has ended stays as it is. */
+  /** Ends a run; the rest of its log is written in the background. No effect on a run that has ended. */
   end(run_id: string, exit: string): Promise<void>
-  /** The same as a write for the commit in which all ends, … */
+  /** Returns the write that ends a run, for a larger commit. Call `recordEnd` after the commit. */
   endEffect(run_id: string, exit: string): Effect
   /** @deprecated Use `endEffect`. */
   ends?: Runs['endEffect']
-  /** … and what is left to be done after it. */
+  /** Completes the end of a run after the commit with the write of `endEffect`. */
   recordEnd(run_id: string): void
   /** @deprecated Use `recordStart`. */
   begun?: Runs['recordStart']
   /** @deprecated Use `recordEnd`. */
   ended?: Runs['recordEnd']
-  /** Removes all but the newest `keep` of those that have ended, rows and files; 0 keeps all. @returns how many went */
+  /**
+   * Removes ended runs except the newest `keep`, rows and files; 0 keeps all.
+   * @returns the number of removed runs
+   */
   prune(keep: number): Promise<number>
 }
 export const Runs = token<Runs>('runs')
 
-/** What is known of a run, for its log and manifest. */
+/** A run with its newest events and their trace. */
 export interface RunRecord {
   run: RunDetail
-  /** The newest events of its log, oldest first, without values of secrets. */
+  /** The newest events of its log, oldest first, without the values of secrets. */
   events: LoggedEvent[]
-  /** What these events make. */
+  /** Trace of these events. */
   trace: Trace
 }
 /** A line of a run's log. */
@@ -184,8 +190,8 @@ export type LoggedEvent = Pick<EventEnvelope, 'seq' | 'type' | 'at' | 'agent_id'
 
 export interface RunRecords {
   /**
-   * Read from the end of the log, so that it costs the same however long the run was.
-   * @param limit how many events at most
+   * Reads from the end of the log, so that the cost does not depend on its length.
+   * @param limit maximum number of events
    * @throws RunNotFoundError
    */
   read(run_id: string, limit: number, signal: AbortSignal): Promise<RunRecord>

@@ -1,12 +1,12 @@
 import { z } from '#kernel'
 
-/** What is added up, as the columns are called; money in integer micro-dollars. */
+/** Names of the totals and of their columns. Costs are in integer micro-dollars. */
 export const COUNTED = [
   ...(['cycles', 'goals_generated', 'goals_completed', 'goals_abandoned'] as const),
   ...(['model_calls', 'tool_calls', 'tool_failures', 'input_tokens', 'output_tokens', 'cost_micros'] as const),
 ] as const
 
-/** Checked at a fraction of what a record of the names would cost. */
+/** Schema of the totals. An object schema is checked much faster than a record of the names. */
 export const Counts = z.object(
   Object.fromEntries(COUNTED.map(name => [name, z.number().int()])) as Record<(typeof COUNTED)[number], z.ZodNumber>,
 )
@@ -24,22 +24,22 @@ const GOALS: Readonly<Record<string, (typeof COUNTED)[number]>> = {
   goal_completed: 'goals_completed',
   goal_abandoned: 'goals_abandoned',
 }
-/** The events that make an agent part of a run: it came to be, or did something. */
+/** Events that make an agent part of a run: its creation and its actions. */
 export const ACTION_EVENTS: ReadonlySet<string> = new Set([
   ...['agent_spawned', 'cycle_done', 'model_called', 'tool_result', 'goal_max_steps'],
   ...Object.keys(GOALS),
 ])
 
-/** What counts of an event. */
+/** Fields of an event that are needed for counting. */
 interface CountedEvent {
   type: string
   at: number
   agent_id: string | null
-  /** JSON. */
+  /** Data of the event, as JSON. */
   data: string
 }
 
-/** Adds up a batch of events, as a whole and by agent. */
+/** Adds up a batch of events, in total and by agent. */
 export function countsOf(rows: readonly CountedEvent[]): { totals: Counts; agents: AgentCounts[] } {
   const totals = emptyCounts()
   const agents = new Map<string, AgentCounts>()

@@ -3,16 +3,16 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
 
 const BeganAt = token<number>('cycle_began_at')
-/** Results that are worth a line only when something was written all the same. */
+/** Results of cycles that are recorded only if the cycle wrote something. */
 const QUIET: readonly string[] = ['idle', 'parked', 'guarded']
 const LONGEST_ERROR = 1_000
 
-/** Notes when a cycle began. */
+/** Stores the time at which a cycle began. */
 export function cycleBegins(svc: PluginHandle, cycle: Cycle): void {
   cycle.set(BeganAt, svc.clock.monotonic())
 }
 
-/** The last of a cycle's writes says that it was: in the transaction that ends it, so that it costs none of its own. */
+/** Adds the event `cycle_done` to the transaction that ends the cycle, so that it needs no transaction of its own. */
 export function cycleEnds(svc: PluginHandle, mask: (json: string) => string, cycle: Cycle): void {
   const result = cycle.vetoed && cycle.error === undefined ? 'guarded' : cycle.result
   if (QUIET.includes(result) && cycle.effects.length === 0) return

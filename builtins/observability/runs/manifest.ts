@@ -9,7 +9,7 @@ import type { RunSettings } from './settings.ts'
 
 export const MANIFEST = 'manifest.json'
 
-/** What a run that begins now has of its own. */
+/** Returns the facts of a new run that it does not share with other runs. */
 export async function factsOf(svc: PluginHandle, about: RunBeginning): Promise<Omit<RunFacts, keyof RunSettings>> {
   const { place } = svc.use(Store)
   return {
@@ -22,7 +22,7 @@ export async function factsOf(svc: PluginHandle, about: RunBeginning): Promise<O
   }
 }
 
-/** All that is known of how a run began. */
+/** Returns all facts about the beginning of a run. */
 export function factsIn({ facts, settings }: Pick<RunRow, 'facts' | 'settings'>): RunFacts {
   return { ...(JSON.parse(settings ?? '{}') as RunSettings), ...(JSON.parse(facts) as RunFacts) }
 }
@@ -35,23 +35,26 @@ export interface DescribedAgent {
   first_at: number
 }
 
-/** Writes `manifest.json` beside the logs of runs, from what the database knows, without the values of secrets. */
+/** Writes `manifest.json` beside the logs of runs, from the database and without the values of secrets. */
 export class Manifests {
   readonly #svc: PluginHandle
   readonly #mask: (json: string) => string
-  /** The settings of the runs that were written last, as they stand in their manifests. */
+  /** The most recently written shared settings, as the end of a manifest. */
   #shared: { settings_id: string; bytes: Buffer } | undefined
 
   constructor(svc: PluginHandle, mask: (json: string) => string) {
     this.#svc = svc
     this.#mask = mask
-    // Others may be secrets now.
+    // The set of secrets may have changed.
     svc.on('config_changed', () => {
       this.#shared = undefined
     })
   }
 
-  /** Writes it as a whole, in the place of the one before. @returns how many agents it names */
+  /**
+   * Replaces the manifest.
+   * @returns the number of agents in it
+   */
   async write(folder: string, run_id: string): Promise<number> {
     const store = this.#svc.use(Store)
     const [run] = await briefRuns(store, [run_id])
@@ -76,8 +79,8 @@ export class Manifests {
   }
 
   /**
-   * Writes that of a task's run, of which there are many: it is not waited for until it is on the disk. Where the process dies
-   * over the only one of a run that is over, all is written again.
+   * Writes the manifest of a task's run without syncing it to disk, because there are many. If the process dies
+   * meanwhile, the run is written again.
    */
   async writeBrief(folder: string, run: BriefRun, agents: readonly DescribedAgent[]): Promise<void> {
     const bytes = await this.brief(run, agents)
@@ -87,13 +90,13 @@ export class Manifests {
     await files.rename(beside, join(folder, MANIFEST))
   }
 
-  /** That of a task's run, as it stands in its file: what all have in common is made once. */
+  /** Returns the manifest of a task's run; the part that runs share is generated once. */
   async brief(run: BriefRun, agents: readonly DescribedAgent[]): Promise<Buffer> {
     const own = { ...beginningOf(run, agents), ...JSON.parse(run.facts) }
     return Buffer.concat([Buffer.from(this.#text(own).slice(0, -'\n}\n'.length)), await this.#sharedBy(run)])
   }
 
-  /** How its manifest goes on after what is its own: kilobytes that are made once for all runs that begin alike. */
+  /** Returns the end of a manifest: the settings, kilobytes that are generated once for all runs that share them. */
   async #sharedBy({ run_id, settings_id }: BriefRun): Promise<Buffer> {
     if (this.#shared?.settings_id === settings_id) return this.#shared.bytes
     const row = await findRun(this.#svc.use(Store), run_id)
@@ -121,7 +124,7 @@ function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly DescribedAg
   }
 }
 
-/** A model server that keeps its name to itself keeps no run from beginning, in milliseconds. */
+/** Time limit for asking a model server for its default model, in milliseconds. A slow server must not delay a run. */
 const NAME_LIMIT_MS = 1_000
 
 async function defaultModel(svc: PluginHandle): Promise<string> {

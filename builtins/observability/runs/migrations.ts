@@ -7,7 +7,7 @@ const TOTALS = [
 
 /** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
 export const MIGRATIONS = {
-  /** Runs of daemons and one-shot tasks, with what happened in each added up. They outlive their agents. */
+  /** Runs of daemons and one-shot tasks, with their totals. They outlive their agents. */
   '008-runs': `
 CREATE TABLE runs (
   run_id TEXT PRIMARY KEY, kind TEXT NOT NULL, pid INTEGER NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER, exit TEXT,
@@ -21,12 +21,12 @@ CREATE TABLE run_agents (
   first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, ${TOTALS}, PRIMARY KEY (run_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 `,
-  /** What runs that begin alike have in common is stored once. */
+  /** Settings that runs share, each stored once. */
   '020-run-settings': `
 CREATE TABLE run_settings (settings_id TEXT PRIMARY KEY, facts TEXT NOT NULL, used_at INTEGER NOT NULL) STRICT;
 ALTER TABLE runs ADD COLUMN settings_id TEXT;
 `,
-  /** What other modules read. */
+  /** Columns that other modules may read. */
   '046-views': `
 CREATE VIEW runs_view AS SELECT run_id, kind, pid, started_at, ended_at, agents, cycles FROM runs;
 `,

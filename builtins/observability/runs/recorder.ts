@@ -20,50 +20,50 @@ import {
   runsSince,
 } from './repository.ts'
 
-/** How often the runs of this process are brought up to date, in milliseconds. */
+/** Interval at which the logs and totals of this process's runs are updated, in milliseconds. */
 const FOLLOW_MS = 1_000
-/** For so long nothing is written of a run that may be over soon, in milliseconds. */
+/** How long nothing is written of a run that may end soon, in milliseconds. */
 const BRIEF_MS = 30_000
-/** Events in one piece of work: a few milliseconds of the event loop. */
+/** Number of events processed at once, which takes a few milliseconds of the event loop. */
 const BATCH = 250
-/** Brief runs whose events are read together; together they have no more than a batch each. */
+/** Number of short runs whose events are read together; their limit is one batch per run on average. */
 const TOGETHER = 50
-/** Its manifest is out of date. */
+/** Value of `described` for an outdated manifest. */
 const UNDESCRIBED = -1
 
 /** A run that this process writes. */
 interface Writing {
   log: LogWriter
-  /** Pieces of work come one after another. */
+  /** Resolves when the work on this run so far is done: its steps run one after another. */
   last: Promise<void>
-  /** The log cannot be written at present; that was said once. */
+  /** Whether the log cannot be written at present, which was logged once. */
   failing: boolean
-  /** How many agents its manifest names. */
+  /** Number of agents in its manifest. */
   described: number
-  /** It may be over soon, and then it is written in one go with others. */
+  /** Whether the run may end soon, so that it is written at once, together with others. */
   brief: boolean
-  /** On the monotonic clock. */
+  /** Time from which on this process writes the run, by the monotonic clock. */
   since: number
-  /** It has ended, and what is left of it will be written. */
+  /** Whether the run has ended and its rest is still to be written. */
   over: boolean
-  /** It is to be brought up to date whatever has happened in it. */
+  /** Whether to update the run in the next round even without new events. */
   due: boolean
 }
 
-/** What the database knows of brief runs that are over. */
+/** Ended short runs with their events, read from the database. */
 interface Brief {
   runs: ReadonlyMap<string, { run: BriefRun; rows: RunEventRow[] }>
   names: Map<string, { name: string; model: string }>
 }
 
-/** An agent that is gone. */
+/** Name and model of an agent that was deleted. */
 const UNKNOWN_AGENT = { name: '', model: '' }
 
 export const OwnRecorder = token<Recorder>('runs/recorder')
 
 /**
- * Carries what happened from the database, the truth, to where it is read: into the log of the run, and added up into its
- * row. Both know how far they have come, so that nothing is lost or counted twice however the process ends.
+ * Writes the events of the database, which is authoritative, to the log of their run, and adds them up in the run's
+ * row. Both store their progress, so nothing is lost or counted twice after a crash.
  */
 export class Recorder {
   readonly #svc: PluginHandle
@@ -71,10 +71,10 @@ export class Recorder {
   readonly #mask: (json: string) => string
   readonly #manifests: Manifests
   readonly #followed = new Map<string, Writing>()
-  /** Brief runs that are over. */
+  /** Ended short runs that are not written yet. */
   #over: [run_id: string, Writing][] = []
   #cancel: (() => void) | undefined
-  /** The newest event that the last round has seen to, and the one before that. */
+  /** Newest event at the last round, and at the round before it. */
   #seen: number | undefined
   #seenBefore: number | undefined
 
@@ -90,8 +90,8 @@ export class Recorder {
   }
 
   /**
-   * Keeps a run's log up to date from now on: for the process whose run it is. @param brief it may be over soon: nothing is
-   * written of it until it is, or for as long as `BRIEF_MS`
+   * Keeps a run's log up to date, in the process that owns the run.
+   * @param brief whether the run may end soon; it is not written until it ends or `BRIEF_MS` have passed
    */
   follow(run_id: string, brief = false): void {
     const writing = this.#follow(run_id, true)
@@ -100,20 +100,20 @@ export class Recorder {
     this.#cancel ??= this.#later()
   }
 
-  /** The runs that this process writes now. */
+  /** Ids of the runs that this process writes. */
   get followedRuns(): string[] {
     return [...this.#followed.keys()]
   }
 
-  /** What is written of while it goes on. */
+  /** Runs that are written while they go on: not ended, and no longer short. */
   get #going(): [run_id: string, Writing][] {
     const before = this.#svc.clock.monotonic() - BRIEF_MS
     return [...this.#followed].filter(([, { over, brief, since }]) => !over && (!brief || since < before))
   }
 
   /**
-   * Writes the rest of a run that has ended and its final manifest, and forgets it; short runs wait for the next round.
-   * Callers need not wait for it.
+   * Writes the rest of an ended run and its final manifest, and stops following it. Short runs wait for the next round.
+   * Callers need not wait.
    */
   finish(run_id: string): void {
     const writing = this.#follow(run_id)
@@ -122,7 +122,7 @@ export class Recorder {
     else void this.#work(run_id, writing, () => this.#conclude(run_id, writing))
   }
 
-  /** Resolves when all brief runs that are over have been written. */
+  /** Resolves when all ended short runs are written. */
   async flush(): Promise<void> {
     const over = this.#over
     if (over.length === 0) return
@@ -138,7 +138,7 @@ export class Recorder {
     return this.#followed.get(run_id)?.last ?? Promise.resolve()
   }
 
-  /** Resolves when all that has been committed so far is in the log and in the totals. Never throws. */
+  /** Resolves when everything committed so far is in the run's log and totals. Never throws. */
   catchUp(run_id: string): Promise<void> {
     const writing = this.#followed.get(run_id) ?? this.#writing(run_id)
     return this.#work(run_id, writing, () => this.#carry(run_id, writing))
@@ -149,7 +149,7 @@ export class Recorder {
     await this.flush()
     await Promise.all(this.followedRuns.map(run_id => this.catchUp(run_id)))
     this.#followed.clear()
-    // A round that was under way may have set the next one meanwhile.
+    // A round in progress may have scheduled the next one meanwhile.
     this.#cancel?.()
   }
 
@@ -159,7 +159,7 @@ export class Recorder {
     return writing
   }
 
-  /** One piece of work on a run after another. */
+  /** Adds a step to the work on a run, after the earlier steps. */
   #work(run_id: string, writing: Writing, piece: (writing: Writing) => Promise<void>): Promise<void> {
     writing.last = writing.last.then(() => piece(writing).catch(error => this.#logError(run_id, error)))
     return writing.last
@@ -178,7 +178,7 @@ export class Recorder {
     this.#cancel = this.#followed.size > 0 ? this.#later() : undefined
   }
 
-  /** The runs in which something has happened lately. An event may be seen a moment after later ones, hence two rounds of them. */
+  /** Returns the runs with recent events. An event may become visible after later ones, so two rounds are covered. */
   async #changedRuns(): Promise<ReadonlySet<string>> {
     const store = this.#svc.use(Store)
     const newest = await newestSeq(store)
@@ -215,7 +215,7 @@ export class Recorder {
     for (let at = 0; at < over.length; at += TOGETHER) await this.#concludeSome(over.slice(at, at + TOGETHER))
   }
 
-  /** Their files first, each in one go, then their totals in one commit: what has none is written again. */
+  /** Writes the files of each run at once, then all totals in one commit. Runs without totals are written again. */
   async #concludeSome(over: readonly [string, Writing][]): Promise<void> {
     const left: [string, Writing][] = []
     const counts: Effect[] = []
@@ -241,7 +241,7 @@ export class Recorder {
     }
   }
 
-  /** What is known of several brief runs; undefined when they are not that brief. */
+  /** Reads several runs with their events; undefined if they are too long to be written at once. */
   async #read(over: readonly [string, Writing][]): Promise<Brief | undefined> {
     const store = this.#svc.use(Store)
     const run_ids = over.flatMap(([run_id, { described }]) => (described === UNDESCRIBED ? [run_id] : []))
@@ -253,7 +253,7 @@ export class Recorder {
     return { runs, names: new Map() }
   }
 
-  /** @returns what adds the run up; undefined when there is more to it, or less */
+  /** @returns the write of the run's totals; undefined if the run cannot be written at once */
   async #inOneGo(run_id: string, writing: Writing, { runs, names }: Brief): Promise<Effect | undefined> {
     const { run, rows = [] } = runs.get(run_id) ?? {}
     if (!run || run.counted_seq > 0) return undefined
@@ -300,7 +300,7 @@ export class Recorder {
     if (isLost || agents !== writing.described) await this.#describe(run_id, writing)
   }
 
-  /** @returns the seq up to which all is counted now; another process may have been faster */
+  /** @returns the seq up to which events are counted; another process may have counted further */
   async #count(run_id: string, rows: readonly RunEventRow[], from: number): Promise<number> {
     const store = this.#svc.use(Store)
     const fresh = rows.filter(({ seq }) => seq > from)
@@ -309,7 +309,7 @@ export class Recorder {
     return (await findRun(store, run_id))?.counted_seq ?? to
   }
 
-  /** Writes the manifest as the row stands now. */
+  /** Writes the manifest from the run's current row. */
   async #describe(run_id: string, writing: Writing): Promise<void> {
     const folder = this.folderOf(run_id)
     const agents = await this.#orFailing(writing, () => this.#manifests.write(folder, run_id))
@@ -324,7 +324,7 @@ export class Recorder {
     })
   }
 
-  /** A full disk stops no work: the log catches up when it can be written again. */
+  /** Runs `work` and logs its first error. On a full disk work goes on, and the log catches up later. */
   async #orFailing<T>(writing: Writing, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work()

@@ -3,7 +3,7 @@ import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
-/** For people, on a terminal. */
+/** Renders runs for a terminal. */
 export function renderRuns(runs: readonly Run[]): string {
   if (runs.length === 0) return 'no runs yet; one begins with: svc start'
   const rows = runs.map(run => [
@@ -84,7 +84,7 @@ const ROOM_MADE = {
   cut: 'long messages cut',
 }
 
-/** How full the context window was, and by what; empty for runs of versions that did not record it. */
+/** Describes how full the context window was, by section; empty if the run did not record it. */
 function contextOf(recorded: unknown): string {
   const { data } = ContextUse.safeParse(recorded)
   if (!data) return ''
@@ -114,7 +114,7 @@ function ms(value: unknown): string {
   return typeof value === 'number' ? `${Math.round(value)} ms` : ''
 }
 
-/** Six places: that is the grain of the ledger. */
+/** Formats dollars; small amounts with six decimals, the precision of the ledger. */
 function usd(value: number): string {
   return `$${value.toFixed(value !== 0 && value < 0.01 ? 6 : 2)}`
 }

@@ -53,7 +53,7 @@ export function findRun(store: Store, run_id: string): Promise<RunRow | undefine
 /** Columns of a run's own row, without the settings that it shares with other runs. */
 export type BriefRun = Omit<RunRow, 'settings'> & { settings_id: string | null }
 
-/** Several runs at once. */
+/** Returns several runs. */
 export function briefRuns(store: Store, run_ids: readonly string[]): Promise<BriefRun[]> {
   return store.many<BriefRun>(`SELECT ${OWN}, settings_id FROM runs WHERE run_id ${AMONG}`, [jsonList(run_ids)])
 }
@@ -122,10 +122,7 @@ export async function oldRuns(store: Store, keep: number): Promise<string[]> {
   return rows.map(({ run_id }) => run_id)
 }
 
-/**
- * Returns the `seq` before the first uncounted event of any open run. An idle run
- * delays no other.
- */
+/** Returns the `seq` before the first uncounted event of any open run. An idle run delays no other. */
 export async function lastCountedSeq(store: Store): Promise<number> {
   const row = await store.get<{ seq: number | null }>(
     `SELECT min(first) AS seq FROM (SELECT (SELECT min(seq) FROM events_view e WHERE e.run_id = runs.run_id AND seq > runs.counted_seq) AS first
@@ -157,7 +154,7 @@ export function agentNamed(store: Store, agent_id: string) {
   ])
 }
 
-/** A run's events after `seq`, oldest first. */
+/** Returns a run's events after `seq`, oldest first. */
 export function runEvents(store: Store, run_id: string, after: number, limit: number): Promise<RunEventRow[]> {
   return store.all<RunEventRow>(
     `SELECT ${EVENT_COLUMNS} FROM events_view WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
@@ -165,7 +162,7 @@ export function runEvents(store: Store, run_id: string, after: number, limit: nu
   )
 }
 
-/** The events of several runs, run by run, oldest first. */
+/** Returns the events of several runs, run by run, oldest first. */
 export function eventsOf(store: Store, run_ids: readonly string[], limit: number): Promise<RunEventRow[]> {
   return store.many<RunEventRow>(
     `SELECT ${EVENT_COLUMNS} FROM events_view WHERE run_id ${AMONG} ORDER BY run_id, seq LIMIT ?`,
@@ -173,7 +170,7 @@ export function eventsOf(store: Store, run_ids: readonly string[], limit: number
   )
 }
 
-/** The runs that have events after `seq`. */
+/** Returns the runs that have events after `seq`. */
 export async function runsSince(store: Store, seq: number): Promise<string[]> {
   const rows = await store.all<{ run_id: string | null }>('SELECT DISTINCT run_id FROM events_view WHERE seq > ?', [
     seq,

@@ -6,21 +6,21 @@ import type { Recorder } from './recorder.ts'
 import { lastCountedSeq, oldRuns, openRuns } from './repository.ts'
 import type { RunDirectory } from './runs.ts'
 
-/** How many runs are kept; 0 keeps all. */
+/** Returns the number of runs to keep; 0 keeps all. */
 function runsKept(svc: PluginHandle): number {
   return Number(svc.config.get('retention.max_runs') ?? 0)
 }
 
 /**
- * Removes the oldest runs that have ended, and the oldest log files of runs that go on, perhaps for months.
- * The events of a run stay until its log has them.
+ * Registers the removal of the oldest ended runs, and of the oldest log files of runs that go on. Events of a run stay
+ * until they are in its log.
  */
 export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Recorder): void {
   const oldLogs = async (before: number, limit?: number) => {
     const { files } = svc.ports
     const old: string[] = []
     for (const { run_id } of await openRuns(svc.use(Store))) {
-      // The last says how far the log has come.
+      // The last file shows the progress of the log, so it is kept.
       for (const { path } of (await segmentsOf(files, recorder.folderOf(run_id))).slice(0, -1)) {
         if ((await files.stat(path)).mtimeMs < before) old.push(path)
       }
@@ -39,13 +39,13 @@ export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Reco
   svc.add(RetentionRules, {
     name: 'runs',
     count: async () => (runsKept(svc) > 0 ? (await oldRuns(svc.use(Store), runsKept(svc))).length : 0),
-    // All at once: each is one short transaction of its own.
+    // All runs are removed at once, in a short transaction each; the result below `limit` means that none is left.
     piece: async (_, limit) => Math.min(await runs.prune(runsKept(svc)), limit - 1),
   })
   svc.add(EventReaders, { name: 'runs', seq: () => lastCountedSeq(svc.use(Store)) })
 }
 
-/** Limits the number of ended daemon runs that are kept, whether or not retention is enabled. */
+/** Begins the daemon's run. Its end removes old runs, whether or not retention is enabled. */
 export async function beginPruning(svc: PluginHandle, runs: RunDirectory): Promise<() => Promise<void>> {
   const end = await runs.beginDaemon()
   return async () => {

@@ -29,17 +29,17 @@ import { SettingsNow } from './settings.ts'
 /** Checked before an id becomes part of a path. */
 const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
 
-/** Which runs are asked for; `agent` is an id or a name. */
+/** Filter for runs; `agent` is an id or a name. */
 export type WantedRuns = Omit<RunFilter, 'agent_id' | 'alive'> & { agent?: string | undefined }
 
 export const OwnRuns = token<RunDirectory>('runs/runs')
 
-/** Lives of daemons and tasks: their beginnings and ends, and what can be asked of them. */
+/** Begins, ends and lists runs of daemons and tasks. */
 export class RunDirectory implements Runs {
   readonly #svc: PluginHandle
   readonly #recorder: Recorder
   readonly #settings: SettingsNow
-  /** The settings that are written with a run that is about to begin. */
+  /** Ids of the settings that are written with a run that is about to begin, by run. */
   readonly #due = new Map<string, string>()
 
   constructor(svc: PluginHandle, recorder: Recorder) {
@@ -77,15 +77,21 @@ export class RunDirectory implements Runs {
     this.#recorder.follow(run_id, kind === 'task')
   }
 
-  /** The daemon's own run, for the process that holds its lock. @returns its end */
+  /**
+   * Begins the run of the daemon that holds the lock.
+   * @returns a function that ends the run
+   */
   async beginDaemon(): Promise<() => Promise<void>> {
-    // With the lock in our hand no other daemon is left.
+    // This process holds the lock, so no other daemon is alive here.
     await this.#bury(run => run.kind === 'daemon' && this.#isOurs(run))
     const run_id = await this.begin('daemon')
     return () => this.end(run_id, 'stopped')
   }
 
-  /** The run of a process that drives agents beside the project's daemon. @returns its end */
+  /**
+   * Begins the run of a process that drives agents beside the project's daemon.
+   * @returns a function that ends the run
+   */
   async joinDaemon(): Promise<() => Promise<void>> {
     const run_id = await this.begin('daemon')
     return () => this.end(run_id, 'stopped')
@@ -109,7 +115,7 @@ export class RunDirectory implements Runs {
     const old = await oldRuns(this.#store, keep)
     for (const run_id of old) {
       await this.#recorder.waitUntilWritten(run_id)
-      // Files first: a run without files is shown, files without their run would be left for ever.
+      // Files first: a run without files is still listed, but files without their run would stay forever.
       await this.#svc.ports.files.rm(this.#recorder.folderOf(run_id), { recursive: true, force: true })
       await this.#store.apply([deleteRun({ run_id })])
     }
@@ -117,7 +123,7 @@ export class RunDirectory implements Runs {
     return old.length
   }
 
-  /** Ends the runs whose processes are gone, and writes what these did not come to. */
+  /** Ends the runs of dead processes, and writes the rest of their logs and totals. */
   async recover(): Promise<void> {
     for (const run of await uncountedRuns(this.#store)) {
       if (!(await this.#isAlive(run))) void this.#recorder.finish(run.run_id)
@@ -142,12 +148,12 @@ export class RunDirectory implements Runs {
   async #filter({ agent, ...rest }: WantedRuns): Promise<RunFilter> {
     const agent_id = agent === undefined ? undefined : (await this.#svc.use(Agents).find(agent)).agent_id
     const alive: string[] = []
-    // Only a status depends on which processes live.
+    // Only the filter by status depends on which processes are alive.
     if (rest.status) for (const run of await openRuns(this.#store)) if (await this.#isAlive(run)) alive.push(run.run_id)
     return { ...rest, agent_id, alive }
   }
 
-  /** @throws RunNotFoundError, also for what is no id at all */
+  /** @throws RunNotFoundError, also for an invalid id */
   async detail(run_id: string): Promise<RunDetail> {
     await this.refresh(run_id)
     const row = await this.row(run_id)
@@ -172,9 +178,9 @@ export class RunDirectory implements Runs {
   }
 
   /**
-   * Brings a run's log and totals up to date where no other process does: runs of this process, and runs whose process
-   * or
-   * files are gone. @throws RunNotFoundError
+   * Brings a run's log and totals up to date if no other process does: runs of this process, and runs whose process is
+   * dead or whose files are missing.
+   * @throws RunNotFoundError
    */
   async refresh(run_id: string): Promise<void> {
     await this.#recorder.flush()
@@ -189,7 +195,7 @@ export class RunDirectory implements Runs {
     return last === row.counted_seq ? undefined : this.#recorder.catchUp(run_id)
   }
 
-  /** A run of another process may be over in this very second, and nothing of it added up. */
+  /** Adds missing totals to an ended run: another process may have ended it a moment ago. */
   async #withCounts(row: RunRow): Promise<RunRow> {
     if (row.ended_at === null || row.counted_seq > 0) return row
     await this.refresh(row.run_id)
@@ -209,7 +215,7 @@ export class RunDirectory implements Runs {
     }
   }
 
-  /** Whether this machine can tell if its process lives. */
+  /** Returns whether this machine can tell if the run's process is alive. */
   #isOurs(row: RunRow): boolean {
     return (factsIn(row).place ?? '') === this.#store.place
   }
@@ -254,7 +260,7 @@ export class RunDirectory implements Runs {
   }
 }
 
-/** As on the wire. */
+/** Converts totals to their form in the API. */
 function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
   const { cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures } = counts
   return {

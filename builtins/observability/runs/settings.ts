@@ -5,24 +5,24 @@ import { packageVersion } from '#lib/package-version'
 import { Toolkits } from '#tools/toolkits/contract'
 import type { RunFacts } from './contract.ts'
 
-/** What of a run's facts is the same for all that begin alike. */
+/** Facts that runs with the same settings share. */
 export type RunSettings = Omit<RunFacts, 'pid' | 'place' | 'default_model' | 'agent_id' | 'task_id' | 'session_id'>
 
 export interface KeptSettings {
-  /** Of what they say: the same settings have the same id in every process. */
+  /** Hash of the settings, so that the same settings have the same id in every process. */
   settings_id: string
   facts: RunSettings
-  /** They are to be written again, so that they stay. */
+  /** Whether the settings must be written again, because unused settings are removed. */
   due: boolean
 }
 
 /** Interval at which settings in use are written again, in milliseconds; see `SETTINGS_STAY_MS`. */
 const WRITE_MS = 3_600_000
 
-/** What runs that begin now are made of. It is worked out again when the configuration or a plugin has changed. */
+/** Settings of runs that begin now. Those of tasks are cached until the configuration or a plugin changes. */
 export class SettingsNow {
   readonly #svc: PluginHandle
-  /** Of tasks, which begin often. */
+  /** Cached settings of tasks, which begin often. */
   #brief: Omit<KeptSettings, 'due'> | undefined
   #kits: object | undefined
   readonly #written = new Map<string, number>()

@@ -1,15 +1,21 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Message, ModelAnswer, ObservedCall } from '#core/models/contract'
 
-/** The names are those of https://opentelemetry.io/docs/specs/semconv/gen-ai/; what they lack is below `svc.`. */
+/**
+ * Names follow https://opentelemetry.io/docs/specs/semconv/gen-ai/; attributes that are not defined there begin with
+ * `svc.`.
+ */
 
-/** `provider:model`, or `sim/rules-1`, in its two parts. */
+/** Splits a model id, such as `provider:model` or `sim/rules-1`, into its two parts. */
 export function modelOf(id: string): { provider: string; model: string } {
   const [, provider = 'unknown', model = id] = /^([^:/]+)[:/](.*)$/s.exec(id) ?? []
   return { provider, model }
 }
 
-/** The preset that an agent's id begins with is its name, unless people gave it another. */
+/**
+ * Returns the attributes of an agent. Its name is its id without the random suffix: the preset, or the name that a user
+ * chose.
+ */
 export function agentAttributes(agent_id: string): Attributes {
   return { 'gen_ai.agent.id': agent_id, 'gen_ai.agent.name': nameOf(agent_id) }
 }
@@ -56,12 +62,18 @@ export function spendAttributes(spend: ModelAnswer['spend']): Attributes {
   }
 }
 
-/** A text that is longer is cut, in characters: collectors take no more than a few megabytes at a time. */
+/**
+ * Maximum length of a string, in characters; longer ones are cut, because collectors accept only a few megabytes at
+ * once.
+ */
 const LONGEST = 32_000
 /** Maximum number of newest prompt messages in an attribute. */
 const MOST_MESSAGES = 200
 
-/** What was asked, in the form of the conventions. @param hide takes values of secrets out of JSON */
+/**
+ * Returns the content of a request as attributes, in the form of the conventions.
+ * @param hide masks the values of secrets in JSON
+ */
 export function inputContent({ call }: ObservedCall, hide: (json: string) => string): Attributes {
   const [system, rest] = [call.messages.filter(isSystem), call.messages.filter(message => !isSystem(message))]
   return {
@@ -96,7 +108,7 @@ function partsOf(text: string, calls: readonly { id: string; name: string; argum
   return [...(text ? [textPart(text)] : []), ...called]
 }
 
-/** JSON that is whole: of a list that is too long the oldest go. */
+/** Returns a list as valid JSON, without its oldest items if it is too long. */
 function toJsonList(list: readonly unknown[], hide: (json: string) => string): string {
   for (let from = 0; ; from++) {
     const json = hide(JSON.stringify(list.slice(from)))

@@ -34,14 +34,14 @@ export interface Target {
 }
 
 export interface Settings {
-  /** A signal that is not to be sent has none. */
+  /** Targets by signal; a signal that is not sent has none. */
   targets: Partial<Record<Signal, Target>>
   service: string
   attributes: Record<string, string>
-  /** Milliseconds between two sendings of metrics, and of spans. */
+  /** Milliseconds between two exports, of metrics and of spans. */
   metricsEvery: number
   spansEvery: number
-  /** Spans that may wait; more are dropped. */
+  /** Maximum number of spans that wait to be sent; more are dropped. */
   queue: number
   batch: number
 }
@@ -51,7 +51,7 @@ type Env = Readonly<Record<string, string | undefined>>
 const DEFAULT_ENDPOINT = 'http://localhost:4318'
 
 /**
- * What the configuration and the standard variables say together.
+ * Combines the configuration and the standard environment variables.
  * @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  * @see https://opentelemetry.io/docs/specs/otel/protocol/exporter/
  */
@@ -77,7 +77,7 @@ export function settingsOf({ endpoint }: Pick<TelemetryConfig, 'endpoint'>, env:
 function targetOf(signal: Signal, endpoint: string, env: Env): Target {
   const name = (key: string) => `OTEL_EXPORTER_OTLP_${key}`
   const of = (key: string) => env[name(`${signal.toUpperCase()}_${key}`)] || env[name(key)]
-  // One of a signal's own is taken as it is.
+  // A signal's own endpoint is used unchanged.
   const own = endpoint === '' ? env[name(`${signal.toUpperCase()}_ENDPOINT`)] : ''
   const base = endpoint || env[name('ENDPOINT')] || DEFAULT_ENDPOINT
   return {
@@ -88,7 +88,7 @@ function targetOf(signal: Signal, endpoint: string, env: Env): Target {
   }
 }
 
-/** `a=1,b=2`, percent-encoded. */
+/** Parses `a=1,b=2`, percent-encoded. */
 function pairs(text = ''): Record<string, string> {
   return Object.fromEntries(
     text.split(',').flatMap(pair => {

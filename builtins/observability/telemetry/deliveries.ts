@@ -6,15 +6,15 @@ interface Outcome {
   code: number
   error?: Error
 }
-/** What both exporters have in common. */
+/** The method that both exporters share. */
 interface Exporter<T> {
   export(items: T, onDone: (outcome: Outcome) => void): void
 }
 
-/** The code of an export that was taken. */
+/** Result code of a successful export. */
 const TAKEN = 0
 
-/** Counts what the collector took and what it did not, and says so when that changes. */
+/** Counts successful and failed exports, and logs when exports of a signal begin or cease to fail. */
 export class Deliveries {
   readonly #log: Log
   readonly #counts = new Map<string, number>()
@@ -24,7 +24,7 @@ export class Deliveries {
     this.#log = log
   }
 
-  /** A function that has an exporter's outcomes counted. */
+  /** Returns a function that makes an exporter's outcomes count. */
   watching(signal: Signal, collector: string): <E extends Exporter<never>>(exporter: E) => E {
     return exporter => {
       const send = exporter.export.bind(exporter)
@@ -37,7 +37,7 @@ export class Deliveries {
     }
   }
 
-  /** For `GET /metrics`; not known where telemetry is off. */
+  /** Returns the metric for `GET /metrics`, which is left out while telemetry is off. */
   metric(): Metric {
     return {
       name: 'svc_telemetry_exports_total',

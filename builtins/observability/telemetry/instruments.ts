@@ -4,11 +4,13 @@ import { errorMessage, type PluginHandle } from '#kernel'
 import { Metrics } from '#lib/metric'
 import { modelOf } from './attributes.ts'
 
-/** The bounds that the conventions advise: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/ */
+/**
+ * Histogram bounds recommended by the conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/
+ */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
 
-/** What is measured as it happens. */
+/** Metrics that are recorded at each event. */
 export class Instruments {
   readonly #tokens
   readonly #calls

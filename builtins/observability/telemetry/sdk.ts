@@ -13,7 +13,7 @@ interface Packages {
   metricExporter: typeof import('@opentelemetry/exporter-metrics-otlp-proto')
 }
 
-/** The packages that are loaded when telemetry is on, and never otherwise. */
+/** Loads the packages, which only happens when telemetry is on. */
 async function load(): Promise<Packages> {
   const [api, tracing, metering, resources, spanExporter, metricExporter] = await Promise.all([
     import('@opentelemetry/api'),
@@ -28,14 +28,14 @@ async function load(): Promise<Packages> {
 
 export interface Sdk {
   api: Packages['api']
-  /** Undefined for a signal that is not to be sent. */
+  /** Undefined if the signal is not sent. */
   tracer: Tracer | undefined
   meter: Meter | undefined
-  /** Sends what waits now. */
+  /** Sends pending data now. */
   flush(): Promise<unknown>
-  /** The same, and ends. */
+  /** Sends pending data, and ends. */
   shutdown(): Promise<unknown>
-  /** Cuts off what is still being sent. */
+  /** Aborts transfers in progress. */
   drop(): void
 }
 

@@ -5,7 +5,7 @@ import type { Clock, Events } from '#kernel'
 import { agentAttributes, callAttributes, modelOf, nameOf } from './attributes.ts'
 import type { Sdk } from './sdk.ts'
 
-/** A turn of an agent, or a task: what calls and tools are part of. Its span is begun by the first of them. */
+/** An agent's cycle or a task: the parent of its model and tool calls. The first call begins its span. */
 interface WorkSpan {
   agent_id: string
   name: string
@@ -16,12 +16,12 @@ interface WorkSpan {
   events: [name: string, attributes: Attributes, at: number][]
 }
 
-/** Turns in which nothing happened have no span. */
+/** Results of cycles that have no span, because nothing happened. */
 const QUIET: readonly string[] = ['idle', 'parked', 'guarded']
-/** Tasks that are remembered while they run, or wait to go on; the oldest is let go. */
+/** Maximum number of remembered tasks, running or waiting; the oldest is dropped. */
 const MOST_TASKS = 1_000
 
-/** The spans of what goes on in this process, each below what it is part of. */
+/** Spans of the work in this process, nested by cycle or task. */
 export class Spans {
   readonly #sdk: Sdk
   readonly #clock: Clock
@@ -42,7 +42,7 @@ export class Spans {
     this.#cycles.get(agent_id)?.events.push(['svc.phase', attributes, this.#clock.ms()])
   }
 
-  /** @returns how long it took, in milliseconds; undefined when its beginning was not seen */
+  /** @returns the cycle's duration in milliseconds; undefined if its beginning was missed */
   cycleEnded({ agent_id, result }: Events['cycle_end']): number | undefined {
     const work = this.#cycles.get(agent_id)
     if (!work) return undefined
@@ -63,7 +63,7 @@ export class Spans {
     if (!work) return
     this.#tasks.delete(task_id)
     this.#end(work, { 'svc.task.status': status }, status === 'failed' ? 'task_failed' : undefined)
-    // What follows a decision or an answer is a further span of the same trace.
+    // After the decision or answer that a task waits for, its work is a new span of the same trace.
     if (isWaiting(status)) {
       const { agent_id, attributes, parent } = work
       const began = this.#work(agent_id, attributes)
@@ -71,7 +71,10 @@ export class Spans {
     }
   }
 
-  /** A call of a model begins. @returns its span, to be ended by the caller */
+  /**
+   * Begins the span of a model call.
+   * @returns the span, which the caller ends
+   */
   call(observed: ObservedCall): Span | undefined {
     const { agent_id, task_id } = observed.call.purpose
     const work = task_id === undefined ? this.#cycles.get(agent_id ?? '') : this.#task(task_id, agent_id ?? '')
@@ -83,7 +86,7 @@ export class Spans {
     return this.#sdk.tracer?.startSpan(`chat ${model}`, options, this.#within(work))
   }
 
-  /** A tool call has ended. */
+  /** Records the span of a tool call that has ended. */
   tool({ agent_id, goal_id, tool, ok, call_id, duration_ms }: Events['tool_result'], content: Attributes): void {
     const [task_id = ''] = call_id.split(':')
     const work = goal_id === null ? this.#task(task_id, agent_id) : this.#cycles.get(agent_id)
@@ -113,7 +116,7 @@ export class Spans {
     span.setStatus({ code: this.#sdk.api.SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) })
   }
 
-  /** Ends all that goes on, with the process. */
+  /** Ends all open spans when the process ends. */
   close(): void {
     for (const work of [...this.#cycles.values(), ...this.#tasks.values()])
       if (work.span) this.#end(work, {}, 'stopped')
@@ -121,7 +124,7 @@ export class Spans {
     this.#tasks.clear()
   }
 
-  /** A span that began elsewhere, or before telemetry started, begins here. */
+  /** Returns the work of a task. If it began in another process, or before telemetry started, it begins now. */
   #task(task_id: string, agent_id: string): WorkSpan {
     const known = this.#tasks.get(task_id)
     if (known) return known
@@ -172,7 +175,7 @@ export class Spans {
   }
 }
 
-/** What belongs together over many turns: a goal, or a session. */
+/** Returns the id that links spans of several cycles: a goal, or a session. */
 function conversation(work: WorkSpan | undefined, goal_id: string | null): Attributes {
   const id = goal_id ?? work?.attributes['gen_ai.conversation.id']
   return id === undefined ? {} : { 'gen_ai.conversation.id': id }
@@ -180,7 +183,7 @@ function conversation(work: WorkSpan | undefined, goal_id: string | null): Attri
 
 const EMPTY = /^0+$/
 
-/** https://www.w3.org/TR/trace-context/#traceparent-header */
+/** Parses a header of https://www.w3.org/TR/trace-context/#traceparent-header */
 function contextOf(traceparent: string): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] =
     /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? []

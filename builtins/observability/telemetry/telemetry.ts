@@ -9,14 +9,14 @@ import { Instruments, observeMetrics } from './instruments.ts'
 import { openSdk, type Sdk } from './sdk.ts'
 import { Spans } from './spans.ts'
 
-/** How long the last of it may take to be sent when the process ends, in milliseconds. */
+/** Time limit for sending the last telemetry when the process ends, in milliseconds. */
 const GRACE_MS = 3_000
 
 export function isOn({ ports }: PluginHandle, { enabled }: TelemetryConfig): boolean {
   return enabled && ports.env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true'
 }
 
-/** Starts telemetry until its undo. What is missing or misconfigured is logged and stops no work. */
+/** Starts telemetry and returns what ends it. Missing packages and wrong settings are logged and stop no work. */
 export async function beginTelemetry(
   svc: PluginHandle,
   config: TelemetryConfig,
@@ -42,7 +42,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   const hideSecrets = (text: string) => JSON.parse(hide(JSON.stringify(text))) as string
   const spans = new Spans(sdk, clock)
   const instruments = sdk.meter && new Instruments(sdk.meter)
-  // What all processes see alike, only one reports.
+  // Only the daemon reports metrics that are the same in all processes.
   if (sdk.meter && svc.roles.has('daemon')) observeMetrics(svc, sdk.meter)
 
   svc.add(CallObservers, {
@@ -94,7 +94,7 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   }
 }
 
-/** A word for what went wrong, of which there are few. */
+/** Returns the type of an error, one of a few words. */
 function typeOf(error: unknown): string {
   if (error instanceof ModelError) return error.kind
   return error instanceof SvcError ? error.code : '_OTHER'

@@ -67,20 +67,23 @@ export const ServerNotStartedError = defineError({
     `PostgreSQL could not be started: ${p.problem}${p.log === null ? '.' : `; ${p.log} may say why.`}`,
 })
 
-/** A PostgreSQL of the project's own that runs. */
+/** The project's own PostgreSQL server, while it runs. */
 export interface LocalServer {
-  /** Of its database for svc, with the password. */
+  /** URL of svc's database on the server, with the password. */
   url: string
   pid: number
 }
 
-/** How the command line looks after such a server, whose data are in `.svc/postgres`. */
+/** Functions by which the command line controls such a server, whose data is in `.svc/postgres`. */
 export interface LocalServers {
   findServer(root: string, ports: Ports): Promise<LocalServer | undefined>
-  /** It outlives this process. @throws MissingDependencyError, ServerNotStartedError */
+  /**
+   * Starts the server, which outlives this process.
+   * @throws MissingDependencyError, ServerNotStartedError
+   */
   startServer(root: string, ports: Ports): Promise<LocalServer>
   /** @returns whether it ran */
   stopServer(root: string, ports: Ports): Promise<boolean>
-  /** Resolves when it has ended. */
+  /** Resolves when the server has ended. */
   serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void>
 }

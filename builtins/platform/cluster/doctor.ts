@@ -2,7 +2,7 @@ import { type DoctorCheck, finding } from '#lib/doctor-check'
 import type { Nodes } from './nodes.ts'
 import { warningsOf } from './operations.ts'
 
-/** Whether the nodes of the database agree, where there are several machines. */
+/** Checks whether the nodes of a shared database agree. */
 export function clusterCheck(nodes: () => Nodes | undefined): DoctorCheck {
   return {
     name: 'cluster',

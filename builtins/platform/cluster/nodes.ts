@@ -33,7 +33,7 @@ export interface NodesParts {
   connections: Connections
   time: DatabaseClock
   about: Pick<NodeRow, 'owner' | 'place' | 'host' | 'pid' | 'schema_version'>
-  /** Values that may change while it runs. */
+  /** Values that may change while the process runs. */
   state: () => Promise<Pick<NodeRow, 'version' | 'config' | 'in_flight'>>
   /** Silence after which a node counts as dead, in milliseconds. */
   silent_ms: number
@@ -63,7 +63,7 @@ export class Nodes {
     return written!.rows[0]?.draining === 1
   }
 
-  /** Removes its row, and rows of nodes that have been silent for long. */
+  /** Removes the row of this process, and rows of nodes that have been silent for long. */
   async leave(): Promise<void> {
     if (this.#started_at === undefined) return
     const { connections, about, time, silent_ms } = this.#parts

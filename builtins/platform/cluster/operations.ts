@@ -33,7 +33,7 @@ function requireNodes(svc: PluginHandle) {
   return found
 }
 
-/** What draining a node and taking it back have in common. */
+/** Returns the common parts of the operations that drain a node and take it back. */
 const drain = (draining: boolean) => ({
   input: z.object({
     node: z
@@ -102,7 +102,7 @@ function toNode(row: Row): Node {
   return { node: owner, ...rest, state, started_at: isoTime(started_at), seen_at: isoTime(seen_at) }
 }
 
-/** What the nodes do not agree in, and who fell silent. */
+/** Returns warnings about differences between the nodes, and about silent nodes. */
 export function warningsOf(rows: readonly Row[]): string[] {
   const living = rows.filter(({ silent }) => !silent)
   const differ = (what: string, key: 'version' | 'schema_version' | 'config') =>

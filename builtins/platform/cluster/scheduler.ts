@@ -148,7 +148,7 @@ export class ClusterScheduler implements Scheduler {
   /** Hands leases that a commit claimed to the loop. */
   addClaimed(rows: Answer['rows'], asked: number): void {
     this.#ahead.push(...this.#leases(rows, asked))
-    // A loop that found nothing a moment ago sleeps.
+    // The loop may be asleep, because it found nothing due a moment ago.
     void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
   }
 
@@ -320,7 +320,7 @@ export class ClusterScheduler implements Scheduler {
   async recover(living: readonly string[]): Promise<number> {
     const { time, heartbeat, rest, store } = this.#parts
     const kept = [store.owner, ...living].map(literal)
-    // One query per kind, as the indices are: of a million leases that are not overdue none is read.
+    // One query per kind, to match the indices: leases that are not overdue are not read.
     for (const kind of ['agent', 'sys']) {
       await this.#write(
         `WITH late AS MATERIALIZED (SELECT ${time.sql} + ${heartbeat()} AS at)

@@ -66,7 +66,7 @@ export class ClusterStore implements Store {
 
   /**
    * @param fence the lease that must still be held
-   * @param how see `Wanted`
+   * @param how see `WriteRequest`
    */
   async write(
     effects: readonly Effect[],
@@ -85,7 +85,7 @@ export class ClusterStore implements Store {
     }
     const notice = effects.some(({ effect }) => effect === WAKE) ? this.scheduler.notice() : undefined
     let result = await this.#writes.transact({ planned, fence, notice, ...how })
-    // Facts that happened anyway are booked, and a lease that was to be released is released.
+    // Effects that are always written are written without the refused ones, and the lease is released.
     const booked = planned.filter(({ always }) => always)
     if (result === 'refused' && (fence || booked.length > 0)) {
       if ((await this.#writes.transact({ planned: booked, fence })) === 'fenced') result = 'fenced'

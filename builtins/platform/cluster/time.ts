@@ -1,18 +1,17 @@
 import type { Clock } from '#kernel'
 
-/** Slower answers are too inexact, in milliseconds. */
+/** Maximum duration of a time query, in milliseconds; slower answers are too inexact. */
 const PROMPT_MS = 200
-/** How long an answer is used, in milliseconds. */
+/** How long a measured offset is used, in milliseconds. */
 const GOOD_MS = 1_000
 
 /**
- * The database's clock decides when leases begin and end, whatever the machines' own clocks say; this keeps the offset
- * of the
- * machine's. A held clock is used everywhere.
+ * The database's clock decides when leases begin and end, whatever the machines' clocks show. This class keeps the
+ * offset of this machine's clock. A held clock is used everywhere.
  */
 export class DatabaseClock {
   readonly #clock: Clock
-  /** Milliseconds by which the database is ahead. */
+  /** Milliseconds by which the database's clock is ahead. */
   #ahead = 0
   #learned = Number.NEGATIVE_INFINITY
 
@@ -20,19 +19,19 @@ export class DatabaseClock {
     this.#clock = clock
   }
 
-  /** Now, in SQL, as whole milliseconds. */
+  /** SQL expression for the current time, in whole milliseconds. */
   get sql(): string {
     return this.#clock.held
       ? String(this.#clock.ms())
       : 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
   }
 
-  /** Now, on the database's clock. */
+  /** Returns the current time of the database's clock, in milliseconds. */
   now(): number {
     return this.#clock.ms() + this.#ahead
   }
 
-  /** A time of this machine on the database's clock, and the other way round. */
+  /** Converts a time of this machine to the database's clock, and back. */
   toDatabase(ms: number): number {
     return Math.round(ms + this.#ahead)
   }
@@ -40,12 +39,15 @@ export class DatabaseClock {
     return ms - this.#ahead
   }
 
-  /** Whether it is time to ask for it again. */
+  /** Whether the offset must be measured again. */
   get stale(): boolean {
     return !this.#clock.held && this.#clock.monotonic() - this.#learned >= GOOD_MS
   }
 
-  /** Learns from an answer, if the time was asked for. @param ask gives the database's time in milliseconds */
+  /**
+   * Measures the offset if the answer contains a time.
+   * @param ask returns the database's time, in milliseconds
+   */
   async learn<T extends { at: number | undefined }>(ask: () => Promise<T>): Promise<T> {
     const asked = this.#clock.monotonic()
     const answer = await ask()

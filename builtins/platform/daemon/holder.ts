@@ -10,9 +10,9 @@ const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
 type FindPorts = Pick<Ports, 'files' | 'spawn' | 'clock' | 'presence'>
 
 /**
- * The project's daemon, from what it left in `.svc/`: also when it hangs, and without a kernel. The project's own, or one
- * that joined it and lives on without it.
- * @returns undefined when none has left a description
+ * Finds the project's daemon by its files in `.svc/`, even if it hangs, and without a kernel. Finds the project's own
+ * daemon, or one that joined it and is still alive without it.
+ * @returns undefined if no daemon has left a description
  */
 export async function findDaemon(ports: FindPorts, svc: string): Promise<FoundDaemon | undefined> {
   const own = await readDaemon(ports, svc, OWN_NAME)
@@ -21,7 +21,7 @@ export async function findDaemon(ports: FindPorts, svc: string): Promise<FoundDa
   return all.find(({ alive }) => alive) ?? own
 }
 
-/** All daemons of the project that left a description: its own first, then those that joined it, the oldest first. */
+/** Finds all daemons that left a description: the project's own first, then those that joined it, oldest first. */
 export async function findDaemons(ports: FindPorts, svc: string): Promise<FoundDaemon[]> {
   const names = (await ports.files.readdir(svc).catch(() => [])).flatMap(name => DESCRIPTION.exec(name)?.[1] ?? [])
   const found = await Promise.all(names.map(name => readDaemon(ports, svc, name)))
@@ -64,7 +64,7 @@ export function parseHolder(text: string): Holder | undefined {
   }
 }
 
-/** Whether the lock is held. */
+/** Returns whether a process holds the daemon's lock. */
 export function isAlive(
   { presence }: Pick<Ports, 'presence'>,
   svc: string,

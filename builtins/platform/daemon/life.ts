@@ -79,8 +79,8 @@ export class DaemonLife {
   }
 
   /**
-   * Takes the place of the project's daemon, or, if there is one and `beside` is set, of a further one. @throws
-   * DaemonRunningError
+   * Takes the place of the project's daemon or, if there is one and `beside` is set, that of an additional one.
+   * @throws DaemonRunningError
    */
   async #place(holder: Holder, id: string, beside: boolean): Promise<{ holder: Holder; joined: boolean }> {
     this.#undo.push(await holdLock(this.#svc, holder))

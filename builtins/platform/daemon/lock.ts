@@ -7,24 +7,27 @@ import { findDaemon, isAlive, parseHolder } from './holder.ts'
 import { listOtherNodes } from './nodes.ts'
 
 const NAMESPACE = 'daemon'
-/** Each machine has a daemon of its own. */
+/** Returns the key of the daemon's row; each machine has its own daemon. */
 const keyOf = ({ place }: Store) => (place ? `holder ${place}` : 'holder')
 
-/** Puts this holder in the place of the one that was found dead, or of none; refused when another was faster. */
+/** Replaces the row of a dead daemon, or adds the first row; refused if another process was faster. */
 export const takeDaemon = defineEffect({
   name: 'daemon.take',
   schema: z.object({ key: z.string(), holder: z.string(), instead: z.string().nullable() }),
   mustChange: true,
   statements: ({ key, holder, instead }) => [swapValue({ namespace: NAMESPACE, key }, instead, holder)],
 })
-/** Leaves the place, if it is still this holder's. */
+/** Removes the daemon's row if it is still this holder's. */
 export const leaveDaemon = defineEffect({
   name: 'daemon.leave',
   schema: z.object({ key: z.string(), holder: z.string() }),
   statements: ({ key, holder }) => [swapValue({ namespace: NAMESPACE, key }, holder, null)],
 })
 
-/** Listens on a socket of this process's own, which the system closes however it ends. @returns the release */
+/**
+ * Listens on this process's own socket, which the system closes however the process ends.
+ * @returns a function that releases the lock
+ */
 export async function holdLock({ ports, project }: PluginHandle, holder: Holder): Promise<Undo> {
   const path = resolve(project.svc, holder.lock)
   const release = await ports.presence.hold(path)
@@ -36,10 +39,11 @@ export async function holdLock({ ports, project }: PluginHandle, holder: Holder)
 }
 
 /**
- * Makes this process, which holds its lock, the project's only daemon. Who that is is a row, changed by compare-and-set. So of
- * several starters one wins, and what a dead one left (sockets, PID files, a PID that another process has now) never counts.
- * @returns the end of that
- * @throws DaemonRunningError naming the one that runs
+ * Makes this process, which holds its lock, the project's only daemon. A row names the daemon and is changed by
+ * compare-and-set. So one of several starters wins, and remains of a dead daemon (sockets, PID files, a reused PID)
+ * never count.
+ * @returns a function that gives the place up
+ * @throws DaemonRunningError naming the running daemon
  */
 export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo> {
   await take(svc, holder)
@@ -51,7 +55,7 @@ export async function takePlace(svc: PluginHandle, holder: Holder): Promise<Undo
 
 async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   const { ports, project } = svc
-  // A live daemon counts also without the row, as after the database was replaced.
+  // A live daemon without a row counts too, for example after the database was replaced.
   const described = await findDaemon(ports, project.svc)
   if (described?.alive) throw new DaemonRunningError({ pid: described.holder.pid })
   const [joined] = await listOtherNodes(svc)
@@ -72,10 +76,15 @@ async function take(svc: PluginHandle, holder: Holder): Promise<void> {
   }
 }
 
-/** The system cuts longer paths of sockets silently; the REST socket is made in a folder below, which takes some bytes more. */
+/**
+ * Maximum length of a socket path, in bytes; the system cuts longer ones silently. The REST socket in a folder below
+ * takes some more bytes.
+ */
 const LONGEST_SOCKET_PATH = 100
 
-/** Where the daemon's sockets lie: in `.svc/`, or in the runtime directory when the project's path is too long. */
+/**
+ * Returns the paths of the daemon's sockets: in `.svc/`, or in the runtime directory if the project's path is too long.
+ */
 export async function socketPlace(svc: PluginHandle, id: string): Promise<{ lock: string; socket: string }> {
   const { ports, project } = svc
   const lock = `${id}.lock`

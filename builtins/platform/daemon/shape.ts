@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** What is reported of the daemon. */
+/** Status report of the daemon. */
 export const DaemonStatus = z.object({
   running: z.boolean(),
   health: z

@@ -7,7 +7,10 @@ import type { DaemonStatus } from './shape.ts'
 
 const NO_AGENTS = { working: 0, waiting_approval: 0, waiting: 0, idle: 0, paused: 0, dead: 0 }
 
-/** The project's daemon, read from what it left in `.svc/`: the answer is the same in every process, and also when it hangs. */
+/**
+ * Returns the status of the project's daemon from its files in `.svc/`, so every process gives the same answer, even if
+ * the daemon hangs.
+ */
 export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
   const all = await findDaemons(svc.ports, svc.project.svc)
   const found = all.find(({ alive }) => alive) ?? all[0]
@@ -62,7 +65,7 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** A clock that was set back makes no negative age. */
+/** Returns the seconds between two times; 0 if the clock was set back in between. */
 function secondsBetween(from: number, to: number): number {
   return Math.max(0, Math.round((to - from) / 100) / 10)
 }

@@ -12,7 +12,7 @@ import {
   z,
 } from '#kernel'
 
-/** The right to drive one agent until `expires_at` passes without renewal. */
+/** The right to drive one agent until it expires without renewal. */
 export interface Lease {
   /** The agent's id, or the name of a singleton such as `sys:beat`. */
   readonly id: string
@@ -22,7 +22,7 @@ export interface Lease {
   readonly cycle_num: number
 }
 
-/** An agent that is due and that no process drives, as it was read. */
+/** An agent that was due, and driven by no process, when it was read. */
 export interface Due extends Pick<Lease, 'id' | 'epoch' | 'cycle_num'> {
   readonly run_at: number
   /** Number of times it had been woken. */
@@ -48,7 +48,7 @@ export function idsOf(due: readonly Due[]): string[] {
 /** For a tap or guard that never has work for agents without a goal. */
 export const neverHasWork: HasWork = () => []
 
-/** The loop that claims what is due and runs a cycle for each agent. */
+/** The loop that claims due agents and runs their cycles. */
 export interface HeartbeatControl {
   /** Whether the loop runs in this process. */
   readonly live: boolean
@@ -56,21 +56,24 @@ export interface HeartbeatControl {
   readonly inFlight: readonly string[]
   /** Time of the last tick, in milliseconds of the wall clock. */
   readonly lastTick: number
-  /** Why its last round failed, as on a full disk; undefined when it did not. */
+  /** Error of the last round, such as a full disk; undefined if the round succeeded. */
   readonly fault: string | undefined
   /** @throws ServiceMissingError without a scheduler */
   start(): void
-  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left, or none that would listen. */
+  /**
+   * Lets cycles end within the grace period, then aborts them. Resolves when none is left, or when the rest does not
+   * react.
+   */
   stop(): Promise<void>
-  /** Looks at once for what is due. */
+  /** Checks at once for due agents. */
   hint(): void
   /**
-   * Runs what is due now without the loop: the daemon's own heartbeat, or where that is not due one agent.
+   * Runs what is due now without the loop: the daemon's own heartbeat or, if that is not due, one agent.
    * @param signal ends a cycle at its next safe point
-   * @returns what was run; undefined for nothing
+   * @returns the kind of what was run; undefined if nothing was due
    */
   step(signal?: AbortSignal): Promise<Lease['kind'] | undefined>
-  /** Runs a cycle whose lease is held already, to its end. */
+  /** Runs a cycle to its end; its lease is already held. */
   drive(lease: Lease): Promise<void>
 }
 
@@ -99,13 +102,13 @@ export const CYCLE_RESULTS = [
 ] as const
 export type CycleResult = (typeof CYCLE_RESULTS)[number]
 
-/** One turn of one agent. Phases share values through `set` and `get`, and leave what they write in `effects`. */
+/** One cycle of one agent. Phases share values through `set` and `get`, and add their writes to `effects`. */
 export class Cycle {
   readonly lease: Lease
   readonly agent_id: string
   readonly cycle_num: number
   readonly signal: AbortSignal
-  /** Written when the cycle ends, in one transaction with the lease's release. */
+  /** Writes that are applied when the cycle ends, in one transaction with the lease's release. */
   readonly effects: Effect[] = []
   result: CycleResult = 'idle'
   error: unknown
@@ -115,7 +118,7 @@ export class Cycle {
   done = false
   /** Name of the first guard that vetoed one of its phases. */
   vetoedBy: string | undefined
-  /** When the agent runs again, in milliseconds of the wall clock; a heartbeat after the start when unset. */
+  /** Time of the agent's next cycle, in milliseconds of the wall clock. Default: a heartbeat after the start. */
   run_at: number | undefined
   readonly #commit: (effects: readonly Effect[]) => Promise<CommitResult>
   readonly #values = new Map<string, unknown>()
@@ -175,7 +178,7 @@ export const FencedError = defineError({
   message: (p: { agent_id: string }) => `Another process has taken over agent ${p.agent_id}; nothing was written.`,
 })
 
-/** A question before a phase: may it be entered? */
+/** A phase of a cycle that guards allow or veto. */
 export interface Gate {
   phase: string
   agent_id: string
@@ -185,14 +188,14 @@ export interface Gate {
 
 export interface Guard {
   name?: string
-  /** False keeps the phase from being entered. */
+  /** Returns false to veto the phase. */
   shouldProceed(gate: Gate): boolean | Promise<boolean>
 }
 
 export interface GuardOptions {
   name?: string
   failClosed?: boolean
-  /** The agents without a goal that it may stop; all by default. */
+  /** The agents without a goal that the guard may stop. Default: all. */
   hasWork?: HasWork
   /** @deprecated Use `hasWork`. */
   busy?: HasWork
@@ -203,18 +206,18 @@ export interface RegisteredGuard {
   /** A phase's name, or `*` for all. */
   phase: string
   guard: Guard
-  /** What an error of the guard means: true vetoes the phase, false lets it pass. */
+  /** Returns whether an error of the guard vetoes the phase. */
   failClosed: () => boolean
   /** Called with an error, before the rule above applies. */
   failed: (gate: Gate, error: unknown) => void
-  /** The agents without a goal that it may stop; all by default. */
+  /** The agents without a goal that the guard may stop. Default: all. */
   hasWork?: HasWork
 }
 
 export const Guards = point<RegisteredGuard>('guards', {
   key: registered => `${registered.phase}/${registered.name}`,
   has: { name: 'text', phase: 'text', failClosed: 'function', failed: 'function' },
-  // Asked before each phase of each cycle: one that answers at once is not waited for.
+  // Called before each phase of each cycle, so a synchronous answer is not awaited.
   ask(registered, gate: Gate) {
     if (registered.phase !== '*' && registered.phase !== gate.phase) return undefined
     const { name, guard } = registered
@@ -234,19 +237,22 @@ function guardError({ name, failClosed, failed }: RegisteredGuard, gate: Gate, e
   return failClosed() ? name : undefined
 }
 
-/** What a guard answered, at once where it does. @throws TypeError for what is no boolean */
+/**
+ * Returns a guard's answer, synchronously if possible.
+ * @throws TypeError if the answer is not a boolean
+ */
 export function verdictOf(name: string, answer: unknown): boolean | Promise<boolean> {
   if (typeof answer === 'boolean') return answer
   if (typeof Object(answer).then === 'function') return Promise.resolve(answer).then(given => verdictOf(name, given))
   throw new TypeError(`the guard "${name}" answered ${typeof answer}, not a boolean`)
 }
 
-/** What woke the daemon: a reason for all agents, or for the agents named. */
+/** A reason to wake all agents, or the agents named. */
 export type Wake = string | { reason: string; agents: readonly string[] }
 
 export interface WakeSource {
   name: string
-  /** Resolves when there is a reason to wake; asked again after each answer. Ends when the signal is aborted. */
+  /** Resolves when there is a reason to wake, and is then called again. Ends when the signal is aborted. */
   wait(signal: AbortSignal): Promise<Wake>
 }
 export const WakeSources = point<WakeSource>('wake_sources', {
@@ -255,25 +261,31 @@ export const WakeSources = point<WakeSource>('wake_sources', {
 })
 
 /**
- * What a commit does with the lease: keep it while the cycle goes on, or give it back until `run_at`. With `more` the loop
- * claims right afterwards, so the commit may take what is due along for the next `claim`.
+ * What a commit does with the lease: keeps it while the cycle goes on, or releases it until `run_at`. With `more`, the
+ * loop claims right afterwards, so the commit may claim due agents for the next `claim`.
  */
 export type Next = 'keep' | { run_at: number; more?: boolean }
 
-/** The heartbeat's port to storage: what is due, and what a cycle wrote. */
+/** The heartbeat's interface to storage: due agents, and the writes of cycles. */
 export interface Scheduler {
-  /** Takes what is due, oldest first: at most `limit` agents, and the singletons beside them. */
+  /** Claims due leases, oldest first: at most `limit` agents, and all due singletons. */
   claim(limit: number): Promise<Lease[]>
-  /** Gives back what commits took for a loop that claims no more. */
+  /** Releases leases that commits claimed, when the loop claims no more. */
   releaseClaimed?(): Promise<void>
   /** Intervals of renewing leases and of polling for what is due, in milliseconds; by default the heartbeat's own. */
   readonly renew_ms?: number
   readonly poll_ms?: number
   /** Returns agents that are due by then and that no process drives, longest due first, without taking them. */
   listDue?(until: number, limit: number): Promise<Due[]>
-  /** Begins and ends a cycle of each that is still as `due` read it, in one transaction. @returns their ids */
+  /**
+   * Begins and ends a cycle of each agent that is still as `listDue` returned it, in one transaction.
+   * @returns their ids
+   */
   pass?(due: readonly Due[], run_at: number): Promise<string[]>
-  /** Renews all leases of this process. @returns those that are lost */
+  /**
+   * Renews all leases of this process.
+   * @returns the lost leases
+   */
   renew(held: readonly Lease[]): Promise<Lease[]>
   /** Writes effects and the lease's next state in one transaction, fenced by the lease's epoch. */
   commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
@@ -281,11 +293,11 @@ export interface Scheduler {
   wake(agents: readonly string[] | undefined, reason: string): Promise<void>
   /** Returns when the next lease comes due, in milliseconds of the wall clock; null when none does. */
   nextDue(): Promise<number | null>
-  /** Calls back when something may have become due, from this process. */
+  /** Adds a listener that is called when something may have become due, from this process. */
   onWake(listener: () => void): () => void
 }
 
-/** The store's part of scheduling. */
+/** Token of the storage engine's scheduler. */
 export const SchedulerToken: Token<Scheduler> = token('scheduler')
 
 /** Keys of the section `daemon` that the heartbeat reads. Durations are seconds and take fractions. */
@@ -358,7 +370,7 @@ export const LIFECYCLE = {
 
 type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }
 
-/** One of the hooks by name. A tap made here leaves with its plugin. */
+/** A hook by its name. A tap added here is removed with its plugin. */
 type NamedHook<In> = { readonly taps: readonly TapOptions[] } & {
   [K in 'tap' | 'tapPromise']: (options: string | TapOptions, fn: (input: In) => unknown) => Undo
 }
@@ -378,7 +390,7 @@ declare module '#kernel' {
   interface Events extends LifecycleEvents {}
   interface Tapped extends Record<Phase, Cycle> {}
   interface TapOptions {
-    /** For a tap of a phase: the agents without a goal that it has work for; all by default. */
+    /** For a tap of a phase: the agents without a goal that the tap has work for. Default: all. */
     hasWork?: HasWork
     /** @deprecated Use `hasWork`. */
     busy?: HasWork
@@ -388,16 +400,15 @@ declare module '#kernel' {
   }
   interface PluginHandle {
     readonly heartbeat: HeartbeatControl
-    /** The hooks by name, for `tap` with `stage` and `before`; a tap made here is in the scope too. */
+    /** Hooks by name, for `tap` with `stage` and `before`. A tap added here belongs to the plugin's scope too. */
     readonly hooks: HookSet
     /**
-     * Registers a guard for a phase, or for all with `*`. When it throws, a plugin's guard lets the phase pass unless
-     * `failClosed` is set; a builtin's follows `daemon.guards_fail_closed`. One that answers no boolean, or not in time, has
-     * thrown.
-     * @throws UnknownHookError when there is no such phase
+     * Registers a guard for a phase, or for all with `*`. If it throws, gives no boolean or takes too long, a plugin's
+     * guard lets the phase pass unless `failClosed` is set; a builtin's guard follows `daemon.guards_fail_closed`.
+     * @throws UnknownHookError if there is no such phase
      */
     guard(phase: Phase | '*', guard: Guard, options?: GuardOptions): Undo
-    /** Adds something that wakes the daemon between two heartbeats. */
+    /** Adds a source that wakes the daemon between two heartbeats. */
     wakeSource(source: WakeSource): Undo
   }
 }

@@ -4,7 +4,7 @@ import { type GuardOptions, Guards, type HeartbeatControl, WakeSources } from '.
 import { registeredGuard } from './guards.ts'
 import { hookSet } from './hook-set.ts'
 
-/** Gives the handles of plugins `heartbeat`, `guard`, `wakeSource` and `hooks`. */
+/** Adds `heartbeat`, `guard`, `wakeSource` and `hooks` to plugin handles. */
 export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
   return (svc, { builtin, config, hooks, interceptor }) => {
     let guards = 0

@@ -10,15 +10,15 @@ import {
 import { type Gate, type Guard, Guards, PHASES, type Phase, type RegisteredGuard, verdictOf } from './contract.ts'
 
 export interface GuardParts extends Pick<RegisteredGuard, 'name' | 'failClosed' | 'failed'> {
-  /** Who adds it, as errors name them. */
+  /** Plugin that adds the guard, as named in errors. */
   owner: string
-  /** Stands around it and limits how long it takes; without one, the clock does. */
+  /** Wraps the guard and limits its duration; without it, only the time limit applies. */
   interceptor?: Interceptor | undefined
   clock: Clock
 }
 
 /**
- * Makes the contribution of a guard of a phase, or of all with `*`.
+ * Returns the contribution for a guard of a phase, or of all with `*`.
  * @throws UnknownHookError when there is no such phase; TypeError for a guard without `shouldProceed`
  */
 export function registeredGuard(phase: Phase | '*', guard: Guard, parts: GuardParts): RegisteredGuard {

@@ -17,14 +17,14 @@ import { Waker } from './waker.ts'
 
 /** Interval at which the loop looks for what other processes made due, in milliseconds. */
 const POLL_MS = 500
-/** Pause before claiming is tried again, in milliseconds. */
+/** Pause before a failed round is repeated, in milliseconds. */
 const RETRY_MS = 250
 const RENEW_MS = 5_000
 
 export interface HeartbeatParts extends CycleParts {
   config: HeartbeatConfig
   scheduler: () => Scheduler
-  /** Returns what records or repeats the cycles; undefined where nothing does. */
+  /** Returns what records or replays the cycles; undefined if nothing does. */
   recording: () => RecordingBackend | undefined
   /** Called once per heartbeat of this process, between two cycles: reloads configuration and plugins. */
   onBeat(count: number): Promise<void>
@@ -34,11 +34,11 @@ interface Running {
   cycle: Cycle
   abort: CycleEnd
   ended: Promise<void>
-  /** Its end is being written and emitted. */
+  /** Whether its end is being written and emitted. */
   ending?: true
 }
 
-/** Claims what is due and runs the cycles side by side, so that no agent waits for a slow one. */
+/** Claims due agents and runs their cycles concurrently, so that no agent waits for a slow one. */
 export class Heartbeat implements HeartbeatControl {
   readonly #parts: HeartbeatParts
   /** Cycles by lease: an agent whose lease was lost may begin another cycle before the first has noticed. */
@@ -49,13 +49,13 @@ export class Heartbeat implements HeartbeatControl {
   #loop: Promise<void> | undefined
   #endRenewals: () => Promise<void> = async () => {}
   #stop = new AbortController()
-  /** Wakes the loop where it sleeps. */
+  /** Wakes the loop if it sleeps. */
   #wake = () => {}
   /** Whether something may have become due while the loop was not asleep. */
   #hinted = false
   /** Time of the last tick, in milliseconds of the wall clock; it shows whether a daemon stalls. */
   lastTick = 0
-  /** Why its last round failed, as on a full disk; undefined when it did not. */
+  /** Error of the last round, such as a full disk; undefined if the round succeeded. */
   fault: string | undefined
 
   constructor(parts: HeartbeatParts) {
@@ -70,12 +70,12 @@ export class Heartbeat implements HeartbeatControl {
   /** Number of slots taken; singletons take none. */
   #agents = 0
 
-  /** Whether the loop claims as soon as a cycle has ended. */
+  /** Whether all slots are taken, so that the loop claims as soon as a cycle has ended. */
   get #full(): boolean {
     return this.live && !this.#stop.signal.aborted && this.#agents >= this.#parts.config.max_concurrent_agents
   }
 
-  /** The agents whose cycles run in this process now. */
+  /** Ids of the agents whose cycles run in this process now. */
   get inFlight(): string[] {
     return [...new Set([...this.#running.keys()].map(({ id }) => id))]
   }
@@ -89,7 +89,10 @@ export class Heartbeat implements HeartbeatControl {
     this.#loop = this.#run()
   }
 
-  /** Lets cycles reach their end within the grace, then aborts them. Resolves when none is left, or none that would listen. */
+  /**
+   * Lets cycles end within the grace period, then aborts them. Resolves when none is left, or when the rest does not
+   * react.
+   */
   async stop(): Promise<void> {
     if (!this.#loop) return
     const { clock } = this.#parts.ports
@@ -110,8 +113,10 @@ export class Heartbeat implements HeartbeatControl {
   }
 
   /**
-   * Runs what is due now without the loop: the daemon's own heartbeat, else one agent. For projects whose clock a test moves.
-   * @param signal ends a cycle at its next safe point @returns what was run; undefined for nothing
+   * Runs what is due now without the loop: the daemon's own heartbeat, or one agent. For projects whose clock a test
+   * moves.
+   * @param signal ends a cycle at its next safe point
+   * @returns the kind of what was run; undefined if nothing was due
    */
   async step(signal?: AbortSignal): Promise<Lease['kind'] | undefined> {
     const scheduler = this.#parts.scheduler()
@@ -129,13 +134,13 @@ export class Heartbeat implements HeartbeatControl {
     return leases[0]?.kind
   }
 
-  /** Runs a cycle whose lease is held already, to its end. */
+  /** Runs a cycle to its end; its lease is already held. */
   async drive(lease: Lease): Promise<void> {
     this.#begin(lease)
     await this.#running.get(lease)?.ended
   }
 
-  /** Looks at once for what is due. */
+  /** Checks at once for due agents. */
   hint(): void {
     this.#hinted = true
     this.#wake()
@@ -157,7 +162,7 @@ export class Heartbeat implements HeartbeatControl {
         }
         await this.#tick(nextBeat)
       } catch (error) {
-        // Logged once while it lasts: the log may be on the disk that is full.
+        // The same error is logged once: the log may be on the full disk.
         const again = this.fault === errorMessage(error)
         this.fault = errorMessage(error)
         if (!again) log.error({ code: (error as { code?: string }).code }, `heartbeat: ${this.fault}`)
@@ -178,15 +183,18 @@ export class Heartbeat implements HeartbeatControl {
     const leases = await scheduler.claim(free)
     this.fault = undefined
     for (const lease of leases) this.#begin(lease)
-    // Cycles without real waiting are all microtasks: without this turn of the loop nothing else would run.
+    // Cycles may consist of microtasks only; without this yield, nothing else would run.
     await ports.clock.yield()
     if (leases.length > 0 && this.#agents < config.max_concurrent_agents) return
     if (this.#hinted || this.#stop.signal.aborted) return
-    // With all slots taken, what is due cannot begin.
+    // While all slots are taken, no due agent can begin.
     await this.#restUntilDue(nextBeat, leases.length === 0 && free > 0)
   }
 
-  /** Sleeps until something may be due. @param looking whether to look for what other processes made due */
+  /**
+   * Sleeps until something may be due.
+   * @param looking whether to check for what other processes made due
+   */
   async #restUntilDue(nextBeat: number, looking: boolean): Promise<void> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
@@ -214,10 +222,10 @@ export class Heartbeat implements HeartbeatControl {
 
   #begin(lease: Lease): void {
     const abort = new CycleEnd()
-    // An earlier cycle of the agent has lost its lease, as to a checkpoint that was restored.
+    // An earlier cycle of the agent has lost its lease, for example to a restored checkpoint.
     const own = [...this.#running].filter(([{ id }]) => id === lease.id).map(([, running]) => running)
     for (const { abort } of own) abort.abort(new FencedError({ agent_id: lease.id }))
-    // A cycle that is written ends before the next begins, with its events.
+    // A cycle whose end is being written ends before the next begins, with its events.
     const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
     const scheduler = this.#parts.scheduler()
     const cycle = new Cycle(lease, effects => scheduler.commit(lease, effects, 'keep'), abort.signal)
@@ -255,7 +263,7 @@ export class Heartbeat implements HeartbeatControl {
     }
     let run_at = 0
     try {
-      // What was spent is booked even when the lease is lost.
+      // Spending is recorded even if the lease was lost.
       if (cycle.result !== 'fenced' || cycle.effects.length > 0) {
         run_at = cycle.run_at ?? this.#beatAfter(began)
         const running = this.#running.get(cycle.lease)
@@ -263,7 +271,7 @@ export class Heartbeat implements HeartbeatControl {
         const next = this.#full ? { run_at, more: true } : { run_at }
         const committed = await this.#parts.scheduler().commit(cycle.lease, cycle.effects, next)
         if (committed === 'fenced') cycle.result = 'fenced'
-        // What the cycle built on has changed in the meantime, such as its goal.
+        // Something that the cycle relied on has changed in the meantime, such as its goal.
         if (committed === 'refused') cycle.result = 'error'
       }
     } catch (error) {
@@ -289,7 +297,10 @@ export class Heartbeat implements HeartbeatControl {
       })
   }
 
-  /** Gives back leases whose end could not be written. @throws what still keeps the store from being written to */
+  /**
+   * Releases leases whose end could not be written.
+   * @throws the error that still prevents writes
+   */
   async #giveBack(): Promise<void> {
     for (const [lease, run_at] of this.#owed) {
       await this.#parts.scheduler().commit(lease, [], { run_at })
@@ -303,7 +314,10 @@ export class Heartbeat implements HeartbeatControl {
     return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
   }
 
-  /** Renews the leases of the cycles that run. @returns what ends that */
+  /**
+   * Renews the leases of running cycles.
+   * @returns a function that ends the renewals
+   */
   #renewals(): () => Promise<void> {
     const stop = new AbortController()
     const { clock } = this.#parts.ports

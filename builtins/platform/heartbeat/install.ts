@@ -4,7 +4,7 @@ import { type Cycle, Guards, type HeartbeatConfig, LIFECYCLE, PHASES, SchedulerT
 import { heartbeatExtension } from './extension.ts'
 import { Heartbeat } from './heartbeat.ts'
 
-/** Gives a kernel the heartbeat, with the hooks and points of its cycles and what plugins' handles have of it. */
+/** Adds the heartbeat to a kernel, with the hooks and points of its cycles, and to plugin handles. */
 export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void {
   const { hooks, points, ports, log, services } = kernel
   for (const [name, schema] of Object.entries(LIFECYCLE)) hooks.declareEvent(name, schema)
@@ -23,7 +23,10 @@ export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void 
     kernel.scope.hold('timer of changes', pollChanges(kernel, config))
 }
 
-/** Applies changes at the interval of the heartbeat while the loop does not run in this process. @returns its end */
+/**
+ * Applies changes at the interval of the heartbeat while the loop does not run in this process.
+ * @returns a function that ends this
+ */
 function pollChanges(kernel: Kernel, config: HeartbeatConfig): () => void {
   let cancel = () => {}
   const wait = () => {

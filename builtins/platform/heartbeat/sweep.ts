@@ -2,7 +2,7 @@ import { type EventName, errorMessage, HANDLER_LIMIT_MS, withTimeLimit } from '#
 import { type Due, Guards, type HasWork, neverHasWork, PHASES, type Scheduler } from './contract.ts'
 import type { CycleParts } from './phases.ts'
 
-/** Maximum number of agents swept at a time: some ten milliseconds of the event loop. */
+/** Maximum number of agents swept at a time, which takes some ten milliseconds of the event loop. */
 const MOST = 1_000
 /** Agents due within this share of a heartbeat are swept along, since a sweep costs nearly the same for one as for many. */
 const AHEAD = 0.25
@@ -17,9 +17,9 @@ export interface SweepParts extends CycleParts {
 }
 
 /**
- * Passes the cycles of agents without work at once. Every tap and guard of a cycle is asked for which agents it has work. For
- * the others, only the cycle count, the next heartbeat and the events are written. Ten thousand idle agents cost as much as a
- * hundred whose cycles run.
+ * Advances the cycles of agents without work at once, without running them. Asks every tap and guard of a cycle for
+ * which agents it has work. For the others, writes only the cycle count, the next heartbeat and the events. Ten
+ * thousand idle agents cost as much as a hundred whose cycles run.
  */
 export class Sweep {
   readonly #parts: SweepParts
@@ -32,7 +32,11 @@ export class Sweep {
     this.#parts = parts
   }
 
-  /** Passes the cycles of agents without work. @param driven agents whose cycles run in this process; they are left out @returns the number of cycles passed */
+  /**
+   * Advances the cycles of agents without work.
+   * @param driven agents whose cycles run in this process; they are left out
+   * @returns the number of cycles advanced
+   */
   async run(driven: readonly string[]): Promise<number> {
     const { log, ports } = this.#parts
     // Handlers are still busy with the events of the last sweep.
@@ -52,7 +56,10 @@ export class Sweep {
     }
   }
 
-  /** Returns when the events of this agent's passed cycle are all emitted, which its next one waits for; undefined when they are. */
+  /**
+   * Resolves when all events of an agent's advanced cycle have been emitted, for which its next cycle waits. Returns
+   * undefined if they have.
+   */
   reportingOf(agent_id: string): Promise<void> | undefined {
     return this.#unreported.has(agent_id) ? this.#reporting : undefined
   }
@@ -69,7 +76,7 @@ export class Sweep {
     if (!scheduler.listDue || !scheduler.pass || !asked) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
-    // Most rounds have nothing due; then nothing more is read.
+    // Most rounds have nothing due, and then nothing more is read.
     if ((await scheduler.listDue(now, 1)).length === 0) return []
     let due = (await scheduler.listDue(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
     for (const { name, hasWork } of asked) {

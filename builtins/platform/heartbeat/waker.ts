@@ -13,7 +13,7 @@ export interface WakerParts {
   scheduler: () => Scheduler
 }
 
-/** Waits for all wake sources. Their wakes are joined: the first passes at once, the others when the gap is over. */
+/** Waits for all wake sources and combines their wakes: the first passes at once, further ones after the gap. */
 export class Waker {
   readonly #parts: WakerParts
   readonly #stop = new AbortController()
@@ -78,7 +78,10 @@ export class Waker {
     }
   }
 
-  /** Adds a wake to the next one. @throws TypeError when it is no wake */
+  /**
+   * Adds a wake to the next one.
+   * @throws TypeError for an invalid wake
+   */
   #take(wake: unknown): void {
     const { reason, agents } = typeof wake === 'string' ? { reason: wake } : (Object(wake) as Record<string, unknown>)
     if (typeof reason !== 'string' || !(agents === undefined || isTexts(agents)))

@@ -8,12 +8,12 @@ export interface CallsParts {
   clock: Pick<Clock, 'after'>
   /** Returns the calls of the plugin's live version, which takes calls that come too late for this one. */
   heir: () => Calls | undefined
-  /** Called with what code is about to run, and with undefined when it gave back control. */
+  /** Called with the code that is about to run, and with undefined when it has given back control. */
   watch: (what: string | undefined) => void
 }
 
 export interface CallOptions<A extends unknown[]> {
-  /** Returns whether what a call threw is a failure of the plugin's code. */
+  /** Returns whether an error of a call counts as a failure of the plugin's code. */
   isFailure: (error: unknown, args: A) => boolean
   /** Time limit of one call, in milliseconds; waiting while calls are held does not count. */
   limit_ms?: number
@@ -23,10 +23,13 @@ export interface CallOptions<A extends unknown[]> {
 
 type Code = (...args: unknown[]) => Promise<unknown>
 
-/** The calls of one version of a plugin: counted, limited, held while resources change hands, and ended with the version. */
+/**
+ * Calls of one version of a plugin: counted, limited, held back while resources are handed over, and ended with the
+ * version.
+ */
 export class Calls {
   readonly #parts: CallsParts
-  /** What `setup` declared, by what it is: the same thing of another version has the same name. */
+  /** Functions that `setup` declared, by label. The same function of another version has the same label. */
   readonly #code = new Map<string, Code>()
   readonly #ended = new Set<() => void>()
   readonly #waiting = new Set<(error: unknown) => void>()
@@ -39,18 +42,18 @@ export class Calls {
     this.#parts = parts
   }
 
-  /** Takes calls, for the first time or again. */
+  /** Accepts calls, for the first time or again. */
   open(): void {
     this.#isOpen = true
     this.#isSealed = true
   }
 
-  /** Takes no new calls; what runs goes on. */
+  /** Accepts no new calls; running calls continue. */
   close(): void {
     this.#isOpen = false
   }
 
-  /** Holds calls back until the result is called. */
+  /** Holds calls back until the returned function is called. */
   hold(): () => void {
     let open = () => {}
     this.#gate = new Promise(resolve => {
@@ -74,15 +77,15 @@ export class Calls {
     })
   }
 
-  /** Ends what still runs, for its callers, with an error. */
+  /** Ends running calls with an error for their callers. */
   dispose(): void {
     const error = new PluginGoneError({ plugin: this.#parts.plugin })
     for (const abandon of this.#waiting) abandon(error)
   }
 
   /**
-   * Wraps a function of the plugin so that each of its calls is counted and limited. Once another version is live, a call
-   * that comes late, out of something that began before, runs the same thing of that one.
+   * Wraps a function of the plugin so that its calls are counted and limited. Once another version is live, a late call
+   * from earlier work runs that version's function of the same label.
    * @returns a function that throws PluginSuspendedError, PluginGoneError, TimeLimitError, and what `fn` throws
    */
   wrap<A extends unknown[], R>(
@@ -98,7 +101,7 @@ export class Calls {
     return call
   }
 
-  /** Runs code that is not counted, such as what waits for long, once calls are not held. */
+  /** Runs code without counting it, for example a long wait, once calls are not held back. */
   async pass<R>(what: string, fn: () => R): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
     return await this.run(what, fn)
@@ -159,7 +162,7 @@ export class Calls {
     if (this.#running === 0) for (const ended of this.#ended) ended()
   }
 
-  /** A stream of the plugin, which counts as running until it has ended, was left, or is cut off with its version. */
+  /** Returns a stream of the plugin. It counts as running until it ends, is closed, or is cut off with its version. */
   #followValues(
     what: string,
     source: AsyncIterable<unknown>,
@@ -207,7 +210,10 @@ export class Calls {
     }
   }
 
-  /** Waits for the work, its limit, or the end of this version. No promise outlives the call: a race with a lasting one would. */
+  /**
+   * Waits for the work, its time limit, or the end of this version. All promises end with the call: racing a long-lived
+   * one would leak memory.
+   */
   async #ending<R>(what: string, work: R, limit_ms: number | undefined): Promise<Awaited<R>> {
     if (!(work instanceof Promise)) return work as Awaited<R>
     let abandon: (error: unknown) => void = () => {}

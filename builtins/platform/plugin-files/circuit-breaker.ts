@@ -1,8 +1,8 @@
 import { type Clock, errorMessage } from '#kernel'
 
-/** How long a suspension lasts at first, in milliseconds; it doubles from one to the next. */
+/** Duration of the first suspension, in milliseconds; each further one is twice as long. */
 const COOL_DOWN_MS = 30_000
-/** Share of failed calls from which on a plugin is ailing. */
+/** Share of failed calls from which on a plugin counts as ailing. */
 const AILING = 0.25
 
 export interface CircuitBreakerParts {
@@ -15,7 +15,7 @@ export interface CircuitBreakerParts {
   onFailure: (what: string, error: unknown, suspends: boolean) => void
 }
 
-/** Counts how the calls of one version of a plugin go, and suspends it when too many fail in a row. */
+/** Counts calls and failures of one version of a plugin, and suspends it after too many failures in a row. */
 export class CircuitBreaker {
   readonly #parts: CircuitBreakerParts
   #failuresInRow = 0
@@ -38,7 +38,7 @@ export class CircuitBreaker {
     return this.#parts.max_failures
   }
 
-  /** Whether it fails often, without failing each time. */
+  /** Whether it fails often, even if not many times in a row. */
   get isAiling(): boolean {
     return this.failures >= this.#parts.max_failures && failureRate(this) >= AILING
   }
@@ -58,14 +58,14 @@ export class CircuitBreaker {
     this.#parts.onFailure(what, error, suspends)
   }
 
-  /** Lets calls through again. */
+  /** Ends a suspension. */
   reset(): void {
     this.#failuresInRow = 0
     this.#suspendedUntil = 0
   }
 }
 
-/** The share of calls that failed, from 0 to 1. */
+/** Returns the share of failed calls, from 0 to 1. */
 export function failureRate({ calls, failures }: { calls: number; failures: number }): number {
   return failures === 0 ? 0 : failures / Math.max(calls, failures)
 }

@@ -10,17 +10,19 @@ export interface Source {
   filename: string
   source: string
   ts: boolean
-  /** Whether it is a module; CommonJS is run to its end at once. */
+  /** Whether the file is an ES module; CommonJS runs synchronously. */
   async: boolean
 }
 
-/** A module without a default export must not pass for one that has; nothing is kept in memory. */
+/** Options of jiti: modules are not cached in memory, and a module without a default export gets none. */
 const OPTIONS = { moduleCache: false, interopDefault: false } as const
 
-/** How long the thread waits for more to compile before it ends and gives back its memory, in milliseconds. */
+/** Idle time after which the thread ends to free its memory, in milliseconds. */
 const IDLE_MS = 30_000
 
-/** Runs in the thread. What it makes goes to jiti's cache on disk, where the process that loads the files finds it. */
+/**
+ * Code of the thread. It compiles into jiti's cache on disk, where the process that loads the files finds the result.
+ */
 const PROGRAM = `
   const { parentPort, workerData: { jiti: path, idle } } = require('node:worker_threads')
   const { createJiti } = require(path)
@@ -34,19 +36,20 @@ const PROGRAM = `
     end = setTimeout(() => process.exit(), idle)
   })`
 
-/** Runs files, compiled, and what they import. */
+/** Runs compiled files and their imports. */
 export interface Runner {
   /**
-   * @param sources the file, and those of its imports that are to be run as they are now
-   * @param timers those that the sources get in place of Node's
+   * @param sources the file, and those of its imports whose current text is run
+   * @param timers timers that replace Node's in the sources
    */
   import(file: string, sources: readonly Source[], timers: PluginTimers): Promise<unknown>
 }
 
 /**
- * @param fsCache the folder where what is compiled is kept
- * @param modules what files import by these names, and by these absolute paths
- * @param onMoved called with a file that takes a name from where it no longer is, and with the module that has it
+ * @param fsCache the folder of compiled code
+ * @param modules modules that files import by these names and absolute paths
+ * @param onMoved called with a file that imports a name from a module that no longer exports it, the name, and the
+ * module that does
  */
 export async function openRunner(
   fsCache: string,
@@ -73,12 +76,15 @@ export async function openRunner(
   }
 }
 
-/** The module by which compiled code finds the timers of its version. */
+/** Name of the module through which compiled code gets its version's timers. */
 const SCOPE = 'svc:timers'
-/** Names that a compiled module is given instead of those of jiti and Node. */
+/** Names with values of ours in a compiled module, instead of those of jiti and Node. */
 const NAMES = ['require', 'jitiImport', ...Object.keys(new PluginTimers().globals)]
 
-/** Compiled code in a function that gives it its version's timers. The inner function is for names that it declares itself. */
+/**
+ * Wraps compiled code in a function that gives it its version's timers. The inner function allows the code to declare
+ * the same names.
+ */
 function withTimers(code: string, async: boolean): string {
   const scope = `require(${JSON.stringify(SCOPE)})(require, jitiImport)`
   return `return ((${NAMES}) => (${async ? 'async ' : ''}() => {${code}\n})())(...${scope})`
@@ -86,7 +92,7 @@ function withTimers(code: string, async: boolean): string {
 
 type Import = (name: string, ...rest: unknown[]) => unknown
 
-/** Makes the values of NAMES from the `require` and `import` of a module. */
+/** Returns a function that makes the values of NAMES from the `require` and `import` of a module. */
 function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Import) => unknown[] {
   const own = (name: unknown) => modules[String(name).replace(/^node:/, '')]
   return (require, load) => [
@@ -99,9 +105,9 @@ function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Im
 }
 
 /**
- * Returns the modules of one run, each run at its first import. Without this, jiti would leave plain JavaScript to Node, whose
- * cache returns the version that was imported first.
- * @param begun those that are there already
+ * Returns the modules of one run; each is run at its first import. Without this, jiti would leave plain JavaScript to
+ * Node, whose cache returns the version that was imported first.
+ * @param begun modules that exist already
  */
 function modulesOf(
   jiti: Jiti,
@@ -133,7 +139,7 @@ function modulesOf(
   return cache
 }
 
-/** CommonJS as Node gives it to who imports it: all of it is the default, too. */
+/** Returns CommonJS exports as Node gives them to importers: all of them are also the default export. */
 function withDefault(exports: unknown): unknown {
   if (Object(exports) !== exports || 'default' in (exports as object)) return exports
   if (!Object.isExtensible(exports)) return { ...(exports as object), default: exports }
@@ -141,8 +147,8 @@ function withDefault(exports: unknown): unknown {
 }
 
 /**
- * Returns a module that throws for names that it does not export, where compiled code would see undefined. Names that `svc`
- * exported before they moved to `svc/<module>` are found there.
+ * Returns a module that throws for names that it does not export, where compiled code would get undefined. Names that
+ * moved from `svc` to `svc/<module>` are found there.
  */
 function strict(name: string, modules: Record<string, object>, onMoved: (key: string, place: string) => void): object {
   const moved = new Map<string, unknown>()
@@ -163,9 +169,9 @@ function strict(name: string, modules: Record<string, object>, onMoved: (key: st
 }
 
 /**
- * Compiles what is not in jiti's cache yet, beside the event loop: jiti's compiler takes hundreds of milliseconds and a
- * dozen megabytes to come up. A file with a mistake stays out of the cache; loading it compiles it again, and reports the
- * mistake.
+ * Compiles sources that are not in jiti's cache, in a thread: jiti's compiler takes hundreds of milliseconds and a
+ * dozen megabytes to start. A file with an error stays out of the cache; loading it compiles it again and reports the
+ * error.
  * @param fsCache the cache's folder
  */
 export async function compile(sources: readonly Source[], fsCache: string): Promise<void> {
@@ -190,7 +196,7 @@ class CompilerThread {
   #next = 0
   readonly #waiting = new Map<number, () => void>()
 
-  /** Settles also when the thread ends before its time. */
+  /** Resolves also if the thread ends early. */
   async compile(sources: readonly Source[], options: object): Promise<void> {
     const worker = this.#up()
     const id = this.#next++

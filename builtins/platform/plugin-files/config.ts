@@ -1,11 +1,11 @@
 import { z } from '#kernel'
 
-/** The names of plugins that are switched off, in the section `plugins`. */
+/** Names of disabled plugins, in the section `plugins`. */
 export const DisabledPlugins = z.object({
   disabled: z.array(z.string()).default([]).describe('Plugins, builtins too, that are switched off by name'),
 })
 
-/** What may be set of plugin files, in the same section. */
+/** Settings of plugin files, in the same section. */
 export const PluginsConfig = z.object({
   enabled: z.boolean().default(true).meta({ env: 'SVC_PLUGINS' }).describe('Whether plugin files are loaded at all'),
   allowlist: z.array(z.string()).default([]).describe('File names or stems that may be loaded; empty allows all'),

@@ -19,7 +19,7 @@ export const PluginSuspendedError = defineError({
   code: 'plugin_suspended',
   status: 503,
   title: 'Plugin suspended',
-  // Without its last failure, which may name files or data of this machine; svc plugins shows it.
+  // The last failure is left out, because it may name files or data of this machine; svc plugins shows it.
   message: (p: { plugin: string; failures: number }) =>
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
@@ -31,23 +31,23 @@ export const PluginError = defineError({
   message: (p: { plugin: string; where: string; problem: string }) => `Plugin "${p.plugin}" (${p.where}): ${p.problem}`,
 })
 
-/** A plugin as it stands on disk: its file, and a hash over all that it is made of. */
+/** A plugin on disk: its file, and a hash of all its sources. */
 export interface PluginFile extends FoundPlugin {
   /** The file, or the index of its folder. */
   file: string
-  /** Its name without ending, or its folder's: how people refer to it. */
+  /** Name of the file without its ending, or of the folder; users refer to the plugin by it. */
   stem: string
   fingerprint: string
   /** When one of its files was last written, in milliseconds of the wall clock. */
   written_ms: number
 }
 
-/** What a plugin would hold if it were live. */
+/** What a plugin would register if it were live. */
 export interface DryRun {
   definition: PluginDefinition
-  /** The names of all that it registers, in its order, as in the list of plugins. */
+  /** Names of everything that it registers, in order, as in the list of plugins. */
   registered: string[]
-  /** What it adds to points, by the label under which it stands in `registered`. */
+  /** Contributions to points, by their labels in `registered`. */
   contributions: ReadonlyMap<string, unknown>
   config: ConfigKeyInfo[]
   /** The roles of the processes in which each of its resources would start. */
@@ -56,7 +56,7 @@ export interface DryRun {
 /** @deprecated Use `DryRun`. */
 export type Rehearsal = DryRun
 
-/** Timers of an npm package that go on after the last plugin that used it has left. */
+/** Timers of an npm package that still run after the last plugin that used it was removed. */
 export interface LeftTimers {
   /** The plugin that used it last. */
   plugin: string
@@ -66,38 +66,53 @@ export interface LeftTimers {
   place: string
 }
 
-/** Watches over the code of plugin files: a module may provide it. */
+/** Supervises the code of plugin files; a module may provide it. */
 export interface Supervisor {
   /**
    * Called before a file is run.
-   * @param asked whether an operator named it
-   * @throws with the reason, when it must not be run
+   * @param asked whether an operator named the file
+   * @throws the reason why the file must not be run
    */
   admit(file: PluginFile, asked: boolean): Promise<void>
-  /** Watches a file that is about to be run to examine it, also one that may not go live. */
+  /** Watches a file that is run only to examine it, including one that may not go live. */
   examine(file: PluginFile): void
-  /** Called with what code of a plugin is about to run, and with undefined when it gave back control. Calls nest. */
+  /**
+   * Called with the code of a plugin that is about to run, and with undefined when it has given back control. Calls
+   * nest.
+   */
   watch(plugin: string, origin: string, what: string | undefined): void
 }
 export const SupervisorToken: Token<Supervisor> = token('supervisor')
 
-/** The command that starts this process again; empty where it only ends. Not provided inside a program that embeds the service. */
+/**
+ * The command that restarts this process; empty if it can only end. Not provided inside a program that embeds the
+ * service.
+ */
 export const RestartToken: Token<readonly string[]> = token('restart')
 
 declare module '#kernel' {
-  /** What `HostToken` gives of plugin files. */
+  /** Methods of `HostToken` for plugin files. */
   interface PluginHost {
-    /** Returns what a plugin's file would register in this process, without making it live. @throws PluginError with file and line */
+    /**
+     * Returns what a plugin's file would register in this process, without making it live.
+     * @throws PluginError with file and line
+     */
     check(file: string): Promise<DryRun>
-    /** Returns the definition in a plugin's file, in any folder, without making it live. @throws PluginError with file and line */
+    /**
+     * Returns the definition in a plugin's file, in any folder, without making it live.
+     * @throws PluginError with file and line
+     */
     load(file: string): Promise<PluginDefinition>
-    /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
+    /** Counts an uncaught error as a failure of the plugin that caused it, if the plugin is live. */
     blame(plugin: string, what: string, error: unknown): void
-    /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
+    /** Returns the definitions of live plugins from files, with their own keys, to try them in another project. */
     definitions(): PluginDefinition[]
     /** Returns the timers that packages of removed plugins still run in this process. */
     leftTimers(): LeftTimers[]
-    /** Returns why no plugin file may run now; undefined where they may. @param found number of files that do not run for it */
+    /**
+     * Returns why no plugin file may run now; undefined if they may.
+     * @param found number of files that do not run for this reason
+     */
     hindrance(found?: number): Promise<string | undefined>
   }
 }

@@ -2,9 +2,9 @@ import type { Kernel, LoadedPlugin } from '#kernel'
 import type { DryRun } from './contract.ts'
 
 /**
- * Returns what a plugin would hold if it were live: it is shown and hidden again without a turn of the event loop in between,
- * so that what would be refused is refused here. Resources are not started.
- * @throws what refuses it; a version that was live is back then too
+ * Returns what a plugin would register if it were live. It is made live and removed again without yielding to the event
+ * loop, so that a refusal shows here. Resources are not started.
+ * @throws the reason for a refusal; a version that was live is then live again
  */
 export function dryRun(loaded: LoadedPlugin, { host, points, config }: Kernel): DryRun {
   return host.preview(loaded, ({ definition, name, labels, resources }) => {

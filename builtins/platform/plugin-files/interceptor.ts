@@ -12,7 +12,7 @@ import type { Calls } from './calls.ts'
 import type { CircuitBreaker } from './circuit-breaker.ts'
 import { PluginGoneError, PluginSuspendedError } from './contract.ts'
 
-/** How logs name a call. */
+/** Labels of calls in logs. */
 const LABELS: Readonly<Record<PluginCall<[]>['kind'], (name: string) => string>> = {
   handler: event => `on ${event}`,
   tap: hook => `tap of ${hook}`,
@@ -29,7 +29,7 @@ export interface PluginInterceptorParts {
   /** Returns the place in the plugin's file that an error points at. */
   locate: (error: unknown) => string
   log: Log
-  /** Called when the version takes calls, and when it does not any more. */
+  /** Called when the version begins to accept calls, and when it no longer does. */
   onOpen: () => void
   onClose: () => void
 }
@@ -50,7 +50,7 @@ export class PluginInterceptor implements Interceptor {
     const label = LABELS[call.kind](call.name)
     switch (call.kind) {
       case 'wake_source':
-        // Waits for as long as nothing happens.
+        // A wake source may wait without a time limit.
         return (...args) => this.calls.pass(label, () => fn(...args))
       case 'tool':
         return this.#tool(label, call, fn)
@@ -63,7 +63,10 @@ export class PluginInterceptor implements Interceptor {
     }
   }
 
-  /** All that a tool throws reaches the model; what is no ToolError is also a failure. A cancelled call ends by throwing. */
+  /**
+   * Wraps a tool. All its errors reach the model; those that are not domain errors also count as failures. A cancelled
+   * call ends with an error that does not count.
+   */
   #tool<A extends unknown[], R>(label: string, { name, fit }: PluginCall<A>, fn: (...args: A) => R) {
     const isFailed = (error: unknown, [, call]: readonly unknown[]) =>
       !(call as ToolCall | undefined)?.signal?.aborted && isFailure(error)
@@ -81,7 +84,7 @@ export class PluginInterceptor implements Interceptor {
     }
   }
 
-  /** A guard that left in the meantime forbids nothing. */
+  /** Lets the phase pass if the guard's plugin was removed in the meantime. */
   #unlessGone<A extends unknown[], R>(ask: (...args: A) => Promise<Awaited<R>>) {
     return (...args: A) =>
       ask(...args).catch(error => {
@@ -136,7 +139,7 @@ export class PluginInterceptor implements Interceptor {
   }
 }
 
-/** Returns whether what a plugin's code threw is a failure of it: a domain error is an answer. */
+/** Returns whether an error is a failure of the plugin's code: a domain error is a valid answer. */
 function isFailure(error: unknown): boolean {
   return !(error instanceof SvcError) || error.code === 'time_limit'
 }

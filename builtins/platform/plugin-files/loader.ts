@@ -25,9 +25,9 @@ import { PluginTimers } from './plugin-timers.ts'
 const LOAD_LIMIT_MS = 5_000
 /** A folder plugin's own files count up to here; more than that is data, not source. */
 const MAX_FILES = 500
-/** A file that changed less than this ago may be half-written, in milliseconds. */
+/** Age below which a changed file may be incomplete, in milliseconds. */
 export const SETTLE_MS = 200
-/** Maximum checks of unsettled files. A file that still changes then is loaded. */
+/** Maximum number of checks for incomplete files; a file that still changes then is loaded. */
 const LOOKS = 25
 
 export interface LoaderParts {
@@ -37,22 +37,22 @@ export interface LoaderParts {
   allowlist: () => readonly string[]
   /** Modules that plugin files import by name, such as `svc`, or by the absolute path of their file. */
   modules: () => Promise<Record<string, object>>
-  /** Why no plugin file may run now; undefined where they may. Asked where there are some. */
+  /** Returns why no plugin file may run now; undefined if they may. Called only if there are files. */
   hindrance: (found?: number) => Promise<string | undefined>
-  /** Called with what code is about to run, and when it gave back control. */
+  /** Called with the code that is about to run, and when it has given back control. */
   watch: Supervisor['watch']
   /** How long a file may take to load, in milliseconds. */
   limit_ms?: number
 }
 
-/** What is compiled and run. */
+/** Matches files that are compiled and run. */
 const SCRIPT = /\.[cm]?[jt]s$/
-/** What authors take for it too: it is reported, and not passed over. */
+/** Matches files that authors take for scripts too; they are reported, not ignored. */
 const LIKE_SCRIPT = /\.[cm]?[jt]sx?$/i
-/** The endings of scripts, in the order in which they are looked for. */
+/** File extensions of scripts, in the order of lookup. */
 const ENDINGS = INDEX_FILES.map(extname)
 
-/** What a plugin is made of, as it stands on disk. */
+/** The current contents of a plugin on disk. */
 interface Look extends Pick<PluginFile, 'fingerprint' | 'written_ms'> {
   sources: Source[]
 }
@@ -60,10 +60,10 @@ interface Look extends Pick<PluginFile, 'fingerprint' | 'written_ms'> {
 /** Finds plugin files and turns them into definitions. */
 export class Loader {
   readonly #parts: LoaderParts
-  /** Where jiti keeps what is compiled. */
+  /** Folder where jiti keeps compiled code. */
   readonly #cache: string
   #runner: Promise<Runner> | undefined
-  /** The plugin files that are there and may not run, as `find` saw them last. */
+  /** Plugin files that may not run, as of the last `find`. */
   unloaded: readonly PluginState[] = []
 
   constructor(parts: LoaderParts) {
@@ -72,8 +72,8 @@ export class Loader {
   }
 
   /**
-   * All plugin files that may be loaded, in their order. A script at the top, or a folder with an index, is one plugin;
-   * editors' temporary files, types and tests are none.
+   * Returns all plugin files that may be loaded, in order. A script at the top level, or a folder with an index, is one
+   * plugin; temporary files of editors, types and tests are none.
    */
   async find(): Promise<PluginFile[]> {
     const found: PluginFile[] = []
@@ -91,7 +91,7 @@ export class Loader {
     return reason === undefined ? found : []
   }
 
-  /** A plugin file wherever it lies, as it stands now. */
+  /** Returns the plugin in a file, in any folder, as it is now. */
   async look(file: string): Promise<PluginFile> {
     return pluginFile(file, await this.#look(file))
   }
@@ -106,8 +106,8 @@ export class Loader {
   }
 
   /**
-   * Runs the file. The caller closes what remains of a plugin that it does not keep.
-   * @throws what it throws; TimeLimitError; TypeError when it exports no plugin; why no file may run
+   * Runs the file. A caller that does not keep the plugin closes its `remains`.
+   * @throws errors of the file; TimeLimitError; TypeError if it exports no plugin; the reason why no file may run
    */
   async load(plugin: PluginFile): Promise<LoadedPlugin> {
     const { clock } = this.#parts.ports
@@ -121,7 +121,7 @@ export class Loader {
     await compile(sources, this.#cache)
     const remains = await this.#timersOf(stem, sources)
     try {
-      // Logged before it runs: a file that ends the process must have been named.
+      // Logged before it runs, so that the log names a file that ends the process.
       this.#parts.log.info({ plugin: stem }, `runs ${file}`)
       const module = await this.#run(file, stem, () => runner.import(file, sources, remains.own))
       const definition = checkDefinition(exportOf(module))
@@ -135,7 +135,7 @@ export class Loader {
     }
   }
 
-  /** The timers that a version starts: its own, and those of the packages that it uses. */
+  /** Returns the timers that a version starts: its own, and those of the packages that it uses. */
   async #timersOf(plugin: string, sources: readonly Source[]) {
     const own = new PluginTimers()
     const { folders, shared } = await packagesOf(this.#parts.ports.files, sources)
@@ -151,17 +151,17 @@ export class Loader {
     return { own, open, close }
   }
 
-  /** The plugins' folder that a file is in. */
+  /** Returns the plugins' folder that contains a file. */
   #folderOf(file: string): string | undefined {
     return this.#parts.project.plugins.find(folder => file.startsWith(`${folder}/`))
   }
 
   async #run(file: string, stem: string, run: () => Promise<unknown>): Promise<unknown> {
     const { ports, limit_ms = LOAD_LIMIT_MS } = this.#parts
-    // Data that plugins import is read by Node itself, which would give it again as it was.
+    // Node caches data files that plugins import, and would return their old contents.
     const { cache } = createRequire(import.meta.url)
     for (const path of Object.keys(cache)) if (this.#folderOf(path)) delete cache[path]
-    // To its end, since a module's code does not run in the first turn.
+    // Watched until loading ends, because a module's code does not run in the first turn of the event loop.
     this.#parts.watch(stem, file, 'loading')
     try {
       return await withTimeLimit(ports.clock, limit_ms, `Loading ${file}`, run())
@@ -177,7 +177,7 @@ export class Loader {
     for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name))) {
       if (!isSource(entry.name)) continue
       const path = join(folder, entry.name)
-      // A link is what it leads to.
+      // A link counts as its target.
       const found = entry.isSymbolicLink() ? await files.stat(path).catch(() => entry) : entry
       const file = found.isDirectory() ? await indexOf(files, path) : path
       if (file && LIKE_SCRIPT.test(file)) candidates.push(file)
@@ -190,7 +190,7 @@ export class Loader {
     return names.length === 0 || names.some(name => name === basename(file) || name === stem)
   }
 
-  /** Over the file, what it imports from below the plugins' folder, and for a folder plugin all of its sources. */
+  /** Reads and hashes the file, its imports below the plugins' folder and, for a folder plugin, all of its sources. */
   async #look(file: string): Promise<Look> {
     const { files } = this.#parts.ports
     const hash = createHash('sha256')
@@ -239,7 +239,7 @@ export class Loader {
   }
 }
 
-/** Returns what `find` finds, once the files that `concerns` picks out are written to their end. */
+/** Returns the result of `find` once the files that `concerns` selects are completely written. */
 export async function waitUntilSettled<P extends Pick<PluginFile, 'written_ms'>>(
   find: () => Promise<P[]>,
   concerns: (each: P) => boolean,
@@ -248,33 +248,33 @@ export async function waitUntilSettled<P extends Pick<PluginFile, 'written_ms'>>
   for (let looks = 1; ; looks++) {
     const found = await find()
     const ages = found.filter(concerns).map(each => clock.ms() - each.written_ms)
-    // Ages far from now mean nothing, such as those under a clock that a test holds.
+    // Ages far from zero mean nothing, for example under a clock that a test holds.
     const young = ages.filter(age => Math.abs(age) < SETTLE_MS)
     if (young.length === 0 || looks === LOOKS) return found
     await clock.sleep(SETTLE_MS - Math.max(0, Math.min(...young)))
   }
 }
 
-/** Relative imports, static or not. Text that only looks like one makes a needless reload at worst. */
+/** Matches relative imports, static or not. Text that only looks like one causes a needless reload at worst. */
 const IMPORTS = /(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*['"](\.{1,2}\/[^'"\n]+)['"]/g
 
 function isSource(name: string): boolean {
   return !/^[._#~]|~$|\.d\.ts$|\.(test|spec)\.\w+$/.test(name)
 }
 
-/** Whether it is JavaScript without a word of ES modules. */
+/** Returns whether a file is CommonJS: JavaScript without the syntax of ES modules. */
 function isCommonJs(path: string, text: string): boolean {
   return (
     path.endsWith('.cjs') || (path.endsWith('.js') && !/^\s*(?:import|export|await)\b|\bimport\.meta\b/m.test(text))
   )
 }
 
-/** Whether a file stands for the folder that it lies in. */
+/** Returns whether a file is the index of its folder. */
 function isIndex(file: string): boolean {
   return INDEX_FILES.includes(basename(file))
 }
 
-/** The script that stands for a folder, if it has one. */
+/** Returns the index of a folder, if it has one. */
 async function indexOf(files: Ports['files'], folder: string): Promise<string | undefined> {
   for (const path of INDEX_FILES.map(index => join(folder, index))) if (await exists(files, path)) return path
   return undefined
@@ -300,13 +300,19 @@ function pluginFile(file: string, { fingerprint, written_ms }: Omit<Look, 'sourc
   return { ...{ file, origin: file, stem: stemOf(file), fingerprint, revision: fingerprint }, written_ms }
 }
 
-/** What a module exports as its plugin: its default, or all of it where CommonJS's `module.exports` and TypeScript's `export =` are set. */
+/**
+ * Returns what a module exports as its plugin: its default export, or everything if it sets CommonJS's `module.exports`
+ * or TypeScript's `export =`.
+ */
 function exportOf(module: unknown): unknown {
   const { __esModule, default: own, setup } = Object(module) as Record<string, unknown>
   return own === undefined && setup && !__esModule ? module : own
 }
 
-/** Returns what a file exports, where it is a plugin. @throws TypeError that shows what would be right */
+/**
+ * Returns what a file exports if it is a plugin.
+ * @throws TypeError that shows a correct definition
+ */
 function checkDefinition(value: unknown): PluginDefinition {
   const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
   if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)

@@ -6,7 +6,7 @@ import type { LeftTimers } from './contract.ts'
 import { packageIn } from './packages.ts'
 import { PluginTimers } from './plugin-timers.ts'
 
-/** Frames of a stack that are looked at: those of Node that lie between a timer and its caller, and the caller. */
+/** Number of stack frames to inspect: Node's own between a timer and its caller, and the caller. */
 const FRAMES = 6
 const STARTS = ['setTimeout', 'setInterval', 'setImmediate'] as const
 const CLEARS = ['clearTimeout', 'clearInterval', 'clearImmediate'] as const
@@ -14,7 +14,7 @@ const CLEARS = ['clearTimeout', 'clearInterval', 'clearImmediate'] as const
 /** A package that plugins use. */
 interface FollowedPackage {
   timers: PluginTimers
-  /** What uses it now. */
+  /** Plugin versions that use it now. */
   users: Set<object>
   /** The plugin that used it last, and where the package last started a timer. */
   last: { plugin: string; place: string }
@@ -30,7 +30,10 @@ class PackageTimers {
   readonly #owners = new WeakMap<object, PluginTimers>()
   #isFollowing = false
 
-  /** Records that a plugin's version uses these packages. @param user any object that identifies the version */
+  /**
+   * Records that a plugin's version uses these packages.
+   * @param user any object that identifies the version
+   */
   use(user: object, plugin: string, folders: Iterable<string>): void {
     for (const folder of folders) {
       this.#follow()
@@ -43,14 +46,17 @@ class PackageTimers {
     }
   }
 
-  /** Stops the timers of the packages that nothing else uses. @param shared folders of packages that the program may use */
+  /**
+   * Stops the timers of packages that no other version uses.
+   * @param shared folders of packages that the program may use
+   */
   release(user: object, shared: ReadonlySet<string>): void {
     for (const [folder, { users, timers }] of this.#packages) {
       if (users.delete(user) && users.size === 0 && !shared.has(folder)) timers.close()
     }
   }
 
-  /** Returns the timers that go on of packages that no plugin uses any more. */
+  /** Returns running timers of packages that no plugin uses any more. */
   leftTimers(): LeftTimers[] {
     return [...this.#packages].flatMap(([folder, { users, timers, last }]) => {
       const isLeft = users.size === 0 && timers.activeCount > 0
@@ -97,7 +103,7 @@ class PackageTimers {
     syncBuiltinESMExports()
   }
 
-  /** The timers of the package whose code starts one now; undefined for other code. */
+  /** Returns the timers of the package whose code starts a timer now; undefined for other code. */
   #caller(): PluginTimers | undefined {
     // The first frame is the function that replaces Node's.
     const frame = framesOf(this.#caller)
@@ -110,7 +116,7 @@ class PackageTimers {
   }
 }
 
-/** Returns the frames above a function, innermost first. As text they would take a hundred times as long. */
+/** Returns the frames above a function, innermost first. Formatting them as text would take a hundred times as long. */
 function framesOf(above: () => unknown): NodeJS.CallSite[] {
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: NodeJS.CallSite[] } = {}
@@ -122,5 +128,5 @@ function framesOf(above: () => unknown): NodeJS.CallSite[] {
   return stack
 }
 
-/** One for the whole process, as its globals are. */
+/** The only instance, because it replaces globals of the process. */
 export const packageTimers = new PackageTimers()

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import type { Ports } from '#kernel'
 import type { Source } from './compiler.ts'
 
-/** Imports of packages by name, static or not. */
+/** Matches imports of packages by name, static or not. */
 const IMPORTS =
   /(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*['"]((?:@[^'"/\n]+\/)?[^'"./@#\n][^'"/\n]*)[^'"\n]*['"]/g
-/** Most packages that one plugin is followed into. */
+/** Maximum number of packages followed for one plugin. */
 const MAX_PACKAGES = 1_000
 
 /** The program's own package.json: three folders up in the source tree, one from the bundle. */
@@ -16,9 +16,9 @@ const MANIFEST = new URL(import.meta.url.endsWith('.ts') ? '../../../package.jso
 type Files = Pick<Ports['files'], 'readFile' | 'realpath'>
 
 export interface UsedPackages {
-  /** The folders of packages that a plugin imports, and of those that these depend on. */
+  /** Folders of the packages that a plugin imports, and of their dependencies. */
   folders: Set<string>
-  /** Those of them that the program may use too. */
+  /** Those of the folders whose packages the program may use too. */
   shared: Set<string>
 }
 
@@ -37,7 +37,7 @@ export async function packagesOf(files: Files, sources: readonly Source[]): Prom
   return { folders, shared: await foldersOf(files, used) }
 }
 
-/** Returns the folders of packages, and of all that they depend on. */
+/** Returns the folders of packages and of all their dependencies. */
 async function foldersOf(files: Files, wanted: { from: string; name: string }[]): Promise<Set<string>> {
   const waiting = [...wanted]
   const found = new Set<string>()
@@ -54,7 +54,10 @@ async function foldersOf(files: Files, wanted: { from: string; name: string }[])
 
 type Manifest = Partial<Record<'dependencies' | 'optionalDependencies' | 'peerDependencies', Record<string, string>>>
 
-/** Returns the folder that Node takes a package from; undefined for the program, for what is built in or not installed. */
+/**
+ * Returns the folder from which Node loads a package; undefined for the program, built-in modules, and packages that
+ * are not installed.
+ */
 async function folderOf(files: Files, from: string, name: string) {
   if (name === 'svc' || isBuiltin(name)) return undefined
   for (const place of createRequire(from).resolve.paths(name) ?? []) {
@@ -70,7 +73,7 @@ async function folderOf(files: Files, from: string, name: string) {
   return undefined
 }
 
-/** The folder of the package that a module is in, by its path or URL; undefined for other code. */
+/** Returns the folder of the package that contains a module, by path or URL; undefined for other code. */
 export function packageIn(module: string): string | undefined {
   if (!module.includes('/node_modules/')) return undefined
   const path = module.startsWith('file:') ? fileURLToPath(module) : module

@@ -13,7 +13,7 @@ export function locateError(error: unknown, origin: string): string {
   return own[0] ?? beside[0] ?? origin
 }
 
-/** Returns the message of what a plugin threw, with its place. */
+/** Returns an error with the message and the place of what a plugin threw. */
 export function failureOf(plugin: string, origin: string, cause: unknown): SvcError {
   return new PluginError({ plugin, where: locateError(cause, origin), problem: problemOf(cause) }, { cause })
 }

@@ -31,17 +31,17 @@ const PROBATION_MS = 300_000
 
 export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindrance'> {
   settings: PluginsConfig
-  /** Times and limits calls of plugins' code. Not recorded: a replay runs the same code uncounted. */
+  /** Clock that times and limits calls of plugins' code. It is not recorded: a replay runs the same code uncounted. */
   meter: Pick<Clock, 'monotonic' | 'after'>
-  /** Whether what changes on disk is live as soon as it is written. */
+  /** Whether changes on disk go live as soon as they are written. */
   dev: boolean
-  /** Sources that are asked before the files. */
+  /** Sources of plugins that come before the files. */
   before: readonly PluginSource[]
   /** Returns the file of a builtin that was loaded from its sources. */
   fileOf?: ((builtin: string) => string | undefined) | undefined
 }
 
-/** The plugins of files: found, loaded and watched; their calls counted; their failures explained. */
+/** Finds, loads and watches plugin files, counts their calls and explains their failures. */
 export class PluginFiles implements PluginSource, PluginSupport {
   readonly sources: readonly PluginSource[]
   readonly hindrance: LoaderParts['hindrance']
@@ -51,7 +51,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
   readonly #fileOf: PluginFilesOptions['fileOf']
   readonly #loader: Loader
   readonly #watch: PluginWatch
-  /** What takes the calls of each plugin now, by name. */
+  /** Interceptors of the versions that accept calls now, by plugin name. */
   readonly #taking = new Map<string, PluginInterceptor>()
 
   constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev, before, fileOf }: PluginFilesOptions) {
@@ -77,7 +77,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return services.has(SupervisorToken) ? services.use(SupervisorToken) : undefined
   }
 
-  /** What `HostToken` gives: the host's own, and that of plugin files. */
+  /** Service for `HostToken`: the host's own methods, and those for plugin files. */
   get service(): PluginHost {
     const kernel = this.#kernel
     return {
@@ -155,7 +155,10 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return interceptor
   }
 
-  /** Counts a failure of a plugin's code. A version that fails too often is rolled back to the one before, if that failed less, or suspended. */
+  /**
+   * Counts a failure of a plugin's code. A version that fails too often is rolled back to the previous one if that
+   * failed less, or suspended.
+   */
   #recordFailure(
     plugin: string,
     interceptor: PluginInterceptor,
@@ -172,12 +175,15 @@ export class PluginFiles implements PluginSource, PluginSupport {
     else if (suspends) log.error({ plugin }, `is suspended: its code failed several times in a row (${problem})`)
   }
 
-  /** Counts an uncaught error as a failure of the plugin that it comes from, if that is live. */
+  /** Counts an uncaught error as a failure of the plugin that caused it, if the plugin is live. */
   blame(plugin: string, what: string, error: unknown): void {
     this.#taking.get(plugin)?.breaker.recordFailure(what, error)
   }
 
-  /** Returns what a plugin's file would register in this process, without making it live. @throws PluginError with file and line */
+  /**
+   * Returns what a plugin's file would register in this process, without making it live.
+   * @throws PluginError with file and line
+   */
   check(file: string): Promise<DryRun> {
     return this.#tryOut(file, loaded => {
       try {
@@ -188,7 +194,10 @@ export class PluginFiles implements PluginSource, PluginSupport {
     })
   }
 
-  /** Returns the definition in a plugin's file, in any folder, without making it live. @throws PluginError with file and line */
+  /**
+   * Returns the definition in a plugin's file, in any folder, without making it live.
+   * @throws PluginError with file and line
+   */
   definitionIn(file: string): Promise<PluginDefinition> {
     return this.#tryOut(file, ({ definition }) => definition)
   }
@@ -208,7 +217,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     })
   }
 
-  /** Returns the definitions of the live plugins of files, with their own keys: to be tried out in another project. */
+  /** Returns the definitions of live plugins from files, with their own keys, to try them in another project. */
   definitions(): PluginDefinition[] {
     return [...this.#kernel.host.live.values()]
       .filter(({ origin }) => !isOfProgram(origin))

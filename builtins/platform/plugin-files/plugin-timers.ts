@@ -2,7 +2,7 @@ import nodeTimers from 'node:timers'
 import nodePromises from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** Node's own, also once they are replaced for the packages of plugins. */
+/** Node's own timers, even after they are replaced for the packages of plugins. */
 const timers = { ...nodeTimers }
 const promises = { ...nodePromises }
 
@@ -60,19 +60,19 @@ export class PluginTimers {
     }
   }
 
-  /** Number of timers that run. */
+  /** Number of running timers. */
   get activeCount(): number {
     return this.#stops.size
   }
 
-  /** Stops what runs; what is started from now on does not run. */
+  /** Stops running timers; timers that are started later do not run. */
   close(): void {
     this.#closed = true
     for (const stop of this.#stops.values()) stop()
     this.#stops.clear()
   }
 
-  /** Lets timers run again, for a version that is brought back. Those that were stopped stay so. */
+  /** Lets new timers run again, for a version that is restored. Stopped timers stay stopped. */
   open(): void {
     this.#closed = false
   }
@@ -88,9 +88,9 @@ export class PluginTimers {
     clear(timer)
   }
 
-  /** The callback of a timer that is over when it has run. Node calls it with the timer as `this`. */
+  /** Wraps the callback of a timer that runs once, to forget the timer. Node calls it with the timer as `this`. */
   #once(fn: Callback): Callback {
-    // Node's own error says what is no function.
+    // Node's own error reports a value that is not a function.
     if (typeof fn !== 'function') return fn
     const stops = this.#stops
     return function (this: unknown, ...args) {
@@ -140,7 +140,7 @@ export class PluginTimers {
     })
   }
 
-  /** The options of a promise's timer, with a signal of this version's own that follows the one given. */
+  /** Returns the options of a promise's timer, with a signal of this version that follows the given one. */
   #stoppable(options: Options) {
     const control = new AbortController()
     let stopped = false
@@ -162,7 +162,7 @@ export class PluginTimers {
   }
 }
 
-/** A module of Node as `import` gives it. */
+/** Returns a module of Node as `import` gives it. */
 function withDefault(module: object): object {
   return { ...module, default: module }
 }

@@ -13,7 +13,10 @@ import {
 } from '#kernel'
 import { lackingPackage } from './plugin-failure.ts'
 
-/** Returns when a plugin's file that was refused for this cause is tried again; undefined where only its own change can help. */
+/**
+ * Returns when a refused plugin file is tried again, by the cause of the refusal; undefined if only a change of the
+ * file can help.
+ */
 export function retryAfter(
   cause: unknown,
   origin: string,
@@ -35,7 +38,7 @@ function isAnother(look: () => string): Retry {
   return () => look() !== before
 }
 
-/** Returns whether a package that a file could not import is installed now. */
+/** Returns a check for whether a package that a file could not import has been installed since. */
 function hasCome(files: Ports['files'], file: string, name: string): Retry {
   const folders = createRequire(file).resolve.paths(name) ?? []
   const timeIn = (folder: string) =>

@@ -3,7 +3,7 @@ import { type FSWatcher, watch } from 'chokidar'
 import { type Clock, errorMessage, type Log, type Ports } from '#kernel'
 import { SETTLE_MS } from './loader.ts'
 
-/** Number of heartbeats from one look at the plugins to the next. */
+/** Number of heartbeats between two checks of the plugins. */
 const HEARTBEATS = 10
 
 export interface PluginWatchParts {
@@ -13,13 +13,13 @@ export interface PluginWatchParts {
   files: Ports['files']
   clock: Clock
   log: Log
-  /** Apply what changed as soon as it has settled. */
+  /** Whether to apply changes as soon as the files have settled. */
   dev: boolean
-  /** Seconds from one heartbeat to the next; for the announcement. */
+  /** Returns the seconds between two heartbeats, for the log message. */
   heartbeat: () => number
 }
 
-/** Has applied what changed on disk. Chokidar reports it at once; what it misses is found at the next tenth heartbeat. */
+/** Applies changes on disk. Chokidar reports them at once; what it misses is found at the next tenth heartbeat. */
 export class PluginWatch {
   readonly #parts: PluginWatchParts
   #apply: () => Promise<unknown> = async () => {}
@@ -34,7 +34,10 @@ export class PluginWatch {
     this.#parts = parts
   }
 
-  /** @param apply has applied what changed @param atOnce whether changes are noticed as they are written, or at a heartbeat only */
+  /**
+   * @param apply applies what changed
+   * @param atOnce whether changes are noticed as they are written, or at a heartbeat only
+   */
   start(apply: () => Promise<unknown>, atOnce: boolean): void {
     this.#apply = apply
     if (atOnce) void this.#follow()
@@ -53,14 +56,14 @@ export class PluginWatch {
     this.#watcher.on('all', event => {
       if (event !== 'addDir') this.#scheduleLook()
     })
-    // What came before it was watching.
+    // Finds changes from before the watch began.
     this.#watcher.on('ready', () => void this.#look())
     this.#watcher.on('error', error =>
       log.warn({}, `plugins are looked at every ${HEARTBEATS} heartbeats only: ${errorMessage(error)}`),
     )
   }
 
-  /** Counts a heartbeat, and on every tenth has applied what changed. It waits for none of it: a file may take long to load. */
+  /** Counts a heartbeat, and applies changes on every tenth, without waiting: a file may take long to load. */
   tick(): void {
     if (++this.#ticks % HEARTBEATS === 0) void this.#applyChanges()
   }

@@ -23,7 +23,7 @@ export const RetentionReport = z.object({
 export type RetentionReport = z.infer<typeof RetentionReport>
 
 export interface Retention {
-  /** Goes through all rules once; a second call while one runs waits for that and gives its report. */
+  /** Applies all rules once. A second call meanwhile waits for the first and returns its report. */
   run(options?: { dry_run?: boolean }): Promise<RetentionReport>
 }
 export const Retention = token<Retention>('retention')
@@ -33,7 +33,7 @@ declare module '#kernel' {
     retention: { retention: Retention }
   }
   interface Events {
-    /** Something went. */
+    /** Emitted after old data was removed. */
     retention_done: Omit<RetentionReport, 'dry_run'>
   }
 }

@@ -4,10 +4,10 @@ import type { RetentionConfig } from './config.ts'
 import { type Retention, type RetentionReport, type RetentionRule, RetentionRules } from './contract.ts'
 
 const DAY_MS = 86_400_000
-/** Rows in the first piece of a rule, and at most. */
+/** Number of rows in the first piece of a rule, and the maximum number in any piece. */
 const FIRST_PIECE = 32
 const LARGEST_PIECE = 512
-/** A piece that took longer is followed by a smaller one, one that took less by a larger one; in milliseconds. */
+/** Durations of a piece, in milliseconds: after a slower one the next is smaller, after a quicker one larger. */
 const SLOW_MS = 15
 const QUICK_MS = 5
 
@@ -31,12 +31,12 @@ export class RetentionRunner implements Retention {
     return this.#running
   }
 
-  /** Runs it without a caller that waits; errors are logged. */
+  /** Applies the rules without a waiting caller; errors are logged. */
   runInBackground(): void {
     this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${errorMessage(error)}`))
   }
 
-  /** Ends after the piece that is under way. */
+  /** Stops after the piece in progress. */
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#running?.catch(() => {})
@@ -53,7 +53,7 @@ export class RetentionRunner implements Retention {
         const before = now - (rule.kept_ms?.() ?? days_ms)
         rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
       } catch (error) {
-        // The other modules' rows can be removed all the same.
+        // Rows of other modules can still be removed.
         log.warn({}, `${rule.name}: what is old was not removed: ${errorMessage(error)}`)
       }
     }

@@ -2,19 +2,21 @@ import { type PluginHandle, point, z } from '#kernel'
 import { AMONG, defineEffect, Effects, jsonList, type Statement, Store } from '#platform/store/contract'
 
 /**
- * What of a module's data may be removed, or has to be ended, after some time. A rule never touches what is pending,
- * running or active.
+ * Data of a module that is removed, or ended, after some time. A rule never affects pending, running or active data.
  */
 export interface RetentionRule {
-  /** What is counted, as in `nudges`. */
+  /** Name of what is counted, such as `nudges`. */
   name: string
   /** Order of rules, lowest first: those that end things before those that remove them, rows before their parents. */
   stage?: number
-  /** Milliseconds for which they are kept; `retention.days` by default. */
+  /** Returns how long the data is kept, in milliseconds. Default: `retention.days`. */
   kept_ms?(): number
-  /** How many there are to do. `before`: milliseconds; what is older is meant. */
+  /** Returns the number of entries older than `before`, in milliseconds. */
   count(before: number): Promise<number>
-  /** Does at most `limit` of them, in one short transaction. @returns how many; fewer than `limit` means that none is left */
+  /**
+   * Processes at most `limit` entries, in one short transaction.
+   * @returns their number; fewer than `limit` means that none is left
+   */
   piece(before: number, limit: number): Promise<number>
 }
 export const RetentionRules = point<RetentionRule>('retention_rules', {
@@ -22,20 +24,20 @@ export const RetentionRules = point<RetentionRule>('retention_rules', {
   has: { name: 'text', count: 'function', piece: 'function' },
 })
 
-/** Rows of one table that may go when they are old. */
+/** Rows of one table that may be removed when they are old. */
 export interface AgedRows {
   /** The table. */
   name: string
   /** Its primary key. */
   key: string
-  /** A condition in SQL; each `?` in it is the time before which. */
+  /** SQL condition for old rows, in which each `?` stands for the time limit. */
   where: string
   stage?: number
-  /** What goes with them. */
+  /** Returns statements that remove related rows. */
   also?: (keys: readonly string[]) => Statement[]
 }
 
-/** Lets a table's old rows go: selects a piece of them, and removes it by its keys. */
+/** Adds a rule that removes a table's old rows: selects some of them, and deletes them by key. */
 export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
   const remove = defineEffect({
     name: `retention.${name}`,

@@ -27,12 +27,12 @@ import {
   TooManySchedulesError,
 } from './contract.ts'
 
-/** Alarms that go off in a row; the rest follows at once. */
+/** Maximum number of alarms fired in one call; the rest follows at once. */
 const AT_ONCE = 100
 /** Maximum time until an alarm, in milliseconds: a hundred years. */
 const FURTHEST_MS = 100 * 365.25 * 86_400_000
 
-/** Alarms with all that operators do to them, by the current provider where it can. */
+/** The alarms with all operations of this module; methods of the current provider take precedence. */
 export const OwnAlarms = token<AlarmBook>('schedules/alarms')
 
 /** Operations on alarms, for all callers. */
@@ -101,7 +101,10 @@ export class AlarmBook implements Alarms {
   }
 }
 
-/** Fires due alarms. @returns whether there may be more */
+/**
+ * Fires due alarms.
+ * @returns whether there may be more
+ */
 export async function ringAlarms(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)
   const due = await dueAlarms(store, svc.clock.ms(), AT_ONCE)

@@ -20,7 +20,7 @@ const Packed = z.strictObject({
 const PackedSchedules = z.array(Packed).max(MOST)
 const PackedAlarms = z.array(z.strictObject({ description: text, at: z.iso.datetime() })).max(MOST)
 
-/** Schedules that are enabled; they count from where the new agent begins. */
+/** Enabled schedules in a bundle; they count from the beginning of the new agent. */
 export function schedulesBundle(schedules: ScheduleBook): BundlePart {
   const part: BundlePart<z.infer<typeof PackedSchedules>> = {
     name: 'schedules',
@@ -55,7 +55,7 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
   return part as BundlePart
 }
 
-/** Pending alarms. One that is overdue at the import fires at once. */
+/** Pending alarms in a bundle. One that is overdue at the import fires at once. */
 export function alarmsBundle(svc: PluginHandle, alarms: AlarmBook): BundlePart {
   const part: BundlePart<z.infer<typeof PackedAlarms>> = {
     name: 'alarms',

@@ -2,12 +2,12 @@ import { type Clock, errorMessage } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 import { BadAlarmError, BadScheduleError } from './contract.ts'
 
-/** Missed slots are counted up to here. */
+/** Maximum number of missed slots that are counted. */
 const COUNTED = 2_000
-/** Number of slots computed in a row: each takes about 0.1 ms. */
+/** Number of slots computed without yielding to the event loop; each takes about 0.1 ms. */
 const IN_A_ROW = 100
 
-/** The columns of a row that say when it is due. */
+/** Columns of a row that define when it is due. */
 export interface Times {
   every_ms: number | null
   cron: string | null
@@ -36,7 +36,7 @@ export async function checkCron(expression: string, time_zone: string, now: numb
     throw new BadScheduleError({ problem: `"${expression}" never comes again; give a cron expression that does.` })
 }
 
-/** The first slot after a time, in milliseconds; null when there is none any more. */
+/** Returns the first slot after a time, in milliseconds; null if there are no more. */
 export async function slotAfter(
   { every_ms, cron, time_zone }: Times,
   from: number,
@@ -49,9 +49,9 @@ export async function slotAfter(
 export interface PassedSlots {
   /** Number of slots until now, the first one included. */
   count: number
-  /** The last of them. */
+  /** The last of these slots. */
   last: number
-  /** The first that has not; null when there is none any more. */
+  /** The first slot after now; null if there are no more. */
   next: number | null
 }
 
@@ -100,7 +100,7 @@ export async function timeOf(text: string, time_zone: string, now: number): Prom
   })
 }
 
-/** The milliseconds of `in 1 hour 30 minutes`; undefined for what is no time from now. */
+/** Parses a duration such as `in 1 hour 30 minutes` to milliseconds; undefined for anything else. */
 function durationOf(text: string): number | undefined {
   const amounts = /^in +(.+)$/i.exec(text)?.[1]
   if (amounts === undefined || amounts.replace(DURATION, '') !== '') return undefined
@@ -119,13 +119,16 @@ function splitZone(text: string): { time: string; zone?: string } {
   return zone !== undefined && isZone(zone) ? { time, zone } : { time: text }
 }
 
-/** A date and time with an offset. */
+/** Parses a date and time with an offset; undefined for anything else. */
 function isoTimeOf(text: string): number | undefined {
   const absolute = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/i.test(text)
   return absolute && isDay(text.slice(0, 10)) ? Date.parse(text.replace(' ', 'T')) : undefined
 }
 
-/** The next time of day, or a date, as clocks in the zone show it. @throws when croner refuses it */
+/**
+ * Parses a time of day, for its next occurrence, or a date, by the clocks in the zone.
+ * @throws if croner refuses it
+ */
 async function localTimeOf(text: string, zone: string, now: number): Promise<number | undefined> {
   const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text)
   if (clock) {
@@ -134,11 +137,11 @@ async function localTimeOf(text: string, zone: string, now: number): Promise<num
   }
   const isDate = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/.test(text)
   if (!isDate || !isDay(text.slice(0, 10))) return undefined
-  // Croner reads a date as a single slot, with the rules of its zone: it must lie ahead of what it is asked after.
+  // Croner reads a date as a single slot in its zone; searching from 1970 finds it.
   return (await cronOf(fullTime(text), zone)).nextRun(new Date(0))?.getTime()
 }
 
-/** 30 February is none, though some take it for a day in March. */
+/** Returns whether a date exists: 30 February does not, although some parsers read it as a day in March. */
 function isDay(date: string): boolean {
   const time = Date.parse(`${date}T00:00:00Z`)
   return Number.isFinite(time) && isoTime(time).startsWith(date)

@@ -47,10 +47,10 @@ export const Alarm = z
   .meta({ id: 'Alarm' })
 export type Alarm = z.infer<typeof Alarm>
 
-/** When a schedule is due; exactly one of the three. */
+/** When a schedule is due; exactly one of `every_n_cycles`, `every` and `cron`. */
 export interface Timing {
   every_n_cycles?: number | undefined
-  /** Seconds. */
+  /** Interval in seconds. */
   every?: number | undefined
   cron?: string | undefined
   time_zone?: string | undefined
@@ -67,11 +67,17 @@ export interface NewSchedule extends Timing {
 }
 
 export interface Schedules {
-  /** The writes that make a schedule. @throws BadScheduleError, TooManySchedulesError */
+  /**
+   * Returns the writes that create a schedule.
+   * @throws BadScheduleError, TooManySchedulesError
+   */
   make(schedule: NewSchedule): Promise<{ schedule_id: string; next: string; effects: Effect[] }>
-  /** Oldest first. */
+  /** Returns an agent's schedules, oldest first. */
   list(agent_id: string, all?: boolean): Promise<Schedule[]>
-  /** The writes that disable a schedule. @throws ScheduleNotFoundError also when it is another agent's */
+  /**
+   * Returns the writes that disable a schedule.
+   * @throws ScheduleNotFoundError, also if the schedule belongs to another agent
+   */
   cancel(schedule_id: string, agent_id: string): Promise<Effect[]>
   /** @deprecated Use `make`. */
   made?: Schedules['make']
@@ -83,22 +89,25 @@ export const Schedules = token<Schedules>('schedules')
 export interface NewAlarm {
   agent_id: string
   description: string
-  /** Milliseconds since 1970. */
+  /** Scheduled time, in milliseconds since 1970. */
   at: number
   created_by: 'agent' | 'operator'
 }
 
 export interface Alarms {
   /**
-   * Parses a time, in milliseconds: ISO 8601, with or without an offset, or `HH:MM` for its next occurrence. @throws
-   * BadAlarmError
+   * Parses a time to milliseconds since 1970: ISO 8601, with or without an offset, or `HH:MM` for its next occurrence.
+   * @throws BadAlarmError
    */
   timeOf(text: string): Promise<number>
-  /** The writes that set an alarm. @throws BadAlarmError, TooManySchedulesError */
+  /** Returns the writes that set an alarm. @throws BadAlarmError, TooManySchedulesError */
   make(alarm: NewAlarm): Promise<{ alarm_id: string; effects: Effect[] }>
-  /** Pending ones, the next one first. */
+  /** Returns the pending alarms of an agent, the next one first. */
   list(agent_id: string): Promise<Alarm[]>
-  /** The writes that remove a pending alarm. @throws AlarmNotFoundError also when it is another agent's */
+  /**
+   * Returns the writes that remove a pending alarm. @throws AlarmNotFoundError also when the alarm belongs to another
+   * agent
+   */
   cancel(alarm_id: string, agent_id: string): Promise<Effect[]>
   /** @deprecated Use `make`. */
   made?: Alarms['make']

@@ -12,7 +12,7 @@ const alarms = childTable(
     status TEXT NOT NULL DEFAULT 'pending', created_at INTEGER NOT NULL`,
 )
 
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by schema step of `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   '001-first': `
 ${schedules.created}
@@ -47,7 +47,7 @@ ALTER TABLE alarms ADD COLUMN created_by TEXT NOT NULL DEFAULT 'agent';
 CREATE INDEX alarms_due ON alarms (fire_at) WHERE status = 'pending';
 CREATE INDEX alarms_by_agent ON alarms (agent_id, fire_at);
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW alarms_view AS SELECT alarm_id, agent_id, description, fire_at, status, created_at FROM alarms;
 CREATE VIEW schedules_view AS SELECT schedule_id, agent_id, objective, every_n_cycles, enabled, created_at, priority, held_by

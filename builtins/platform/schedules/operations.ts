@@ -46,7 +46,7 @@ const description = z
   .meta({ examples: ['Look whether the build is green'] })
   .describe('Message to the agent')
 
-/** @throws AgentDeadError */
+/** Returns the id of a living agent. @throws AgentDeadError */
 async function liveAgent(svc: PluginHandle, ref: string): Promise<string> {
   const { agent_id, died_at } = await svc.use(Agents).find(ref)
   if (died_at !== null) throw new AgentDeadError({ agent_id })

@@ -3,7 +3,7 @@ import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import type { Schedule } from './contract.ts'
 
-/** A schedule's row, times in milliseconds. */
+/** A row of the schedules table; times are in milliseconds. */
 export interface ScheduleRow {
   schedule_id: string
   agent_id: string
@@ -61,7 +61,7 @@ export function dueSchedules(store: Store, now: number, limit: number): Promise<
   ])
 }
 
-/** Returns due schedules of paused agents, unless that is recorded already. */
+/** Returns due schedules of paused agents for which no block reason is recorded yet. */
 export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
   return store.all(
     `SELECT s.schedule_id FROM schedules s JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL
@@ -70,7 +70,7 @@ export function heldSchedules(store: Store, now: number): Promise<{ schedule_id:
   )
 }
 
-/** Returns schedules of an agent that are due by its number of cycles. */
+/** Returns an agent's schedules that are due by its number of cycles. */
 export async function dueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${ROW} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
@@ -79,7 +79,7 @@ export async function dueByCycle(store: Store, agent_id: string, cycle_num: numb
   )
 }
 
-/** Agents for whom their next cycle makes a slot due. */
+/** Returns the agents whose next cycle makes a slot due. */
 export async function agentsDueByCycle(store: Store): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases_view l ON l.agent_id = s.agent_id
@@ -88,7 +88,7 @@ export async function agentsDueByCycle(store: Store): Promise<string[]> {
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Returns schedules whose last slot is in the future, because the clock was set back since. */
+/** Returns schedules whose last slot is in the future because the clock was set back. */
 export function aheadOf(store: Store, time: number, now: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${ROW} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
@@ -97,7 +97,7 @@ export function aheadOf(store: Store, time: number, now: number): Promise<Schedu
   )
 }
 
-/** When the next schedule or alarm is due, in milliseconds. */
+/** Returns when the next schedule or alarm is due, in milliseconds. */
 export async function nextTime(store: Store): Promise<number | null> {
   const row = await store.get<{ at: number | null }>(
     `SELECT min(at) AS at FROM (SELECT min(next_at) AS at FROM schedules WHERE enabled = 1 AND next_at IS NOT NULL
@@ -126,7 +126,7 @@ export function toSchedule(row: ScheduleRow): Schedule {
   }
 }
 
-/** What a schedule's column `acceptance` holds. */
+/** Parses a schedule's `acceptance` column. */
 export function readAcceptance(column: string | null): Acceptance[] {
   return column === null ? [] : z.array(Acceptance).parse(JSON.parse(column))
 }
@@ -161,19 +161,19 @@ export const insertSchedule = defineEffect({
 })
 
 /**
- * Records the outcome of a slot, and the next slot. Refused when the schedule's slot is no longer the one that was read, because
- * another process was faster or the schedule was changed. So no slot runs twice.
+ * Records the outcome of a slot, and the next slot. Refused when the schedule's slot is no longer the one that was
+ * read, because another process settled it first or the schedule was changed. So no slot runs twice.
  */
 export const settleSlot = defineEffect({
   name: 'schedules.settle',
   mustChange: true,
   schema: z.object({
     schedule_id: z.string(),
-    /** The schedule's slot as it was read: its time, or the cycle of the last one. */
+    /** The slot that was read: its time, or the cycle number at which it last fired. */
     was: z.number().int(),
     next_at: z.number().int().nullable(),
     last_fired_cycle: z.number().int(),
-    /** null if the slot was skipped. */
+    /** The goal added for the slot; null if the slot was skipped. */
     goal_id: z.string().nullable(),
     skipped: z.number().int(),
     reason: z.string().nullable(),
@@ -192,7 +192,7 @@ export const settleSlot = defineEffect({
   ],
 })
 
-/** The clock was set back: counts from where it is now, once. */
+/** Moves a slot once after the clock was set back: counts from the current time. */
 export const moveSlot = defineEffect({
   name: 'schedules.move',
   schema: z.object({ schedule_id: z.string(), was: z.number().int(), next_at: z.number().int().nullable() }),
@@ -204,7 +204,7 @@ export const moveSlot = defineEffect({
   ],
 })
 
-/** The reason why a due slot waits. */
+/** Records the reason why a due slot is blocked. */
 export const holdSlot = defineEffect({
   name: 'schedules.hold',
   schema: z.object({ schedule_id: z.string(), held_by: z.string() }),

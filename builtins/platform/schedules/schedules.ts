@@ -26,7 +26,7 @@ import {
   toSchedule,
 } from './repository.ts'
 
-/** Schedules with all that operators do to them, by the current provider where it can. */
+/** Schedules with all operator operations, from the current provider where possible. */
 export const OwnSchedules = token<ScheduleBook>('schedules/schedules')
 
 /** Operations on schedules, for all callers. */
@@ -115,7 +115,7 @@ export class ScheduleBook implements Schedules {
     ]
   }
 
-  /** Returns the first slot of a schedule that begins now. */
+  /** Returns the first slot of a schedule that starts now. */
   async #start(agent_id: string, times: Pick<ScheduleRow, 'every_n_cycles' | 'every_ms' | 'cron' | 'time_zone'>) {
     const now = this.#svc.clock.ms()
     const next_at = times.every_n_cycles === null ? await slotAfter(times, now, now) : null
@@ -151,7 +151,10 @@ function scheduleChanged(
   return appendEvent({ type: 'schedule_changed', agent_id, data: { agent_id, schedule_id, change } })
 }
 
-/** An objective as it may be pursued: cleaned always, checked when guardrails are on. @throws BadScheduleError */
+/**
+ * Returns an objective that may be pursued: always sanitized, and checked when guardrails are on. @throws
+ * BadScheduleError
+ */
 export async function cleanObjective(svc: PluginHandle, agent_id: string, objective: string): Promise<string> {
   const clean = sanitize(objective)
   if (clean === '')

@@ -20,12 +20,15 @@ import {
 } from './repository.ts'
 import { cleanObjective } from './schedules.ts'
 
-/** Slots that are settled in a row; the rest follows at once. */
+/** Number of slots settled in one batch; the next batch follows at once. */
 const AT_ONCE = 100
-/** A clock that was set back by less than this repeats no slot; one that was set back further is believed. As cron does it. */
+/**
+ * Largest clock setback, in milliseconds, that does not move a cron slot. After a larger one, slots count from the new
+ * time, as in cron.
+ */
 const SET_BACK_MS = 3 * 3_600_000
 
-/** Settles the slots that time has made due. @returns whether there may be more */
+/** Settles the slots that are due by time. @returns whether there may be more */
 export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): Promise<boolean> {
   const store = svc.use(Store)
   const now = svc.clock.ms()
@@ -53,7 +56,7 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
   return due.length === AT_ONCE
 }
 
-/** Settles the slots that this agent's cycles have made due, before the cycle looks for its goal. */
+/** Settles the slots that this agent's cycles have made due, before the cycle selects its goal. */
 export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const { agent_id, cycle_num } = cycle
   if (cycle.get(ActiveAgent)?.counts_cycles === 0) return
@@ -71,11 +74,13 @@ export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<voi
     const missed = passed - 1
     await cycle.save(await outcome(svc, row, next, { slot: null, missed, skips: false }))
   }
-  // A goal may have been added.
+  // The agent is read again, because a goal may have been added.
   cycle.set(ActiveAgent, await svc.use(Agents).find(agent_id))
 }
 
-/** What keeps all schedules from running now. A freeze and an empty budget stop what costs before it begins. */
+/**
+ * Returns the reason that blocks all schedules now. A freeze or a used-up budget stops costly work before it begins.
+ */
 async function holdOf(svc: PluginHandle): Promise<string | undefined> {
   if (svc.has(Freeze) && (await svc.use(Freeze).isFrozen())) return 'the daemon was frozen'
   if (svc.has(Budget) && (await svc.use(Budget).isExceeded())) return 'the budget was used up'
@@ -95,11 +100,13 @@ interface Slot {
   slot: number | null
   /** Number of missed slots before it. */
   missed: number
-  /** Whether this slot is too late as well. */
+  /** Whether the latest slot is too late as well and is skipped. */
   skips: boolean
 }
 
-/** Returns the writes that settle a slot, all or nothing: a goal or the reason why there is none, and the next slot. */
+/**
+ * Returns the writes that settle a slot in one transaction: a goal or the reason why there is none, and the next slot.
+ */
 async function outcome(
   svc: PluginHandle,
   row: ScheduleRow,
@@ -134,7 +141,7 @@ async function outcome(
   ]
 }
 
-/** The objective as it passes today; undefined when a guardrail stops it. */
+/** Returns the objective if it passes today's checks; undefined when a guardrail stops it. */
 async function readable(
   svc: PluginHandle,
   { agent_id, schedule_id, objective }: ScheduleRow,

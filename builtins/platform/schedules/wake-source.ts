@@ -7,12 +7,12 @@ import type { SchedulesConfig } from './config.ts'
 import { nextTime } from './repository.ts'
 import { settleTimes } from './slots.ts'
 
-/** How often it is looked for what other processes scheduled, and for a clock that was set, in milliseconds. */
+/** Interval of the check for schedules of other processes and for clock changes, in milliseconds. */
 const LOOK_MS = 1_000
 
 /**
- * Where the heartbeat runs, time makes schedules and alarms due. It is a wake source that never answers: each slot wakes its
- * agent in its own transaction.
+ * Makes schedules and alarms due by time, in the process that runs the heartbeat. The wake source never resolves: each
+ * slot wakes its agent in its own transaction.
  */
 export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): WakeSource & { checkNow(): void } {
   let pause = new AbortController()
@@ -30,7 +30,7 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
       return
     }
     const left = more ? 0 : at - clock.ms()
-    // What is due and is held is looked at again like anything else.
+    // Due slots that are blocked are checked again at the usual interval.
     if (more || (left > 0 && left < untilRound(clock, LOOK_MS))) await clock.sleep(left, pause.signal)
     else await sleepToRound(clock, LOOK_MS, pause.signal)
   }

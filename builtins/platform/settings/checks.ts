@@ -5,13 +5,13 @@ import { stemOf } from '#lib/plugin-file'
 import type { ConfigCheck } from './contract.ts'
 import { offNow } from './settings.ts'
 
-/** Checks that `plugins.disabled` names plugins that there are. */
+/** Checks that `plugins.disabled` only names plugins that exist. */
 export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
   return {
     name: 'names of plugins',
     forbids: 'change',
     async check({ get }) {
-      // The names of plugins whose files are not run are not known.
+      // Plugin files that are not run may define unknown names.
       if (get('plugins.enabled') !== true || mayPluginsAdd(svc)) return []
       const host = svc.use(HostToken)
       const known = [
@@ -27,7 +27,7 @@ export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
   }
 }
 
-/** Shows what is wrong with the configuration and keeps nothing from starting. */
+/** Reports faults of the configuration that do not prevent the start. */
 export function settingsCheck({ config }: PluginHandle): DoctorCheck {
   return {
     name: 'settings',
@@ -40,7 +40,7 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
   }
 }
 
-/** Names the plugins that are off, all of them at once. */
+/** Lists all plugins that are switched off. */
 export function offCheck(svc: PluginHandle): DoctorCheck {
   return {
     name: 'switched_off',
@@ -48,7 +48,7 @@ export function offCheck(svc: PluginHandle): DoctorCheck {
   }
 }
 
-/** Warns of what is wrong with the configuration though the service starts with it. */
+/** Logs configuration faults that do not prevent the start. */
 export async function warnOfSettings({ config, log }: PluginHandle): Promise<void> {
   for (const { path, message } of await config.faults(['change'])) log.warn({}, `${path}: ${message}`)
 }

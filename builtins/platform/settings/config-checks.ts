@@ -1,7 +1,7 @@
 import { errorMessage } from '#kernel'
 import type { ConfigCheck, ConfigFault, ConfigValues, Forbids } from './contract.ts'
 
-/** Runs the checks of these levels, all by default. One that throws is a fault that keeps nothing from happening. */
+/** Runs the checks of these levels, by default all. A check that throws becomes a fault of level `nothing`. */
 export async function runChecks(
   checks: readonly ConfigCheck[],
   values: ConfigValues,

@@ -24,15 +24,15 @@ export interface KnownKey extends KeyValues {
   live: unknown
 }
 
-/** @throws InvalidConfigError with the path and message of each issue */
+/** Throws for invalid configuration. @throws InvalidConfigError with the path and message of each issue */
 export function refuse(issues: readonly Issue[]): never {
   throw new InvalidConfigError({ issues }, { errors: issues.map(({ path, message }) => ({ path, message })) })
 }
-/** The keys that sections added, by their dotted paths. */
+/** The keys that configuration sections added, by their dotted paths. */
 export class ConfigKeys {
   readonly #keys = new Map<string, KnownKey>()
 
-  /** @throws ConflictError naming both owners when a key is there already */
+  /** Adds keys, all or none. @throws ConflictError naming both owners when a key exists already */
   add(keys: readonly KnownKey[]): Undo {
     for (const { path, owner } of keys) {
       const taken = this.#keys.get(path)
@@ -53,12 +53,12 @@ export class ConfigKeys {
     return this.#keys.get(path)
   }
 
-  /** Returns the key at a path, or the closest one above it. */
+  /** Returns the key at a path, or its closest ancestor that is a key. */
   findKey(path: readonly string[]): KnownKey | undefined {
     for (let depth = path.length; depth > 0; depth--) {
       const steps = path.slice(0, depth)
       const key = this.#keys.get(steps.join('.'))
-      // "daemon.heartbeat" written as one name is not the key `heartbeat` of `daemon`.
+      // A single name "daemon.heartbeat" is not the key `heartbeat` of `daemon`.
       if (key && !steps.some(step => step.includes('.'))) return key
     }
     return undefined
@@ -71,8 +71,8 @@ export class ConfigKeys {
   }
 
   /**
-   * What a key means as people write it: `daemon.heartbeat`, an entry of a mapping that is one, or a field of such an entry;
-   * with the schema of its value.
+   * Resolves a key as users write it to its path and the schema of its value: `daemon.heartbeat`, an entry of a
+   * mapping, or a field of such an entry.
    * @throws UnknownConfigKeyError
    */
   find(key: string): { path: string[]; schema: z.ZodType } {
@@ -84,14 +84,14 @@ export class ConfigKeys {
     return { path: [...found.path.split('.'), ...path], schema }
   }
 
-  /** Returns what is wrong with a path that is none of these keys. */
+  /** Returns the message for an unknown path, with the closest match. */
   strange(path: readonly string[]): string {
     const [close] = path.some(step => step.includes('.')) ? [] : near(path.join('.'), [...this.#keys.keys()])
     return `is not a known key${close ? `; did you mean ${close}?` : ''}`
   }
 }
 
-/** Returns the `.meta(…)` of a key; by default a change needs a restart. */
+/** Returns the `.meta(…)` of a key; by default a change requires a restart. */
 export function metaOf(schema: z.ZodType): KnownKey['meta'] {
   const { reload, env, secret, protects } = (schema.meta() ?? {}) as KeyMeta
   return {
@@ -104,20 +104,23 @@ export function metaOf(schema: z.ZodType): KnownKey['meta'] {
 
 const OPTIONAL = [z.ZodDefault, z.ZodPrefault, z.ZodOptional, z.ZodNullable]
 
-/** A schema below what makes it optional. */
+/** Unwraps optional, nullable and default schemas. */
 function typeOf(schema: z.ZodType): z.ZodType {
   let type = schema
   while (OPTIONAL.some(kind => type instanceof kind)) type = (type as z.ZodOptional<z.ZodType>).unwrap()
   return type
 }
 
-/** Whether a key holds a mapping, whose entries can be set one by one. */
+/** Returns whether a key holds a mapping, whose entries can be set one by one. */
 export function isMapping(schema: z.ZodType): boolean {
   const type = typeOf(schema)
   return type instanceof z.ZodRecord || type instanceof z.ZodObject
 }
 
-/** What is meant below a mapping. Names of entries may have dots (`gpt-4.1`), unless mappings are what they name. */
+/**
+ * Resolves a path below a mapping. Entry names may contain dots (`gpt-4.1`), unless the entries are mappings
+ * themselves.
+ */
 function resolveEntry(schema: z.ZodType, rest: string): { path: string[]; schema: z.ZodType } {
   if (rest === '') return { path: [], schema }
   const [name = '', ...further] = rest.split('.')
@@ -128,7 +131,10 @@ function resolveEntry(schema: z.ZodType, rest: string): { path: string[]; schema
   return { path: [name, ...found.path], schema: found.schema }
 }
 
-/** Parses a string of the environment or a command as its schema asks; one that doesn't fit is left for the schema to refuse. */
+/**
+ * Parses a string from the environment or a command by its schema; returns it unchanged if it does not fit, so that the
+ * schema rejects it.
+ */
 export function fromText(text: string, schema: z.ZodType): unknown {
   const type = typeOf(schema)
   const plain = text.trim()

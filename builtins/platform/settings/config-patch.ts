@@ -4,16 +4,18 @@ import { forbiddenPath, isForbiddenKey, type YamlChange, type YamlFile } from '#
 import { type ConfigKeys, isMapping, type KnownKey, refuse } from './config-keys.ts'
 import { variableOf } from './config-values.ts'
 
-/** Stands for a secret wherever configuration is shown. */
+/** Replaces a secret wherever configuration is shown. */
 export const MASK = '***'
-/** What is nested deeper is no configuration. */
+/** Maximum nesting depth of a patch. */
 const MAX_DEPTH = 16
-/** Number of faults of one patch that are reported. */
+/** Maximum number of issues reported for one patch. */
 const MAX_ISSUES = 20
-/** Keys that no plugin has are masked when they are called like this. */
+/** Masks the values of unknown keys with these names. */
 const SECRET_NAME = /key|token|secret|password/i
 
-/** What a patch asks for, one change for each value. @throws InvalidConfigError for what no key takes */
+/**
+ * Returns the changes that a patch asks for, one for each value. @throws InvalidConfigError for unknown or invalid keys
+ */
 export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Ports['env']): YamlChange[] {
   const changes: YamlChange[] = []
   const issues: Issue[] = []
@@ -39,14 +41,14 @@ export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Po
   return changes
 }
 
-/** Whether a mapping of a patch is merged into what is there, rather than a value of the wrong kind. */
+/** Whether a mapping of a patch is merged into the present values, rather than a value of the wrong type. */
 function isMerged(path: readonly string[], value: Tree, keys: ConfigKeys): boolean {
   const key = keys.findKey(path)
   if (!key) return keys.isSection(path) || Object.keys(value).length > 0
   return isMapping(key.schema) || key.path !== path.join('.')
 }
 
-/** Returns whether a patch sets a key to the value that it has without the file. */
+/** Returns whether a patched value needs no write: a masked secret, or a value that the environment already sets. */
 export function isStated(
   key: KnownKey,
   path: readonly string[],
@@ -58,7 +60,7 @@ export function isStated(
   return variableOf(key.meta, env) !== undefined && getIn(values, path) === undefined && same(key.effective, value)
 }
 
-/** Accepts unknown keys of a patch if they are unchanged. */
+/** Returns whether an unknown key of a patch is unchanged from the file. */
 function isAsShown(path: readonly string[], value: unknown, keys: ConfigKeys, yaml: YamlFile): boolean {
   return unknownIn(yaml, keys).some(unknown => same(unknown.path, path) && same(unknown.shown, value))
 }

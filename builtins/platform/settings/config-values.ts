@@ -6,7 +6,7 @@ import type { ConfigValues } from './contract.ts'
 
 type Env = Ports['env']
 
-/** A value of the file or the environment that its schema refuses. */
+/** A value of the file or the environment that violates its schema. */
 export interface BadValue extends Issue {
   key: string
   inFile: boolean
@@ -20,7 +20,7 @@ export interface ReadValues {
   secrets: string[]
 }
 
-/** Reads keys from a file, with the environment over it. */
+/** Reads keys from a file; environment variables override it. */
 export function readValues(
   keys: Iterable<Pick<KnownKey, 'path' | 'schema' | 'meta'>>,
   file: YamlFile,
@@ -46,13 +46,13 @@ export function readValues(
   return found
 }
 
-/** Returns the value of the environment variable that overrides a key. */
+/** Returns the name of the environment variable that overrides a key. */
 export function variableOf({ env: name }: KeyMeta, env: Env): string | undefined {
   const text = name ? env[name] : undefined
   return text?.trim() ? text : undefined
 }
 
-/** Returns the values for checks. @param file for line numbers in messages; without it only variables are named */
+/** Returns the values for checks. @param file for line numbers in messages; without it, only variables are named */
 export function valuesOf(
   read: ReadonlyMap<string, KeyValues>,
   keys: ConfigKeys,
@@ -71,13 +71,13 @@ export function valuesOf(
   }
 }
 
-/** Returns a key with the source of its value in front. */
+/** Returns a key's path, preceded by the source of its value. */
 export function withPlace(path: string, keys: ConfigKeys, env: Env, file: YamlFile): string {
   const place = placeOf(path, keys, env, file)
   return place === undefined ? path : `${place}: ${path}`
 }
 
-/** Source of a key's value: environment variable, or file and line; undefined for a default. */
+/** Returns the source of a key's value: environment variable, or file and line; undefined for a default. */
 function placeOf(key: string, keys: ConfigKeys, env: Env, file?: YamlFile): string | undefined {
   const meta = keys.get(key)?.meta
   if (meta && variableOf(meta, env) !== undefined) return variableName(meta)

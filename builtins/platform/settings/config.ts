@@ -31,16 +31,22 @@ import { placedValue, type ReadValues, readValues, valuesOf, variableOf, withPla
 import type { ConfigCheck, ConfigFault, ConfigView, Forbids } from './contract.ts'
 
 export interface ConfigOptions {
-  /** Uses the default for each invalid value, and for all values of a file that is no YAML. `faults` lists the errors. */
+  /**
+   * Uses the default for each invalid value, and for all values of a file that is not valid YAML. `faults` lists the
+   * errors.
+   */
   lenient?: boolean
 }
 
-/** Configuration of a file with the environment over it: sections with their schemas, and three views of their values. */
+/**
+ * Configuration from a file, overridden by the environment: sections with their schemas, and three views of their
+ * values.
+ */
 export class Config implements Configuration {
   readonly file: string
-  /** The file's text, as it was read last. */
+  /** The file's text as last read. */
   readonly text = () => this.#yaml.text
-  /** The file as errors call it. */
+  /** The file's name in error messages. */
   readonly #name: string
   readonly #ports: Pick<Ports, 'env'> & LockPorts
   readonly #keys = new ConfigKeys()
@@ -48,11 +54,11 @@ export class Config implements Configuration {
   #seen = ''
   readonly #secrets = new Set<string>()
   #writing: Promise<unknown> = Promise.resolve()
-  /** How often this process wrote the file. What was read before a write is out of date. */
+  /** Number of writes by this process. A read that began before a write is outdated. */
   #writes = 0
   #lastFault = ''
   readonly #lenient: boolean
-  /** Why the file could not be read, where that is no reason to stop. */
+  /** Why the file could not be read, when the configuration is lenient. */
   #unread: SvcError | undefined
   #checks: () => readonly ConfigCheck[] = () => []
 
@@ -73,7 +79,7 @@ export class Config implements Configuration {
     this.#seen = this.#yaml.text
   }
 
-  /** Takes the checks that values must pass as a whole, asked for each time. */
+  /** Sets the function that returns the checks of the complete configuration. */
   checkWith(checks: () => readonly ConfigCheck[]): void {
     this.#checks = checks
   }
@@ -92,7 +98,10 @@ export class Config implements Configuration {
     ]
   }
 
-  /** @throws InvalidConfigError when a check finds what no process may start with, unless the configuration is lenient */
+  /**
+   * Checks the configuration before a start. @throws InvalidConfigError when a check forbids the start, unless the
+   * configuration is lenient
+   */
   async verify(): Promise<void> {
     if (this.#lenient) return
     const found = await this.faults(['start'])
@@ -101,8 +110,9 @@ export class Config implements Configuration {
 
   /**
    * Parses the values of `shape` below `section` ('' for the top level) without adding it yet.
-   * @returns the values, whose properties change with those in force, and `add`, which makes the keys known
-   * @throws InvalidConfigError when the file or the environment holds a bad value, unless the configuration is lenient
+   * @returns the values, whose properties follow the live values, and `add`, which registers the keys
+   * @throws InvalidConfigError when the file or the environment holds an invalid value, unless the configuration is
+   * lenient
    */
   section<S extends z.ZodObject>(section: string, shape: S, owner: string): { view: z.output<S>; add: () => Undo } {
     const keys = Object.entries(shape.shape).map(([name, schema]) => ({
@@ -146,7 +156,7 @@ export class Config implements Configuration {
     return tree
   }
 
-  /** All keys with their class, default and schema, sorted by path. */
+  /** Returns all keys with their reload class, default and schema, sorted by path. */
   keys(): ConfigKeyInfo[] {
     return this.#keys
       .all()
@@ -161,7 +171,7 @@ export class Config implements Configuration {
       .sort((a, b) => a.path.localeCompare(b.path))
   }
 
-  /** Keys of the file that no section knows, with their lines. */
+  /** Returns the keys of the file that no section has, with their lines. */
   unknownKeys(): Issue[] {
     return unknownIn(this.#yaml, this.#keys)
       .filter(({ path }) => !path.join('.').startsWith('plugins.config.'))
@@ -171,15 +181,15 @@ export class Config implements Configuration {
       }))
   }
 
-  /** Values that must not show anywhere: all that secret keys ever had in this process. */
+  /** Returns all values that secret keys have had in this process; they must never be shown. */
   secrets(): string[] {
     return [...this.#secrets]
   }
 
   /**
-   * Reads the file again and puts the values of `applied` keys in force.
-   * @returns the keys whose value in force changed
-   * @throws BadFileError or InvalidConfigError once per bad edit; the last good configuration stays in force
+   * Reads the file again and applies the values of `applied` keys.
+   * @returns the keys whose live value changed
+   * @throws BadFileError or InvalidConfigError once per invalid edit; the last valid configuration stays live
    */
   async reload(): Promise<string[]> {
     const writes = this.#writes
@@ -200,8 +210,8 @@ export class Config implements Configuration {
   }
 
   /**
-   * Updates the first two views after an edit that no heartbeat has applied; the values in force stay.
-   * @returns what is wrong with the file; the views are then those of the last good one
+   * Updates the persisted and effective views after an edit that no heartbeat has applied; live values stay.
+   * @returns what is wrong with the file; the views are then those of the last valid one
    */
   async refresh(): Promise<string | undefined> {
     const writes = this.#writes
@@ -216,17 +226,20 @@ export class Config implements Configuration {
   }
 
   /**
-   * Deep-merges `patch` into the file, keeping its comments; the merged result is checked before anything is written.
-   * `***` leaves a secret unchanged. A value that the environment already sets is not written.
+   * Deep-merges `patch` into the file and keeps its comments; the merged result is checked before it is written. `***`
+   * leaves a secret unchanged. A value that the environment already sets is not written.
    * @returns for each changed key whether the next heartbeat applies it
-   * @throws InvalidConfigError for unknown keys and bad values, BadFileError when the file itself is not valid,
-   *   FileLockedError; the file is then untouched
+   * @throws InvalidConfigError for unknown keys and invalid values, BadFileError when the file itself is not valid,
+   * FileLockedError; the file is then untouched
    */
   patch(patch: Tree): Promise<Record<string, ReloadClass>> {
     return this.#edit(yaml => changesOf(patch, this.#keys, yaml, this.#ports.env))
   }
 
-  /** Sets one key in the file; a mapping takes the place of the one there was. @throws UnknownConfigKeyError, and what `patch` throws */
+  /**
+   * Sets one key in the file; a mapping replaces the previous one. @throws UnknownConfigKeyError, and what `patch`
+   * throws
+   */
   set(key: string, value: unknown): Promise<Record<string, ReloadClass>> {
     const path = this.pathOf(key)
     if (path.some(isForbiddenKey) || forbiddenPath(value)) refuse([{ path: key, message: 'is not a known key' }])
@@ -236,8 +249,8 @@ export class Config implements Configuration {
   }
 
   /**
-   * Takes a key out of the file, so that its default is in force again; also one that no plugin has, and while other values are
-   * not valid.
+   * Removes a key from the file, so that its default applies again; also an unknown key, and while other values are
+   * invalid.
    * @throws UnknownConfigKeyError, and what `patch` throws
    */
   unset(key: string): Promise<Record<string, ReloadClass>> {
@@ -249,17 +262,26 @@ export class Config implements Configuration {
     return this.#edit(takeValue, true)
   }
 
-  /** The path of a key as people write it: `daemon.heartbeat`, an entry of a mapping, or a field of it. @throws UnknownConfigKeyError */
+  /**
+   * Returns the path of a key as users write it: `daemon.heartbeat`, an entry of a mapping, or a field of it. @throws
+   * UnknownConfigKeyError
+   */
   pathOf(key: string): string[] {
     return this.#keys.find(key).path
   }
 
-  /** Parses a string as the value that this key takes. One that doesn't fit is left for its schema to refuse. @throws UnknownConfigKeyError */
+  /**
+   * Parses a string as a value of this key. A string that does not fit is left for the schema to reject. @throws
+   * UnknownConfigKeyError
+   */
   parseText(key: string, text: string): unknown {
     return fromText(text, this.#keys.find(key).schema)
   }
 
-  /** One write at a time: first in this process, then among all that share the file. @param isRepair see `#write` */
+  /**
+   * Runs one write at a time: first in this process, then among all processes that share the file. @param isRepair see
+   * `#write`
+   */
   #edit(change: (yaml: YamlFile) => YamlChange[], isRepair = false): Promise<Record<string, ReloadClass>> {
     const write = async () => {
       const release = await this.#lock().catch(error => this.#cannotWrite(error))
@@ -274,20 +296,20 @@ export class Config implements Configuration {
     return written
   }
 
-  /** The first to write may find no folder yet. */
+  /** Locks the file, and creates its folder for the first write. */
   async #lock(): Promise<() => Promise<void>> {
     await this.#ports.files.mkdir(dirname(this.file), { recursive: true, mode: 0o700 })
     return lockFile(`${this.file}.lock`, this.#ports)
   }
 
-  /** @param isRepair whether what is wrong beside the change may stay so */
+  /** Writes a change to the file. @param isRepair whether other faults of the file may remain */
   async #write(change: (yaml: YamlFile) => YamlChange[], isRepair: boolean): Promise<Record<string, ReloadClass>> {
     const yaml = await this.#readAgain()
     const wanted = change(yaml)
     const changes = wanted.filter(({ path, value }) => !same(getIn(yaml.values, path), value))
     const edited = changes.length > 0 ? editYaml(yaml, changes) : yaml
     const [before, after] = [yaml, edited].map(each => this.#read(this.#keys.all(), each)) as [ReadValues, ReadValues]
-    // What is wrong in the environment no change of the file causes or mends.
+    // Faults of the environment are neither caused nor fixed by a change of the file.
     const bad = after.bad.filter(({ inFile }) => inFile)
     const touched = new Set(wanted.map(({ path }) => this.#keys.findKey(path)?.path))
     const own = bad.filter(each => touched.has(each.key) && !(isRepair && isAmong(each, before.bad)))
@@ -305,7 +327,7 @@ export class Config implements Configuration {
     if (changes.length > 0) {
       await this.#replace(edited.text)
       this.#writes++
-      // What is in force changes on the next heartbeat; the other two views change now.
+      // Live values change on the next heartbeat; the other two views change now.
       this.#take(edited, after.read)
     }
     const classOf = (path: readonly string[]) => this.#keys.findKey(path)?.meta.reload ?? 'restart_required'
@@ -328,7 +350,7 @@ export class Config implements Configuration {
 
   async #replace(text: string): Promise<void> {
     const { files } = this.#ports
-    // A symbolic link stays one: the configuration may be kept elsewhere.
+    // Keeps a symbolic link: the configuration may be stored elsewhere.
     const file = await files.realpath(this.file).catch(() => this.file)
     await replaceFile(files, file, text).catch(error => this.#cannotWrite(error))
   }
@@ -341,7 +363,10 @@ export class Config implements Configuration {
     throw new BadFileError({ file: this.#name, problem: `cannot be written (${code})` }, { cause: error })
   }
 
-  /** The file as it is now. One that vanished or was emptied may be half-written; comments alone, as `svc init` writes them, are not. */
+  /**
+   * Reads the file again. A file that vanished or is empty may be half-written; one with comments only, as from `svc
+   * init`, is complete.
+   */
   async #readAgain(): Promise<YamlFile> {
     const yaml = await readYaml(this.#ports.files, this.file, this.#name, this.#yaml)
     if (yaml.text.trim() === '' && this.#yaml.text.trim() !== '') {
@@ -351,7 +376,7 @@ export class Config implements Configuration {
     return yaml
   }
 
-  /** Without values if the file is unchanged since they were put in force. */
+  /** Reads and checks the file; returns no values if it is unchanged since they were applied. */
   async #readValid() {
     const yaml = await this.#readAgain()
     const isNew = yaml.text !== this.#seen || yaml.text !== this.#yaml.text
@@ -366,7 +391,7 @@ export class Config implements Configuration {
     }
   }
 
-  /** @throws InvalidConfigError naming the lines and the variables */
+  /** Returns the valid values of these keys. @throws InvalidConfigError naming the lines and the variables */
   #valid(keys: readonly Pick<KnownKey, 'path' | 'schema' | 'meta'>[], yaml: YamlFile): Map<string, KeyValues> {
     const { read, bad } = this.#read(keys, yaml)
     if (bad.length > 0) refuse(bad.map(each => placedValue(each, yaml)))

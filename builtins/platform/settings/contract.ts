@@ -2,7 +2,7 @@ import { defineError, didYouMean, type Issue, type ReloadClass as Reloads, type 
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 
-/** Keys below their sections, as in the file; secrets are `***`. */
+/** Keys nested in their sections, as in the file; secrets are `***`. */
 const Tree = z.record(z.string(), z.unknown())
 
 const ReloadClass = z
@@ -28,7 +28,7 @@ export const ConfigViews = z.object({
 })
 export type ConfigViews = z.infer<typeof ConfigViews>
 
-/** A key that may be set, as an editor needs it. */
+/** A configuration key, as an editor needs it. */
 export const ConfigKey = z
   .object({
     key: z.string(),
@@ -77,19 +77,19 @@ export type ConfigChanged = z.infer<typeof ConfigChanged>
 
 export { type ConfigCheck, ConfigChecks, type ConfigValues, type Forbids } from '#lib/config-check'
 
-/** Something wrong with the configuration; `path` is the key with its file and line, or the environment variable. */
+/** A fault of the configuration; `path` is the key with its file and line, or the environment variable. */
 export interface ConfigFault extends Issue {
   forbids: Forbids
 }
 
 /**
- * Returns the plugins that are off when these are disabled, by name: `null` for disabled ones, for others the name of the
- * disabled plugin that they need.
+ * Returns which plugins are off if these are disabled, by name. The value is `null` for a disabled plugin, else the
+ * disabled plugin that it needs.
  */
 export const PluginsOff: Token<(disabled: readonly string[]) => ReadonlyMap<string, string | null>> =
   token('plugins off')
 
-/** On disk; with the environment and the defaults; in force in this process. */
+/** Views: as in the file; with environment and defaults; as applied in this process. */
 export type ConfigView = 'persisted' | 'effective' | 'live'
 
 export const UnknownConfigKeyError = defineError({
@@ -102,26 +102,29 @@ export const UnknownConfigKeyError = defineError({
 })
 
 declare module '#kernel' {
-  /** The configuration of a project: `.svc/config.yaml` with the environment over it. */
+  /** The configuration of a project: `.svc/config.yaml`, overridden by the environment. */
   interface Configuration {
     readonly file: string
     /** Returns what is wrong with the configuration. @param levels of checks; all by default */
     faults(levels?: readonly Forbids[]): Promise<ConfigFault[]>
     /** Returns one of the three views as a tree, or one section of it, with secrets masked. */
     tree(view: ConfigView, section?: string): Values
-    /** Returns the keys of the file that no section knows, with their lines. */
+    /** Returns the keys of the file that no section has, with their lines. */
     unknownKeys(): Issue[]
-    /** Returns the values that must not show anywhere: all that secret keys ever had in this process. */
+    /** Returns all values that secret keys have had in this process; they must never be shown. */
     secrets(): string[]
     /** Deep-merges a patch into the file. @returns for each changed key whether the next heartbeat applies it */
     patch(patch: Values): Promise<Record<string, Reloads>>
     /** Sets one key in the file. @throws UnknownConfigKeyError, and what `patch` throws */
     set(key: string, value: unknown): Promise<Record<string, Reloads>>
-    /** Removes a key from the file, so that its default is in force again. @throws UnknownConfigKeyError, and what `patch` throws */
+    /**
+     * Removes a key from the file, so that its default applies again. @throws UnknownConfigKeyError, and what `patch`
+     * throws
+     */
     unset(key: string): Promise<Record<string, Reloads>>
-    /** Returns the path of a key as people write it. @throws UnknownConfigKeyError */
+    /** Returns the path of a key as users write it. @throws UnknownConfigKeyError */
     pathOf(key: string): string[]
-    /** Parses a string as the value that this key takes. @throws UnknownConfigKeyError */
+    /** Parses a string as a value of this key. @throws UnknownConfigKeyError */
     parseText(key: string, text: string): unknown
   }
 }

@@ -6,8 +6,8 @@ import type { ConfigCheck } from './contract.ts'
 type Needing = Pick<PluginDefinition, 'name' | 'needs'>
 
 /**
- * Returns the plugins that are off when these are disabled, by name: `null` for disabled ones, for others the name of the
- * disabled plugin that they need, directly or through others.
+ * Returns which plugins are off if these are disabled, by name. The value is `null` for a disabled plugin, else the
+ * disabled plugin that it needs, directly or indirectly.
  */
 export function pluginsOff(
   modules: readonly Needing[],
@@ -20,7 +20,7 @@ export function pluginsOff(
   return off
 }
 
-/** Says which plugins are off, all of them at once; empty where none is. */
+/** Describes which plugins are off; empty when none is. */
 export function describeOff(off: ReadonlyMap<string, string | null>): string {
   const named = [...off].filter(([, need]) => need === null).map(([name]) => name)
   const along = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
@@ -28,7 +28,10 @@ export function describeOff(off: ReadonlyMap<string, string | null>): string {
   return `switched off: ${named.join(', ')}${along.length > 0 ? `; off with that: ${along.join(', ')}` : ''}`
 }
 
-/** Checks that no module is off, also because of what it needs, while the configuration protects by it. */
+/**
+ * Refuses to start with a disabled module, or one whose dependency is disabled, while a configured key needs its
+ * protection.
+ */
 export function disabledCheck(builtins: readonly PluginDefinition[]): ConfigCheck {
   return {
     name: 'plugins.disabled',
@@ -51,7 +54,7 @@ export function disabledCheck(builtins: readonly PluginDefinition[]): ConfigChec
   }
 }
 
-/** The keys of a module that ask for its protection, with the value at which they do not. */
+/** Returns the keys that configure a module's protection, each with the value that turns it off. */
 function protectingKeys({ name, section = name, config }: PluginDefinition): { path: string; unset: unknown }[] {
   const keys = Object.entries((config?.shape ?? {}) as Record<string, z.ZodType>)
   return keys

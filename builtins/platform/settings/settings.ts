@@ -3,10 +3,13 @@ import { getIn } from '#lib/tree'
 import { type ConfigChanged, type ConfigKey, type ConfigValue, type ConfigViews, PluginsOff } from './contract.ts'
 import { describeOff } from './disabled.ts'
 
-/** The key that lists the plugins that are switched off. */
+/** The key that lists the disabled plugins. */
 export const DISABLED = 'plugins.disabled'
 
-/** Returns all views, from the present file. @param isLive whether the heartbeat runs in this process, so that values are in force */
+/**
+ * Returns all views of the current file. @param isLive whether the heartbeat runs in this process, so that live values
+ * apply
+ */
 export async function viewsOf(config: Configuration, isLive: boolean): Promise<ConfigViews> {
   const problem = (await config.refresh()) ?? describeIssues(await config.faults(['start']))
   const keys = config.keys()
@@ -20,7 +23,7 @@ export async function viewsOf(config: Configuration, isLive: boolean): Promise<C
   }
 }
 
-/** All keys with what an editor needs to know of each, sorted by path. */
+/** Returns all keys with the details for an editor, sorted by path. */
 export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
   await config.refresh()
   const effective = config.tree('effective')
@@ -32,7 +35,7 @@ export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
   }))
 }
 
-/** One key. @throws UnknownConfigKeyError */
+/** Returns the value of one key. @throws UnknownConfigKeyError */
 export async function valueAt(config: Configuration, key: string): Promise<ConfigValue> {
   await config.refresh()
   const path = config.pathOf(key)
@@ -49,23 +52,23 @@ export async function valueAt(config: Configuration, key: string): Promise<Confi
   }
 }
 
-/** What became of a key that was set, or taken away. @param reload null when the file stayed as it was */
+/** Describes the result of setting or removing a key. @param reload null when the file did not change */
 export function changeOf(config: Configuration, key: string, reload: ReloadClass | null): Omit<ConfigChanged, 'note'> {
   const info = infoOf(config, key)
-  // One that no plugin has was taken away.
+  // An unknown key was removed.
   if (!info) return { key, value: null, reload, overridden_by: null }
   const { source, env = null } = info
   const value = getIn(config.tree('persisted'), config.pathOf(key)) ?? null
   return { key, value, reload, overridden_by: source === 'env' ? env : null }
 }
 
-/** Says which plugins are off by the configuration as it is on disk, also for what they need; empty where none is. */
+/** Describes which plugins are off by the configuration on disk, dependents included; empty when none is. */
 export function offNow(svc: PluginHandle): string {
   const disabled = getIn(svc.config.tree('effective'), DISABLED.split('.')) as readonly string[]
   return describeOff(svc.use(PluginsOff)(disabled))
 }
 
-/** The key itself, or the one of which it is an entry; undefined for a key that no plugin has. */
+/** Returns the key, or the mapping key that holds this entry; undefined for an unknown key. */
 function infoOf(config: Configuration, key: string) {
   return config.keys().find(({ path }) => path === key || key.startsWith(`${path}.`))
 }

@@ -21,7 +21,7 @@ export interface Statement {
   params?: readonly unknown[]
 }
 
-/** What an event is, wherever it is stored or streamed. */
+/** An event, as stored or streamed. */
 export const EventEnvelope = z.object({
   seq: z.number().int(),
   type: z.string(),
@@ -34,51 +34,59 @@ export const EventEnvelope = z.object({
 })
 export type EventEnvelope = z.infer<typeof EventEnvelope>
 
-/** An event as it is stored: its time in milliseconds, its data as JSON. */
+/** An event's stored row: its time in milliseconds, its data as JSON. */
 export type EventRow = Omit<EventEnvelope, 'at' | 'data'> & { at: number; data: string }
 
-/** Writes that other processes report. */
+/** Reads the writes that other processes report. */
 export interface NeighbourWrites {
-  /** Reads what was reported, about once a second. @returns whether there was a write whose content or place in the order is unknown */
+  /** Reads reported writes, about once a second. @returns whether the content or order of a write is unknown */
   look(): Promise<boolean>
   end(): Promise<void>
 }
 
-/** The database: the only write paths are `commit` and `apply`. Every method waits up to 5 s for another process's lock. */
+/**
+ * The database. Writes go through `commit` and `apply` only. Every method waits up to 5 s for another process's lock.
+ */
 export interface Store {
-  /** A cycle's write: effects and the lease's next state, in one transaction, fenced. */
+  /** Writes a cycle's effects and the lease's next state in one transaction, if the lease is still held. */
   commit(lease: Lease, effects: readonly Effect[], next: Next): Promise<CommitResult>
-  /** A write from outside a cycle. @returns false when a must-change effect changed nothing: nothing but `always` effects was written then */
+  /**
+   * Writes from outside a cycle. @returns false when a must-change effect changed nothing; only `always` effects were
+   * written then
+   */
   apply(effects: readonly Effect[]): Promise<boolean>
-  /** All rows of a query. Reads never wait for writers. */
+  /** Returns all rows of a query. Reads never wait for writers. */
   all<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
-  /** The same for long lists, at half the cost, of texts, whole numbers and nulls only. */
+  /** Returns all rows of a long list at half the cost; only for strings, integers and nulls. */
   many<R>(sql: string, params?: readonly unknown[]): Promise<R[]>
-  /** Returns what `read` gives, or gave under this key within the last half second if nothing was written since. */
+  /** Returns the result of `read`, cached under the key for half a second while nothing is written. */
   readCached<T>(key: string, read: () => Promise<T>): Promise<T>
   /** @deprecated Use `readCached`. */
   unchanged?: Store['readCached']
   /**
-   * Waits until something was written, polling about once a second.
+   * Waits until something is written, polling about once a second.
    * @param seen the last result; '' for the first call
-   * @returns the state now; also when the signal is aborted
+   * @returns the current state; also when the signal is aborted
    */
   waitForChange(seen: string, signal?: AbortSignal): Promise<string>
   /** @deprecated Use `waitForChange`. */
   changed?: Store['waitForChange']
-  /** The first row of a query. */
+  /** Returns the first row of a query. */
   get<R>(sql: string, params?: readonly unknown[]): Promise<R | undefined>
-  /** The same, synchronously where the engine can, for frequent queries. */
+  /** Returns the first row, synchronously where the engine can; for frequent queries. */
   glance<R>(sql: string, params?: readonly unknown[]): R | undefined | Promise<R | undefined>
   /** Name of this process in its leases. */
   readonly owner: string
-  /** Where the database serves several machines: the machine and the project whose files show which processes live. */
+  /** Machine and project whose files show which processes are alive, for a database shared by several machines. */
   readonly place: string
-  /** Whether processes of other places, or of this one, drive agents of this database now. */
+  /** Returns whether daemons of other places, or of the given one, use this database now. */
   hasOtherDaemons(place?: string): Promise<boolean>
   /** @deprecated Use `hasOtherDaemons`. */
   elsewhere?: Store['hasOtherDaemons']
-  /** Frees the leases of all but these and this one, on this machine: for the process that has just become the project's only daemon. */
+  /**
+   * Releases the leases of this machine's other processes, except the living ones. Called by the project's only daemon
+   * when it starts.
+   */
   recover(living: readonly string[]): Promise<number>
   /** Releases leases of dead processes. @returns the number of leases */
   free(owners: readonly string[]): Promise<number>
@@ -86,27 +94,34 @@ export interface Store {
   health(): Promise<void>
   /**
    * Frees the space of removed rows, a few pages at a time, until the signal is aborted. @returns the number of bytes
+   * freed
    */
   shrink(signal: AbortSignal): Promise<number>
-  /** Copies it, as it is at this moment and without what was removed, to a file that is not there yet. Absent where the engine cannot. */
+  /** Copies the current database, without the space of removed rows, to a new file. Absent where the engine cannot. */
   copyTo?(file: string): Promise<void>
-  /** The bytes of such a file with all of its pages: many times faster, and larger. Absent where the engine cannot. */
+  /**
+   * Returns the bytes of a copy with all pages: many times faster than `copyTo`, and larger. Absent where the engine
+   * cannot.
+   */
   image?(): Promise<Buffer>
   /**
-   * Has the other processes of the project announce all that they write from this call on: it is recorded between
-   * this process's own writes and reads, in its place. One process at a time. Absent where the engine cannot.
+   * Makes the project's other processes report all their writes from now on, to record them in order among this
+   * process's own reads and writes. One process at a time. Absent where the engine cannot.
    */
   overhear?(): Promise<NeighbourWrites>
-  /** Puts the write-ahead log back into the file when it has grown large. What a reader still needs of it stays. */
+  /** Checkpoints a large write-ahead log into the file. Parts that a reader still needs stay. */
   trimLog(): Promise<void>
-  /** Waits, at most 10 s, while readers keep a long log from being put back: before each piece of what could as well be written later. */
+  /**
+   * Waits, at most 10 s, while readers prevent a checkpoint of a long log. Called before each part of a write that can
+   * be deferred.
+   */
   shortLog(signal: AbortSignal): Promise<void>
-  /** Events after `seq`, oldest first. */
+  /** Returns events after `seq`, oldest first. */
   events(after: number, limit: number): Promise<EventEnvelope[]>
 }
 export const Store = token<Store>('store')
 
-/** An effect as the statements that it is, in order, and the rows of its events; see `EffectKind` for the two marks. */
+/** An effect's statements, in order, and the rows of its events; see `EffectKind` for the two flags. */
 export interface PlannedEffect {
   events: readonly Statement[]
   statements: readonly Statement[]
@@ -114,29 +129,29 @@ export interface PlannedEffect {
   always: boolean
 }
 
-/** The part that is the same for every engine: turns writes into statements, and reports what was committed. */
+/** The engine-independent part: turns effects into statements, and emits events after the commit. */
 export interface EffectPlanner {
-  /** @throws when an effect is unknown or its payload breaks its schema */
+  /** Plans effects as statements. @throws when an effect is unknown or its payload violates its schema */
   plan(effects: readonly Effect[], now: number): PlannedEffect[]
-  /** Plans only the effects that are written in any case, also when others cannot be planned. */
+  /** Plans only the `always` effects, also when others cannot be planned. */
   planAlways(effects: readonly Effect[], now: number): PlannedEffect[]
-  /**
-   * Called after the transaction, so that only what happened is announced. @param woken makes the loop of this process
-   * look
-   */
+  /** Emits the committed events, after the transaction. @param woken makes this process's loop check for due agents */
   announce(effects: readonly Effect[], woken: () => void): Promise<void> | undefined
 }
 
 /**
- * What is in files of `.svc/` where a project is on one machine, in tables: by the file's path below that folder. It is provided
- * where several machines share what agents know.
+ * Tables that replace files in `.svc/`, by path below that folder. Provided where several machines share an agent's
+ * knowledge.
  */
 export interface SharedFiles {
-  /** A file that is replaced as a whole; undefined where there is none. */
+  /** Returns a file that is replaced as a whole; undefined if it does not exist. */
   read(path: string): Promise<{ text: string; version: number } | undefined>
-  /** Writes it, if it still is of this version; 0 for one that is not there. @returns whether it was */
+  /**
+   * Writes the file if its version is unchanged; version 0 means that it does not exist. @returns whether it was
+   * written
+   */
   replace(path: string, text: string, version: number): Promise<boolean>
-  /** @returns whether there was one */
+  /** Removes a file. @returns whether it existed */
   remove(path: string): Promise<boolean>
   /** Returns the paths with a prefix, sorted, each with the time of its last write in milliseconds. */
   list(prefix: string): Promise<{ path: string; at: number }[]>
@@ -144,40 +159,40 @@ export interface SharedFiles {
   lines(path: string, after: number): Promise<{ version: number; lines: { n: number; line: string }[] }>
   append(path: string, lines: readonly string[]): Promise<void>
   /**
-   * Rewrites all lines, if they were not rewritten since this version nor appended to after this line. @returns the
-   * last line's number
+   * Rewrites all lines if the version is unchanged and no line was appended after line `after`. @returns the last
+   * line's number
    */
   rewrite(path: string, lines: readonly string[], version: number, after: number): Promise<number | undefined>
 }
 export const SharedFiles = token<SharedFiles>('shared_files')
 
-/** What an engine is given to open a project's database with. */
+/** What an engine needs to open a project's database. */
 export interface EngineParts {
   url: string
   planner: EffectPlanner
-  /** The schema's steps, in order, as SQLite takes them. */
+  /** The schema steps, in order, in SQLite's dialect. */
   schema: readonly { name: string; sql: string }[]
-  /** Milliseconds from one cycle of an agent to the next. */
+  /** Milliseconds between two cycles of an agent. */
   heartbeat: () => number
-  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  /** Minimum rest of an agent after a cycle, in milliseconds, even when it is woken. */
   rest: () => number
 }
 
 export interface OpenedStore {
   store: Store
   scheduler: Scheduler & {
-    /** Brings forward what is further away than the heartbeat now is. */
+    /** Brings forward starts that are further away than the current heartbeat interval. */
     reschedule(): Promise<void>
   }
   close(): Promise<void>
 }
 
-/** Another engine than the embedded one. It is chosen by the scheme of `store.url`. */
+/** An engine other than the embedded one, chosen by the scheme of `store.url`. */
 export interface StoreEngine {
   scheme: string
   open(parts: EngineParts): Promise<OpenedStore>
 }
-/** The schema's steps, for an engine that takes over from another. */
+/** The schema steps, for an engine that replaces another. */
 export const StoreSchema = token<EngineParts['schema']>('store_schema')
 export const StoreEngines = point<StoreEngine>('store_engines', {
   key: engine => engine.scheme,
@@ -198,7 +213,7 @@ export const DatabaseLockedError = defineError({
   title: 'Database locked',
   message: () => 'Another process has held the database for more than 5 s; try again.',
 })
-/** What `DiskFullError` says of the database. */
+/** Parts of the `DiskFullError` message for the database. */
 export const DATABASE_FULL = { what: "the project's database", next: ', and all goes on by itself' }
 export const DiskFailedError = defineError({
   code: 'disk_failed',
@@ -217,7 +232,7 @@ export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,
   title: 'Database unusable',
-  // The path is relative to the project: an answer shows no path of this machine.
+  // The path is relative to the project, so that responses expose no path of this machine.
   message: (p: { file: string; problem: string; remedy: string }) =>
     `${p.file.replace(/^.*\/(?=\.svc\/)/, '')} ${p.problem}; ${p.remedy}.`,
 })
@@ -242,25 +257,27 @@ export const FileExistsError = defineError({
   message: (p: { file: string }) => `${p.file} exists and was not overwritten; name another file.`,
 })
 
-/** What a database's file is found to be. */
+/** Result of a database file's check. */
 export interface DatabaseReport {
   file: string
-  /** Of the schema. */
+  /** Version of the schema. */
   version: number
   bytes: number
-  /** What is wrong with it; empty when all is well. */
+  /** Faults found; empty when the file is valid. */
   faults: string[]
 }
 
-/** What is done with a database's file as such, without bringing up a process of the project. */
+/** Operations on database files, without starting a process of the project. */
 export interface DatabaseFiles {
-  /** The version of SQLite itself. @throws when its native module cannot be loaded */
+  /** Returns the version of SQLite. @throws when its native module cannot be loaded */
   engineVersion(): Promise<string>
   /** Returns whether another process has held the write lock longer than one of our commits takes. */
   isLocked(file: string, ports: Ports): Promise<boolean>
-  /** Returns why the files must not be opened where they lie, or undefined. A command that writes is refused with it. */
+  /**
+   * Returns why the files must not be opened in place, or undefined. Commands that write are refused with this error.
+   */
   lossOf(file: string, ports: Ports): Promise<SvcError | undefined>
-  /** Copies the files as they are at one moment, to be opened instead of them, and changes nothing where they lie. */
+  /** Copies the files at one point in time, to be opened instead of the originals, which stay unchanged. */
   snapshot(file: string, ports: Ports): Promise<{ file: string; discard(): Promise<void> }>
   checkDatabase(file: string, ports: Ports): Promise<DatabaseReport>
   backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport>
@@ -272,24 +289,24 @@ export interface DatabaseFiles {
   ): Promise<DatabaseReport & { kept: string | null }>
 }
 
-/** The file that a process opens instead of the project's database: a copy, for a process that must change nothing. */
+/** Path of a copy that a process opens instead of the project's database, when it must change nothing. */
 export const DatabaseCopy = token<string>('database_copy')
 
-/** A database's file that is not the project's own one, as it is filled or read as a whole. */
+/** A database file other than the project's own, read or written as a whole. */
 export interface DatabaseImage {
   all<R>(sql: string, params?: readonly unknown[]): R[]
-  /** All or none of them. */
+  /** Runs all statements in one transaction. */
   write(statements: readonly Statement[]): Promise<void>
   close(): void
 }
 
-/** Such files, for an engine that writes what it has into one, or takes it from there. */
+/** Database files for engines that export to or import from one. */
 export interface DatabaseImages {
-  /** Opens one that has the schema of this program, and makes it where there is none. */
+  /** Opens a file with the current schema, and creates it if it does not exist. */
   open(file: string): Promise<DatabaseImage>
-  /** Copies one and looks the copy through. @throws FileExistsError, DatabaseUnusableError */
+  /** Copies a database file and checks the copy. @throws FileExistsError, DatabaseUnusableError */
   copy(file: string, target: string): Promise<DatabaseReport>
-  /** Puts one in the place of the project's file, which is kept. @throws DatabaseInUseError */
+  /** Replaces the project's database with this file, and keeps the old one. @throws DatabaseInUseError */
   put(file: string, keep: string): Promise<DatabaseReport & { kept: string | null }>
 }
 export const DatabaseImages = token<DatabaseImages>('database_images')
@@ -310,16 +327,16 @@ export interface Connection {
   readonly open: boolean
 }
 
-/** Stands between the store and its database, where one provides it: for disks that fail on purpose. */
+/** Wraps the store's connections, if provided: to simulate failing disks. */
 export interface Medium {
-  /** @param open makes a connection to a file, or to one in memory */
+  /** @param open connects to a file, or to an in-memory database */
   connect(file: string, open: (file: string) => Connection): Connection
 }
 export const Medium = token<Medium>('store_medium')
 
-/** A moment, as people give it. */
+/** A point in time, as users write it. */
 export const Instant = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T18:00:00Z' })
-/** What lists take whose rows have a date. */
+/** Parameters of lists whose rows have a date. */
 export const DatedPage = Page.extend({
   since: Instant.optional().describe('Only from this time on'),
   before: Instant.optional().describe('Only before this time'),
@@ -330,7 +347,7 @@ export interface ListWindow {
   offset?: number | undefined
   order?: 'newest' | 'oldest' | undefined
 }
-/** The database, as an invariant reads it. */
+/** Read access to the database for an invariant. */
 export interface Look {
   all<R>(sql: string, params?: readonly unknown[]): R[]
   get<R>(sql: string, params?: readonly unknown[]): R | undefined
@@ -338,14 +355,14 @@ export interface Look {
   readonly now: number
 }
 
-/** What must hold after each transaction. `svc simulate` checks it. */
+/** A condition that must hold after each transaction. `svc simulate` checks it. */
 export interface Invariant {
   name: string
-  /** The promise to users, as a sentence. */
+  /** The guarantee to users, as a sentence. */
   promise: string
   /** Checked after each transaction that wrote to one of these tables. */
   tables: readonly string[]
-  /** Returns the rows that violate it, or a sentence; undefined when it holds. */
+  /** Returns the rows that violate it, or a message; undefined when it holds. */
   broken(look: Look): string | undefined
 }
 /** Invariants of plugins. */

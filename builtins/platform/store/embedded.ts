@@ -12,8 +12,8 @@ import { SqliteStore } from './store.ts'
 const STAYING: readonly Role[] = ['daemon', 'server', 'mcp']
 
 /**
- * The engine that every project has: one SQLite file of its own, and a scheduler on it.
- * @param ending aborted once the process ends
+ * Opens the default engine: one SQLite file per project, with a scheduler.
+ * @param ending aborted when the process ends
  * @throws DatabaseUnusableError
  */
 export async function openEmbedded(
@@ -32,7 +32,7 @@ export async function openEmbedded(
   let copy: Snapshot | undefined
   const database = await open(file).catch(async error => {
     if (!(error instanceof DiskFullError) || STAYING.some(role => svc.roles.has(role))) throw error
-    // SQLite needs disk space even to read. A command still reads, from a copy elsewhere; what it would write is refused.
+    // SQLite needs disk space even to read. A command reads from a copy elsewhere; its writes are refused.
     copy = await (await import('./sqlite/snapshot.ts')).snapshot(file, svc.ports)
     const copied = await open(copy.file)
     copied.script('PRAGMA query_only = ON')
@@ -42,7 +42,7 @@ export async function openEmbedded(
   database.ending = ending
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
   database.neighbours = new Neighbours(database, svc.clock, owner)
-  // Who stays for long is known by the time it has something to write.
+  // Long-running processes introduce themselves to the others before their first write.
   if (STAYING.some(role => svc.roles.has(role))) void database.neighbours.introduce().catch(() => {})
   const store = new SqliteStore(svc, database, planner)
   store.scheduler = new LocalScheduler({

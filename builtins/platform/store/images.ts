@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import type { DatabaseImages } from './contract.ts'
 
-/** Loaded when they are needed, which is seldom. */
+/** Loads the code for database files only when used, because that is rare. */
 export function databaseImages({ ports, project }: PluginHandle): DatabaseImages {
   return {
     async open(file) {

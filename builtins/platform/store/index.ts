@@ -32,7 +32,7 @@ export default definePlugin({
     for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
     svc.provide(StoreSchema, MIGRATIONS)
     svc.provide(DatabaseImages, databaseImages(svc))
-    // A database of several machines is backed up in its own way: cluster.backup.
+    // A database of several machines has its own backup: cluster.backup.
     if (config.url === '') svc.operation(storeBackup)
 
     svc.add(ConfigChecks, urlCheck(svc))
@@ -51,7 +51,7 @@ export default definePlugin({
     }
 
     let opened: OpenedStore | undefined
-    // Every process that has the plugin needs the database, and others need it in their own start.
+    // Every process with this plugin needs the database, and other plugins need it during their start.
     svc.start(
       async ending => {
         opened = await open(ending)
@@ -67,7 +67,7 @@ export default definePlugin({
   },
 })
 
-/** Checks that an engine takes `store.url`. */
+/** Checks that an engine supports the scheme of `store.url`. */
 function urlCheck(svc: PluginHandle): ConfigCheck {
   return {
     name: 'store.url',

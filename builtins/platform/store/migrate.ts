@@ -10,15 +10,15 @@ import { keepCopy } from './sqlite/files.ts'
 import { makeShrinkable } from './sqlite/shrink.ts'
 
 /**
- * Brings an older schema up to date, in place, one transaction a step. Several processes may do this at once: each step looks
- * again at the version under the write lock. The file is copied to `backups` first, and the copy is checked: without one,
- * nothing is changed.
+ * Migrates an older schema in place, one transaction per step. Several processes may do this at once: each step checks
+ * the version again under the write lock. The file is first copied to `backups` and the copy is checked; without a
+ * valid copy, nothing is changed.
  */
 export async function migrate(database: Database, ports: Ports, backups: string): Promise<void> {
   const copy = join(backups, `svc-v${database.version()}-${ports.clock.ms()}-${process.pid}.db`)
   const into = (beside: string) => database.waiting(() => void database.run({ sql: 'VACUUM INTO ?', params: [beside] }))
   await keepCopy(database.file, copy, into, ports).catch(error => {
-    // Another start in this process made the same one at the same moment.
+    // Another start in this process made the same backup at the same moment.
     if (!(error instanceof FileExistsError)) throw error
   })
   crashPoint('migration begins')

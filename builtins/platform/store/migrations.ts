@@ -1,4 +1,4 @@
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by schema step of `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   '003-durable-agents': `
 -- An agent's schedule, lock and recovery in one row; singletons of the daemon have rows of their own.
@@ -30,11 +30,11 @@ ALTER TABLE leases ADD COLUMN wakes INTEGER NOT NULL DEFAULT 0;
   '008-runs': `
 CREATE INDEX events_by_run ON events (run_id, seq) WHERE run_id IS NOT NULL;
 `,
-  /** `passed`: how many cycles of an agent at rest were passed with those of others, since there was nothing to do. */
+  /** `passed`: number of an idle agent's cycles that were passed in bulk, because there was nothing to do. */
   '019-rest': `
 ALTER TABLE leases ADD COLUMN passed INTEGER NOT NULL DEFAULT 0;
 `,
-  /** The newest events are always kept, so a seq never returns: it need not be stored beside them. */
+  /** The newest events are always kept, so a seq is never reused and no counter must be stored. */
   '021-fewer-pages': `
 CREATE TABLE events_moved (
   seq INTEGER PRIMARY KEY, type TEXT NOT NULL, v INTEGER NOT NULL, at INTEGER NOT NULL, agent_id TEXT,
@@ -46,13 +46,13 @@ ALTER TABLE events_moved RENAME TO events;
 CREATE INDEX events_by_agent ON events (agent_id, seq);
 CREATE INDEX events_by_run ON events (run_id, seq) WHERE run_id IS NOT NULL;
 `,
-  /** The process that records, and what others have written that it has not taken in yet; empty while none records. */
+  /** The recording process, and writes of other processes that it has not read yet; empty while no process records. */
   '023-neighbours': `
 CREATE TABLE svc_recorder (owner TEXT PRIMARY KEY, pid INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE svc_told (n INTEGER PRIMARY KEY AUTOINCREMENT, statements TEXT NOT NULL) STRICT;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW events_view AS SELECT seq, type, v, at, agent_id, cycle_num, run_id, data FROM events;
 CREATE VIEW leases_view AS SELECT id, kind, agent_id, run_at, owner, epoch, woken, cycle_num, claimed_at, wakes, passed FROM

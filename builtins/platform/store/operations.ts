@@ -13,8 +13,8 @@ const DatabaseBackup = z
   .meta({ id: 'DatabaseBackup' })
 
 /**
- * Backs up the database as this process has it open, which works where its files were removed.
- * The caller names no path: a remote one must not write where it likes.
+ * Backs up the database through this process's open connection, which works even if its files were removed. The caller
+ * names no path, because a remote caller must not choose where to write.
  */
 export const storeBackup = operation({
   name: 'store.backup',

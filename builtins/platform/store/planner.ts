@@ -3,7 +3,7 @@ import { type AppendedEvent, appendEvent, type EffectPlanner, Effects, isOptiona
 import { statementMasker } from './secrets.ts'
 import { eventRow } from './statements.ts'
 
-/** Turns writes into statements by the definitions of their modules, without the secrets that they may hold. */
+/** Turns effects into statements by their modules' definitions, and masks secrets in them. */
 export function effectPlanner(svc: PluginHandle): EffectPlanner {
   const masking = statementMasker(svc)
   const announce = async (events: readonly Effect[]) => {
@@ -14,7 +14,8 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
   }
   const plan: EffectPlanner['plan'] = (effects, now) => {
     const mask = masking()
-    // Of events of one commit under the same condition, the first alone: none finds what the commit itself writes.
+    // Keeps only the first of a commit's events with the same condition, because the condition does not see the
+    // commit's own writes.
     const conditions = new Set<string>()
     const isFirst = ({ unless }: AppendedEvent) => {
       const known = conditions.size
@@ -44,7 +45,7 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
         now,
       ),
     announce(effects, woken) {
-      // Who is to look need not wait for those who listen.
+      // The scheduler's loop does not wait for event listeners.
       if (effects.some(({ effect }) => effect === wakeAgents.kind.name)) woken()
       const events = effects.filter(isEvent)
       return events.length > 0 ? announce(events) : undefined

@@ -4,7 +4,7 @@ import type { CommitResult, Due, Lease, Next, Scheduler } from '#platform/heartb
 import type { Database } from './sqlite/database.ts'
 import { NEVER } from './statements.ts'
 
-/** How long a lease lasts without being renewed or committed, in milliseconds. */
+/** Time until a lease expires without renewal or commit, in milliseconds. */
 const LEASE_MS = 15_000
 const PARKED =
   'EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
@@ -18,7 +18,7 @@ const CLAIM = `UPDATE leases SET owner = ?, epoch = epoch + 1, woken = 0, cycle_
   WHERE id IN (${DUE_SYS} UNION ALL ${DUE_AGENTS}) RETURNING id, kind, owner, epoch, cycle_num`
 const DUE = `SELECT id, epoch, cycle_num, run_at, wakes FROM leases WHERE kind = 'agent' AND owner IS NULL AND run_at <= ?
   AND NOT ${PARKED} ORDER BY run_at LIMIT ?`
-/** All that `due` returned is compared again: an agent woken since has work. */
+/** Compares all that `due` returned again: an agent woken since then has work. */
 const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cycle_num + 1, passed = leases.passed + 1, woken = 0, claimed_at = ?, rested_at = ?, run_at = ?
   FROM (SELECT value ->> 0 AS id, value ->> 1 AS epoch, value ->> 2 AS run_at, value ->> 3 AS wakes FROM json_each(?)) seen
   WHERE leases.id = seen.id AND leases.epoch = seen.epoch AND leases.run_at = seen.run_at AND leases.wakes = seen.wakes
@@ -29,45 +29,49 @@ const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
 /** Returns a lease to its state before the claim. */
 const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = iif(${PARKED}, ?, ?) WHERE ${HELD}`
 const IS_PARKED = `SELECT 1 FROM leases WHERE id = ? AND ${PARKED}`
-/** A wake stays until the agent is claimed, so that a clock that is set back meanwhile does not delay it. */
+/** A wake remains set until the agent is claimed, so that a clock set back meanwhile does not delay it. */
 const RELEASE = `UPDATE leases SET owner = NULL, rested_at = ?,
   run_at = CASE WHEN ${PARKED} THEN ? WHEN woken THEN ? ELSE ? END WHERE ${HELD}`
 /**
- * A start in the future was written before the clock was set back; a second process that sees it moves nothing again.
+ * A start in the future was recorded before the clock was set back. A second process that sees this moves nothing
+ * again.
  */
 const SET_BACK = `UPDATE leases SET run_at = CASE WHEN run_at >= ? THEN run_at WHEN owner IS NOT NULL THEN min(run_at, ?)
     WHEN woken THEN min(run_at, ?) WHEN claimed_at > ? THEN run_at - ? ELSE min(run_at, ?) END,
   claimed_at = iif(claimed_at > ?, claimed_at - ?, claimed_at), rested_at = min(rested_at, ?)`
-/** A wall clock that goes back by more than this was set, in milliseconds. */
+/** Minimum backward jump of the wall clock that counts as set back, in milliseconds. */
 const SET_BACK_MS = 1_000
 
 export interface LocalSchedulerOptions {
   database: Database
-  /** This process, as it stands in the rows it holds. */
+  /** Name of this process in its leases. */
   owner: string
   now: () => number
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, in milliseconds. */
   monotonic: () => number
-  /** Milliseconds from one cycle of an agent to the next. */
+  /** Milliseconds between two cycles of an agent. */
   heartbeat: () => number
-  /** Milliseconds that an agent rests after a cycle, however often it is woken. */
+  /** Minimum rest of an agent after a cycle, in milliseconds, even when it is woken. */
   rest: () => number
-  /** @throws when the database's file is no longer there */
+  /** Checks that the database's files are present. @throws when they were removed */
   present: () => void
-  /** @param beside a function that runs at the end of the same transaction */
+  /** Writes effects in one fenced transaction. @param beside a function that runs at the end of the same transaction */
   write: (effects: readonly Effect[], fence: Fence, now: number, beside?: () => void) => Promise<CommitResult>
   wake: (agents: readonly string[] | undefined, reason: string) => Promise<void>
 }
 
-/** Checks in the transaction that a lease is held, and renews it or gives it back. @returns false when another process has taken over */
+/**
+ * Checks in the transaction that a lease is held, and renews or releases it. @returns false when another process has
+ * taken over
+ */
 export type Fence = () => boolean
 
-/** Lease rows on the local database: schedule, lock and recovery in one. */
+/** Leases in the local database: schedule, lock and recovery in one row. */
 export class LocalScheduler implements Scheduler {
   readonly #options: LocalSchedulerOptions
   readonly #listeners = new Set<() => void>()
   #seen: { now: number; monotonic: number }
-  /** Leases that commits took for the next `claim`, and when. */
+  /** Leases that commits claimed in advance for the next `claim`, with the time. */
   #ahead: { lease: Lease; at: number }[] = []
 
   constructor(options: LocalSchedulerOptions) {
@@ -81,7 +85,7 @@ export class LocalScheduler implements Scheduler {
     await this.#followClock(now)
     const ahead = await this.#takeAhead(limit, now)
     if (ahead.length > 0) return ahead
-    // A look without a lock first: an idle daemon takes no write lock.
+    // Checks without a lock first, so that an idle daemon takes no write lock.
     if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
     this.#options.present()
     const rows = await database.write(() => this.#claim(limit, now))
@@ -89,19 +93,19 @@ export class LocalScheduler implements Scheduler {
     return rows
   }
 
-  /** Belongs into a transaction. */
+  /** Claims due leases; must run inside a transaction. */
   #claim(limit: number, now: number): Lease[] {
     const { database, owner } = this.#options
     return database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit])
   }
 
-  /** Takes what commits claimed; what lay there for long comes due again by itself. */
+  /** Returns leases that commits claimed in advance; old ones are dropped and become due again on expiry. */
   async #takeAhead(limit: number, now: number): Promise<Lease[]> {
     const fresh = this.#ahead.filter(({ at }) => Math.abs(now - at) < LEASE_MS / 2)
     let free = limit
     const taken = fresh.filter(({ lease }) => lease.kind === 'sys' || free-- > 0)
     this.#ahead = fresh.filter(each => !taken.includes(each))
-    // Its agent may have been paused while it lay there.
+    // The agent may have been paused since the claim.
     const parked = taken.filter(({ lease, at }) => at !== now && this.#isParked(lease)).map(({ lease }) => lease)
     await this.#unclaim(parked)
     return taken.flatMap(({ lease }) => (parked.includes(lease) ? [] : [lease]))
@@ -152,7 +156,7 @@ export class LocalScheduler implements Scheduler {
     const now = this.#options.now()
     const held = [lease.id, lease.owner, lease.epoch]
     const kept = () => {
-      // There is one writer at a time: to look is to hold, and the row is written only when renewals are late.
+      // There is only one writer at a time, so a read suffices; the row is written only when renewals are late.
       const [row] = database.all<{ run_at: number }>(UNTIL, held)
       if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
       return row !== undefined
@@ -160,7 +164,7 @@ export class LocalScheduler implements Scheduler {
     if (next === 'keep') return this.#options.write(effects, kept, now)
     const rested = now + this.#options.rest()
     const run_at = Math.round(next.run_at)
-    // A wake never makes it later than the cycle itself wants to go on.
+    // A wake never delays the start that the cycle asked for.
     const params = [rested, NEVER, Math.min(rested, run_at), run_at, ...held]
     const release = () => database.run({ sql: RELEASE, params }) === 1
     if (!next.more) return this.#options.write(effects, release, now)
@@ -188,12 +192,12 @@ export class LocalScheduler implements Scheduler {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Makes the loop of this process look. */
+  /** Makes this process's loop check for due agents. */
   notify(): void {
     for (const listener of this.#listeners) listener()
   }
 
-  /** A shorter heartbeat counts from the last start of each agent, not from its next one. */
+  /** Applies a shorter heartbeat, counted from each agent's last start. */
   async reschedule(): Promise<void> {
     const { database, heartbeat } = this.#options
     await database.write(() =>
@@ -205,7 +209,10 @@ export class LocalScheduler implements Scheduler {
     this.notify()
   }
 
-  /** Times are on the wall clock, to outlive the process; when that is set back, they go with it, or all would wait for it to catch up. */
+  /**
+   * Moves stored times back with the wall clock. They use that clock to survive restarts; otherwise agents would wait
+   * until it catches up.
+   */
   async #followClock(now: number): Promise<void> {
     const monotonic = this.#options.monotonic()
     const back = Math.round(monotonic - this.#seen.monotonic - (now - this.#seen.now))
@@ -218,7 +225,7 @@ export class LocalScheduler implements Scheduler {
         }),
       )
     }
-    // Not before it is written: what a full disk kept from being moved is moved at the next look.
+    // Updated only after the write, so that a write that failed on a full disk is tried again.
     this.#seen = { now, monotonic }
   }
 
@@ -226,14 +233,14 @@ export class LocalScheduler implements Scheduler {
     return this.#options.owner
   }
 
-  /** Frees the leases of all but the living: called by the process that has just become the project's only daemon. */
+  /** Releases all leases except those of living processes. Called by the project's only daemon when it starts. */
   async recover(living: readonly string[]): Promise<number> {
     const { database, owner, heartbeat, rest } = this.#options
     const now = this.#options.now()
     const kept = [owner, ...living]
     return database.write(() => {
-      // After a start, no agent is further away than a heartbeat, nor rests longer, whatever the clock was when it was
-      // written.
+      // After a start, no agent waits longer than one heartbeat or rests longer than the minimum, whatever the clock
+      // was when its row was written.
       database.run({
         sql: `UPDATE leases SET run_at = iif(run_at < ?, min(run_at, iif(woken, ?, ?)), run_at),
               claimed_at = min(claimed_at, ?), rested_at = min(rested_at, ?) WHERE owner IS NULL`,

@@ -6,8 +6,8 @@ import type { Database } from './sqlite/database.ts'
 export const APPLICATION_ID = 0x73766331
 
 /**
- * The whole schema in a file that has none yet: all steps in one transaction, since there is nothing between them to keep.
- * Of several processes that do this at once, one makes it and the others find it made.
+ * Creates the whole schema in an empty file: all steps in one transaction, since no data exists in between. If several
+ * processes do this at once, one creates it and the others find it present.
  */
 export async function createSchema(database: Database): Promise<void> {
   await withoutForeignKeys(database, () => {
@@ -18,7 +18,10 @@ export async function createSchema(database: Database): Promise<void> {
   })
 }
 
-/** Runs `work` in one transaction. A foreign key can only be switched off outside of one; rebuilding a table needs it off. */
+/**
+ * Runs `work` in one transaction without foreign keys, as a table rebuild requires. They can only be switched off
+ * outside a transaction.
+ */
 export async function withoutForeignKeys(database: Database, work: () => void): Promise<void> {
   await database.waiting(() => database.script('PRAGMA foreign_keys = OFF'))
   try {

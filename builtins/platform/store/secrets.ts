@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { maskJson, secretsOf } from '#lib/secrets'
 import type { Statement } from './contract.ts'
 
-/** Matches writes to history, which like events is shown, streamed and stored, and never executed. */
+/** Matches writes to history, which is shown, streamed and stored like events, but never executed. */
 const HISTORY = /^\s*(INSERT INTO|UPDATE) tool_calls\b/
 
 interface StatementMask {
@@ -11,8 +11,8 @@ interface StatementMask {
 }
 
 /**
- * Masks the values of secrets, of the project and of providers, in writes to history. @returns a function that returns
- * the mask for the current secrets, or undefined if there are none
+ * Masks secrets of the project and of providers in writes to history. @returns a function that returns the mask for the
+ * current secrets, or undefined if there are none
  */
 export function statementMasker(svc: PluginHandle): () => StatementMask | undefined {
   const known = secretsOf(svc)
@@ -29,7 +29,7 @@ function maskText(text: string, secrets: readonly string[]): string {
   try {
     return maskJson(text, secrets)
   } catch {
-    // Not JSON, such as the result of a tool.
+    // Not JSON, such as a tool's result.
     return JSON.parse(maskJson(JSON.stringify(text), secrets)) as string
   }
 }

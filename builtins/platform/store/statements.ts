@@ -1,10 +1,10 @@
-/** What the writes of other modules may do to the tables of the store. */
+/** Statements with which other modules may change the store's tables. */
 import { type AppendedEvent, type Condition, type PlannedEffect, RUN_OF, type Statement } from './contract.ts'
 
-/** `run_at` of a lease that is never due by itself. */
+/** `run_at` of a lease that is never due until it is woken or unparked. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
-/** Makes the lease of a new agent, due at once. */
+/** Creates the lease of a new agent, due at once. */
 export function insertLease(agent_id: string, now: number): Statement {
   return { sql: 'INSERT INTO leases (id, agent_id, run_at) VALUES (?, ?, ?)', params: [agent_id, agent_id, now] }
 }
@@ -22,7 +22,10 @@ export function unparkLease(agent_id: string, now: number, { where, params }: Co
   }
 }
 
-/** Takes a live agent's lease until a time, also from a cycle that runs: that one is fenced off, and writes nothing more. */
+/**
+ * Takes a live agent's lease until a time, even from a running cycle, which is then fenced off and can write nothing
+ * more.
+ */
 export function takeLease(agent_id: string, owner: string, until: number): Statement {
   return {
     sql: `UPDATE leases SET owner = ?, epoch = epoch + 1, run_at = ? WHERE id = ? AND EXISTS
@@ -31,7 +34,7 @@ export function takeLease(agent_id: string, owner: string, until: number): State
   }
 }
 
-/** Gives back a lease that its owner took; changes nothing when another process has taken it meanwhile. */
+/** Returns a lease that its owner took; does nothing when another process has taken it meanwhile. */
 export function returnLease(agent_id: string, owner: string, now: number): Statement {
   return {
     sql: `UPDATE leases SET owner = NULL, woken = 0, run_at = CASE WHEN EXISTS (SELECT 1 FROM agents_view a
@@ -52,9 +55,9 @@ interface ValueKey {
 }
 
 /**
- * Changes a plugin's value, as JSON, if it is the one before.
- * @param from null: there must be none
- * @param to null: removes it
+ * Replaces a plugin's value, as JSON, if it equals `from`.
+ * @param from null: the value must not exist
+ * @param to null: removes the value
  */
 export function swapValue({ namespace, key }: ValueKey, from: string | null, to: string | null): Statement {
   const at = 'namespace = ? AND key = ? AND value = ?'
@@ -73,7 +76,10 @@ export function deleteValue({ namespace, key }: ValueKey): Statement {
   return { sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: [namespace, key] }
 }
 
-/** Adds to a plugin's value, a whole number. It is cast: SQLite takes a parameter for one with a fraction, and would write `8.0`. */
+/**
+ * Adds to a plugin's integer value. The cast is needed because SQLite treats the parameter as a float and would write
+ * `8.0`.
+ */
 export function addToValue({ namespace, key }: ValueKey, more: number): Statement {
   return {
     sql: `INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key)
@@ -82,7 +88,7 @@ export function addToValue({ namespace, key }: ValueKey, more: number): Statemen
   }
 }
 
-/** Sets a plugin's value to the whole number of a query's one row, if there is a row and it is greater. */
+/** Raises a plugin's value to the integer in a query's single row, if that is greater. */
 export function raiseValue({ namespace, key }: ValueKey, { sql, params = [] }: Statement): Statement {
   return {
     sql: `INSERT INTO plugin_values (namespace, key, value) SELECT ?, ?, CAST(found.value AS TEXT) FROM (${sql}) found WHERE true
@@ -92,12 +98,12 @@ export function raiseValue({ namespace, key }: ValueKey, { sql, params = [] }: S
   }
 }
 
-/** Removes the oldest events, up to and with this seq. */
+/** Removes the oldest events, up to and including this seq. */
 export function deleteEvents(upTo: number): Statement {
   return { sql: 'DELETE FROM events WHERE seq <= ?', params: [upTo] }
 }
 
-/** Returns the query of an event's row. */
+/** Returns a SELECT that yields an event's row. */
 export function eventRow({ type, agent_id, cycle_num, run_id, data, unless }: AppendedEvent, now: number): Statement {
   const params = [type, now, agent_id, cycle_num, run_id, JSON.stringify(data)]
   const row = `SELECT ?, 1, ?, ?, ?, ${RUN_OF}, ?`
@@ -105,15 +111,15 @@ export function eventRow({ type, agent_id, cycle_num, run_id, data, unless }: Ap
   return { sql: `${row} WHERE NOT EXISTS (${unless.sql})`, params: [...params, ...(unless.params ?? [])] }
 }
 
-/** A statement of a transaction; `must`: it has to change one row. */
+/** A statement of a transaction; with `must`, it has to change one row. */
 interface Step {
   statement: Statement
   must: boolean
 }
 
 /**
- * Returns the statements of a transaction in order: first those that append its events.
- * @param together maximum number of events that one statement appends
+ * Returns the statements of a transaction in order; those that append events come first.
+ * @param together maximum number of events per statement
  */
 export function stepsOf(planned: readonly PlannedEffect[], together: number): Step[] {
   const events = planned.flatMap(effect => effect.events)

@@ -20,26 +20,32 @@ import { shortLog, shrink, trimLog } from './sqlite/shrink.ts'
 import { stepsOf } from './statements.ts'
 import { WriteNames } from './write-names.ts'
 
-/** A must-change effect changed nothing; rolls the transaction back. */
+/** Thrown when a must-change effect changed nothing, to roll the transaction back. */
 class MustChangeRefused extends Error {}
 
-/** SQLite takes 500 at most; more than some save little and make each number of them another statement to prepare. */
+/**
+ * Maximum number of events per INSERT. SQLite allows 500; more than 100 saves little, and each count needs its own
+ * prepared statement.
+ */
 const EVENTS_TOGETHER = 100
 
-/** How long a read is cached while nothing was written, in milliseconds; what depends on the time may change. */
+/**
+ * How long a read is cached while nothing is written, in milliseconds. It is short because results may depend on the
+ * time.
+ */
 const KNOWN_MS = 500
 /** Interval of the check for writes, in milliseconds. */
 const LOOK_MS = 1_000
-/** Number of answers kept. */
+/** Maximum number of cached results. */
 const KNOWN = 50
 
-/** Applies writes in one transaction, and reports the events that it recorded once it is committed. */
+/** Applies effects in one transaction, and emits the recorded events after the commit. */
 export class SqliteStore implements Store {
   readonly #svc: PluginHandle
   readonly #database: Database
   readonly #planner: EffectPlanner
   readonly #names = new WriteNames()
-  /** Callers that wait for a write; each gets the state of that moment. */
+  /** Callers that wait for a write; each receives the current state. */
   readonly #followers = new Set<(state: string) => void>()
   #cancelLook: (() => void) | undefined
   readonly #known = new Map<string, { state: string; at: number; value: unknown }>()
@@ -93,7 +99,7 @@ export class SqliteStore implements Store {
       if ((error as { code?: string } | undefined)?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
         throw new RemovedMeanwhileError(undefined, { cause: error })
       if (!(error instanceof MustChangeRefused)) throw error
-      // What has happened in any case is booked, and a lease that was to be given back is.
+      // `always` effects are still written, and a lease that was to be released is released.
       const booked = planned.filter(({ always }) => always)
       if (fence || booked.length > 0) await this.#database.write(() => this.#transact(booked, fence), undefined, beside)
       result = 'refused'
@@ -144,7 +150,7 @@ export class SqliteStore implements Store {
     })
   }
 
-  /** Looks once for all callers that wait for a write. */
+  /** Checks for writes once for all waiting callers. */
   #follow(): void {
     this.#cancelLook ??= inRound(this.#svc.clock, LOOK_MS, () => {
       this.#cancelLook = undefined
@@ -159,7 +165,7 @@ export class SqliteStore implements Store {
     this.#cancelLook = undefined
   }
 
-  /** What cannot be seen now is looked for again. */
+  /** Returns the current state; undefined when it cannot be read, so that the next check tries again. */
   #stateNow(): string | undefined {
     try {
       return this.#database.state()
@@ -178,7 +184,7 @@ export class SqliteStore implements Store {
     try {
       return this.#database.get<R>(sql, params)
     } catch {
-      // A lock is waited for there, and a fault is reported there.
+      // `get` waits for a lock, and reports errors.
       return this.get<R>(sql, params)
     }
   }
@@ -218,7 +224,7 @@ export class SqliteStore implements Store {
     return shortLog(this.#database, this.#svc.clock, signal)
   }
 
-  /** The file is on this machine. */
+  /** Always false: the file is on this machine only. */
   async hasOtherDaemons(): Promise<boolean> {
     return false
   }

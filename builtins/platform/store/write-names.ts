@@ -3,7 +3,7 @@ import type { Effect } from '#kernel'
 interface Kinds {
   text: string
   next: Map<string, Kinds>
-  /** Names by the tool call that they belong to. */
+  /** Names by the tool call to which the writes belong. */
   calls: Map<string, string>
 }
 
@@ -12,8 +12,8 @@ const KEPT = 2_000
 const kindsOf = (text: string): Kinds => ({ text, next: new Map(), calls: new Map() })
 
 /**
- * Names of writes for recording and replay: the kinds of its effects, and the tool call that it belongs to.
- * Names are cached, because each would cost a concatenation and a hash for every write.
+ * Names of writes for recording and replay: the kinds of their effects, and the tool call to which they belong. They
+ * are cached to save a concatenation and a hash for each write.
  */
 export class WriteNames {
   #root = kindsOf('write')
@@ -46,7 +46,7 @@ export class WriteNames {
   }
 }
 
-/** The last part of a tool call's id. */
+/** Returns the last part of the tool call's id, if an effect has one. */
 function callOf(effects: readonly Effect[]): string | undefined {
   for (const { payload } of effects) {
     const { call_id } = (payload ?? {}) as { call_id?: unknown }

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The part of the section `daemon` that is about waking. */
+/** The keys of section `daemon` that configure waking. */
 export const WakingConfig = z.object({
   wake_poll_interval: z
     .number()

@@ -4,14 +4,14 @@ import type { WakeSource } from '#platform/heartbeat/contract'
 import type { WakingConfig } from './config.ts'
 import type { WatchedPath, Watcher } from './contract.ts'
 
-/** A change counts once nothing more has changed for this long, in milliseconds … */
+/** Time without further changes after which a change counts, in milliseconds. */
 const SETTLE_MS = 100
-/** … or has gone on changing for this long. */
+/** Maximum duration of continuous changes before they count, in milliseconds. */
 const LONGEST_MS = 1_000
-/** Maximum number of entries of a folder that count. */
+/** Maximum number of a folder's entries that are compared. */
 const ENTRIES = 256
 
-/** The configured paths, absolute, each once. */
+/** Returns the configured paths, absolute and without duplicates. */
 export function watchedPaths(svc: PluginHandle, { watch_files }: WakingConfig): string[] {
   const home = svc.ports.env.HOME
   const absolute = watch_files.map(path =>
@@ -21,8 +21,8 @@ export function watchedPaths(svc: PluginHandle, { watch_files }: WakingConfig): 
 }
 
 /**
- * Wakes when a path changes, appears or vanishes. It is never opened, so that a pipe or a device does no harm; of a folder the
- * entries count, but not what lies deeper; a link is followed.
+ * Wakes when a path changes, appears or vanishes. The path is never opened, so pipes and devices are safe. Entries of a
+ * folder count, deeper ones do not; links are followed.
  */
 export function fileSource(svc: PluginHandle, watcher: Watcher, path: string): WakeSource {
   let seen: string | undefined
@@ -56,7 +56,7 @@ async function placesOf({ ports: { files } }: PluginHandle, path: string): Promi
   return info?.isDirectory() ? [...beside, { folder: real }] : beside
 }
 
-/** Returns what distinguishes one state of a path from another. */
+/** Returns a string that differs between two states of a path. */
 async function fingerprint({ ports: { files } }: PluginHandle, path: string): Promise<string> {
   try {
     const real = await files.realpath(path)

@@ -5,14 +5,17 @@ import { Store } from '#platform/store/contract'
 import type { Watcher } from './contract.ts'
 import { areNudges } from './repository.ts'
 
-/** Maximum markers that are read at a time. */
+/** Maximum number of markers read at a time. */
 const PORTION = 4_096
-/** Files that are removed at the same time. */
+/** Number of files removed in parallel. */
 const TOGETHER = 64
 
 const folderOf = (svc: PluginHandle) => join(svc.project.svc, 'nudges')
 
-/** Wakes the daemon of another process for a message. The message itself is a row, which cannot be lost. */
+/**
+ * Writes a marker that wakes the daemon in another process for a message. The message itself is a database row, so
+ * losing the marker only delays it.
+ */
 export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<void> {
   if (svc.heartbeat.live) return
   const { files } = svc.ports
@@ -25,7 +28,9 @@ export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<
   }
 }
 
-/** Wakes when markers appear in `.svc/nudges/`. Those of our own messages only cause a check; others wake all agents. */
+/**
+ * Wakes when markers appear in `.svc/nudges/`. Markers of stored messages only trigger a check; others wake all agents.
+ */
 export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
   const { files } = svc.ports
   const folder = folderOf(svc)
@@ -33,17 +38,17 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
     await files.mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => {})
     return [{ folder }]
   }
-  // A folder that was found empty, and looks as it did, is not read again: it was read after its last change then.
+  // Skips reading a folder that was empty after its last change and has not changed since.
   let [empty, seen] = ['', '']
   const look = async (hasChanged: boolean) => {
-    // Another whenever an entry comes or goes; but not within one tick of the file system's clock.
+    // Changes with each added or removed entry, except within one tick of the file system's clock.
     const state = svc.ports.stampOf(folder) ?? 'none'
     if (!hasChanged && state === empty) return undefined
     const taken = await takeMarkers(svc, folder)
     empty = taken.length === 0 && state === seen ? state : ''
     seen = state
     if (taken.length === 0) return undefined
-    // The row has woken its agent in its own transaction: waking it again would cost a cycle.
+    // The message's own transaction has already woken its agent; a second wake would cost a cycle.
     if (!(await areNudges(svc.use(Store), taken))) return 'nudge'
     svc.heartbeat.hint()
     return undefined
@@ -51,12 +56,12 @@ export function nudgeSource(svc: PluginHandle, watcher: Watcher): WakeSource {
   return { name: 'nudge', wait: signal => watcher.until(places, look, signal) }
 }
 
-/** Removes the markers that are there. @returns their names, without `.json` */
+/** Removes the present markers. @returns their names, without `.json` */
 async function takeMarkers(svc: PluginHandle, folder: string): Promise<string[]> {
   const { files } = svc.ports
   const names: string[] = []
   try {
-    // What a link points at is not ours to empty.
+    // The target of a link must not be emptied.
     if (!(await files.lstat(folder)).isDirectory()) return []
     for await (const entry of await files.opendir(folder, { bufferSize: 256 })) {
       if (!entry.isDirectory()) names.push(entry.name)

@@ -89,7 +89,7 @@ export class FolderWatcher implements Watcher {
     return watch
   }
 
-  /** Resolves at the first event; never if the system reports none. */
+  /** Resolves with true at the first event, or with false when the folder cannot be watched. */
   async #event({ folder, name }: WatchedPath, signal: AbortSignal): Promise<boolean> {
     try {
       for await (const { filename } of this.#svc.ports.files.watch(folder, { signal })) {

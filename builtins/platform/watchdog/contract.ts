@@ -1,12 +1,12 @@
 import { token } from '#kernel'
 
-/** The watch over this process, where it is the service's own. */
+/** Watchdog of a process of the service. */
 export interface Watchdog {
-  /** Settles when an uncaught error of the program itself has left it in an unknown state. */
+  /** Resolves when an uncaught error of the program itself has left it in an unknown state. */
   readonly broken: Promise<unknown>
-  /** Resolves with the reason to stop when this process replaced another, and that one has ended. */
+  /** Resolves with the reason to stop when this process has replaced another one that has now ended. */
   readonly orphaned: Promise<string>
-  /** Says that the process is to end: if it hangs from now on, no other takes its place. */
+  /** Reports that the process is about to end: if it hangs from now on, it is not restarted. */
   ending(): void
 }
 export const Watchdog = token<Watchdog>('watchdog')

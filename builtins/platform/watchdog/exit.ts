@@ -1,7 +1,7 @@
 import type { PluginHandle, Undo } from '#kernel'
 import { traceOf } from './trace.ts'
 
-/** Refuses `process.exit` to plugins and reports which one called it where. The program's own exits still work. */
+/** Refuses `process.exit` to plugins, and logs which plugin called it where. The program's own exits still work. */
 export function refuseExit(svc: PluginHandle, running: () => string | undefined): Undo {
   const own = process.exit
   const refusing = (code?: number | string | null): never => {

@@ -1,14 +1,14 @@
 import type { Ports } from '#kernel'
 import type { HaltedThread } from './halt.ts'
 
-/** Set for a successor, which belongs to the process that it replaced. */
+/** Environment variable set for a successor, which depends on the process that it replaced. */
 export const SUCCESSOR = 'SVC_SUCCESSOR'
-/** The signal with which a successor that is held up ends itself, so that another one is started. */
+/** Signal with which a blocked successor ends itself, so that another one is started. */
 export const HELD_UP = 'SIGALRM'
 
 /**
- * Runs in the halted main thread. Closes the sockets, which only one process can listen on, and gives SIGTERM its default
- * effect again. Standard streams stay open for the successor.
+ * Code that runs in the halted main thread. It closes the sockets, on which only one process can listen, and restores
+ * the default action of SIGTERM. Standard streams stay open for the successor.
  */
 const RELEASE = `{
   const fs = process.getBuiltinModule('node:fs')
@@ -21,8 +21,8 @@ const RELEASE = `{
 }`
 
 /**
- * Keeps this process as the parent of its successors, so that the terminal, its Ctrl-C and its `timeout` still end them. The
- * main thread stays halted until the last of them has ended, and the process then ends with that one's exit code.
+ * Keeps this process as the parent of its successors, so that the terminal, its Ctrl-C and its `timeout` still end
+ * them. The main thread stays halted until the last successor has ended; the process then exits with that exit code.
  * @throws when the main thread cannot be used, or the successor cannot be started
  */
 export async function superviseSuccessors(
@@ -32,7 +32,7 @@ export async function superviseSuccessors(
 ): Promise<void> {
   await halted.evaluate(RELEASE)
   for (;;) {
-    // The channel closes when this process is gone.
+    // The IPC channel closes when this process ends.
     const child = spawn(program!, words, {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
       env: { ...env, [SUCCESSOR]: '1' },
@@ -47,7 +47,7 @@ export async function superviseSuccessors(
   }
 }
 
-/** Resolves when the process that this one replaced has ended; never in a process that replaced none. */
+/** Resolves when the process that this one replaced has ended; never if this one replaced none. */
 export function parentEnded({ env }: Pick<Ports, 'env'>): Promise<string> {
   return new Promise(resolve => {
     if (env[SUCCESSOR] !== '1' || !process.channel) return

@@ -32,7 +32,10 @@ export class Guard implements Supervisor, Watchdog {
     })
   }
 
-  /** @throws Error with the reason of the quarantine, which ends when the file changes or an operator reloads it */
+  /**
+   * Admits a plugin file unless it is quarantined. @throws Error with the reason of the quarantine, which ends when the
+   * file changes or an operator reloads it
+   */
   async admit(plugin: PluginFile, asked: boolean): Promise<void> {
     const { stem, file, fingerprint } = plugin
     const { files } = this.#svc.ports
@@ -63,7 +66,7 @@ export class Guard implements Supervisor, Watchdog {
       () => pulse.stop(),
       refuseExit(svc, () => pulse.runningPlugin),
     )
-    // A command reports them itself.
+    // A command reports uncaught errors itself.
     if (lasts) this.#undo.push(watchStrays(svc, error => this.#break(error)))
   }
 

@@ -2,28 +2,28 @@ import { type Debugger, Session } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 import type { Ports } from '#kernel'
 
-/** How long the main thread may take to halt, in milliseconds: inside native code it does not. */
+/** Maximum time to wait for the main thread to halt, in milliseconds. It cannot halt inside native code. */
 const HALT_MS = 2_000
 
 type CallFrame = Debugger.CallFrame
 
-/** A place in a file; lines count from 1. */
+/** A position in a file; lines count from 1. */
 export interface Frame {
   file: string
   line: number
 }
 
-/** The main thread, halted. */
+/** The halted main thread. */
 export interface HaltedThread {
-  /** Its stack, innermost first; empty if it could not be read. */
+  /** Stack of the thread, innermost frame first; empty if it could not be read. */
   frames: Frame[]
-  /** Evaluates an expression in the innermost frame. @throws when it is not halted */
+  /** Evaluates an expression in the innermost frame. @throws when the thread is not halted */
   evaluate(expression: string): Promise<void>
-  /** Resumes it. */
+  /** Resumes the thread. */
   resume(): void
 }
 
-/** Halts the main thread from another one, wherever it is, and reads where that is. Never rejects. */
+/** Halts the main thread from another thread, and reads its stack. Never rejects. */
 export async function haltMainThread(clock: Ports['clock']): Promise<HaltedThread> {
   const session = new Session()
   const scripts = new Map<string, string>()

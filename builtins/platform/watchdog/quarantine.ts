@@ -1,19 +1,24 @@
 import type { Ports } from '#kernel'
 
-/** A plugin's file that blocked the process, with its fingerprint: it does not run again until it is changed or reloaded by name. */
+/**
+ * A plugin file that blocked the process, with its fingerprint. It does not run again until it is changed or reloaded
+ * by name.
+ */
 export interface QuarantinedPlugin {
   plugin: string
   file: string
   fingerprint: string
-  /** What it did, with the place in its code: the end of a sentence. */
+  /** What the plugin did, with the place in its code: the end of a sentence. */
   reason: string
-  /** ISO 8601. */
+  /** Time of the quarantine, in ISO 8601. */
   at: string
 }
 
 type Files = Pick<Ports['files'], 'readFile' | 'writeFile' | 'rename'>
 
-/** The list on disk; what is no list counts as empty, since the price of that is one more hold-up. */
+/**
+ * Reads the list from disk. An invalid list counts as empty, which at worst lets a plugin block the process once more.
+ */
 export async function readQuarantine(files: Files, path: string): Promise<QuarantinedPlugin[]> {
   try {
     const list: unknown = JSON.parse(await files.readFile(path, 'utf8'))
@@ -23,13 +28,13 @@ export async function readQuarantine(files: Files, path: string): Promise<Quaran
   }
 }
 
-/** Puts a file there, in the place of what was said of it before. */
+/** Adds a file to the list, replacing its earlier entry. */
 export async function quarantine(files: Files, path: string, entry: QuarantinedPlugin): Promise<void> {
   const others = (await readQuarantine(files, path)).filter(({ file }) => file !== entry.file)
   await write(files, path, [...others, entry])
 }
 
-/** Takes a file off the list. @returns whether it was there */
+/** Removes a file from the list. @returns whether it was listed */
 export async function release(files: Files, path: string, file: string): Promise<boolean> {
   const list = await readQuarantine(files, path)
   const rest = list.filter(entry => entry.file !== file)
@@ -37,7 +42,7 @@ export async function release(files: Files, path: string, file: string): Promise
   return rest.length < list.length
 }
 
-/** Why such a file is not run, and what lifts that. */
+/** Returns the error for a quarantined file, with the reason and the remedy. */
 export function quarantineError({ reason, at }: QuarantinedPlugin, stem: string): Error {
   const remedy = `Change the file, or try it as it is with: svc plugins reload ${stem}`
   return new Error(`is quarantined since ${at}, because it ${reason}. ${remedy}`)

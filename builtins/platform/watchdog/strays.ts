@@ -4,14 +4,14 @@ import { placesOf, traceOf } from './trace.ts'
 const WHAT = 'uncaught error'
 
 /**
- * Logs uncaught errors, such as one that a plugin's timer throws, with their place, and counts them against
- * the plugin that they come from.
- * @param onBroken called with an error that is no plugin's: the state of the program itself is unknown then
+ * Logs uncaught errors, such as one thrown by a plugin's timer, with their position, and counts them against the plugin
+ * that caused them.
+ * @param onBroken called with an error that no plugin caused: the state of the program itself is then unknown
  */
 export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => void): Undo {
   const reportStray = (error: unknown): boolean => {
     const trace = traceOf(svc, error)
-    // A timer that throws fifty times a second would fill the disk.
+    // A timer that throws fifty times a second would fill the disk with logs.
     if (trace?.suspended) return true
     const place = trace?.place ?? placesOf(error)[0]
     const fields = { code: 'stray_error', ...(trace ? { plugin: trace.plugin } : {}) }
@@ -36,7 +36,7 @@ export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => voi
   }
 }
 
-/** Whether an error without a trace, such as a socket's, may be a plugin's. */
+/** Returns whether an error without a stack, such as a socket's, may come from a plugin. */
 function hasPluginFiles(svc: PluginHandle): boolean {
   return svc
     .use(HostToken)

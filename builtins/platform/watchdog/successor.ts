@@ -1,12 +1,12 @@
 import type { Ports } from '#kernel'
 import type { Watch } from './shared.ts'
 
-/** Waits on a pipe without writers, which closes with the process at its other end, and then becomes the command. */
+/** Shell script that runs the command once this process has ended: `cat` waits until the pipe closes. */
 const WAIT = 'cat >/dev/null; exec "$@"'
 
 /**
- * Starts the process that takes the place of this one as soon as it is gone: no sooner, since there are locks and ports
- * that only one can hold. @throws when it cannot be started
+ * Starts a process that runs the command when this one has ended, and no sooner, because locks and ports can only be
+ * held by one. @throws when it cannot be started
  */
 export function startSuccessor({ spawn }: Pick<Ports, 'spawn'>, watch: Pick<Watch, 'command' | 'echo'>): Promise<void> {
   const child = spawn('/bin/sh', ['-c', WAIT, 'svc', ...watch.command], {

@@ -9,17 +9,19 @@ import { CELL, CELLS, type Notice, STEPS, type Watch } from './shared.ts'
 
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './watchdog.js', import.meta.url)
 
-/** The main thread's part of the watch: a count that moves as long as it does, and which plugin's code it runs. */
+/**
+ * The main thread's part of the watchdog: a counter that advances with the event loop, and the plugin code that runs.
+ */
 export class ThreadCounter {
   readonly #svc: PluginHandle
   readonly #cells = new Int32Array(new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT))
   readonly #watch: Watch
   #thread: Worker | undefined
   readonly #step_ms: number
-  /** The cell's value for each thing that runs, and the plugins of these. */
+  /** Cell values by running code; `#plugins` has the plugin of each. */
   readonly #ids = new Map<string, number>()
   readonly #plugins: string[] = ['']
-  /** What runs, outermost first. */
+  /** Running code, outermost first. */
   readonly #entered: number[] = []
   #cancelRound = () => {}
 
@@ -35,12 +37,15 @@ export class ThreadCounter {
       log: join(svc.project.root, 'logs', 'svc.log'),
       command,
       parent: parentOf(command, svc.ports.env),
-      // What leaves the terminal has the log for its standard error.
+      // A detached process has the log as its standard error.
       echo: !command.includes('--detach'),
     }
   }
 
-  /** Begun with the first file: a thread is ten megabytes, and the service's own code has no endless loops. */
+  /**
+   * Starts the watchdog thread with the first plugin file: a thread takes ten megabytes, and the service's own code has
+   * no endless loops.
+   */
   #startThread(): Worker {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
@@ -53,12 +58,12 @@ export class ThreadCounter {
     return thread
   }
 
-  /** The plugin whose code runs. */
+  /** Returns the plugin whose code is running. */
   get runningPlugin(): string | undefined {
     return this.#plugins[this.#entered.at(-1) ?? 0] || undefined
   }
 
-  /** Reports a file that is about to be run, with its fingerprint. */
+  /** Reports a file that is about to run, with its fingerprint. */
   admit(plugin: string, file: string, fingerprint: string): void {
     this.#notify({ kind: 'file', plugin, file, fingerprint })
   }
@@ -108,7 +113,10 @@ export class ThreadCounter {
   }
 }
 
-/** The first process of a container is started again by the container, which ends with it. */
+/**
+ * Returns what waits for this process. A container's first process gets no successor: it is restarted by the container,
+ * which ends with it.
+ */
 function parentOf(command: readonly string[], env: PluginHandle['ports']['env']): Watch['parent'] {
   if (env[SUCCESSOR] === '1' && process.channel) return 'predecessor'
   return command.includes('--detach') || process.pid === 1 ? 'none' : 'terminal'

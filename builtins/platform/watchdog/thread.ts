@@ -8,7 +8,8 @@ import { quarantine } from './quarantine.ts'
 import { CELL, isOf, type Notice, PATIENCE, STEPS, type Watch } from './shared.ts'
 import { startSuccessor } from './successor.ts'
 
-// The thread that watches the main one. It uses nothing that passes through that: not even its own standard error.
+// The thread that watches the main thread. It uses nothing that depends on the main thread, not even its own standard
+// error.
 
 const { cells, step_ms, ...watch } = workerData as Watch
 const ports = systemPorts()
@@ -19,9 +20,9 @@ const code = new Map<number, { plugin: string; file: string; what: string }>()
 interface Offender {
   plugin: string
   file: string
-  /** What the code was called for, where that is known. */
+  /** What the code was called for, if known. */
   what: string | undefined
-  /** `file:line`, where that is known. */
+  /** Position as `file:line`, if known. */
   place: string | undefined
 }
 
@@ -29,7 +30,7 @@ parentPort!.on('message', (notice: Notice) => {
   const known = files.get(notice.file)
   if (notice.kind === 'file') files.set(notice.file, { ...notice, plugin: known?.plugin ?? notice.plugin })
   else code.set(notice.id, notice)
-  // Before it is loaded, a plugin has the name of its file.
+  // A plugin is named after its file until it is loaded.
   if (notice.kind === 'code' && known) known.plugin = notice.plugin
 })
 await keepWatch()
@@ -41,7 +42,7 @@ async function keepWatch(): Promise<never> {
   for (;;) {
     await ports.clock.sleep(step_ms)
     const now = Atomics.load(cells, CELL.round)
-    // Steps are counted, not time: a machine that slept, or a process that was stopped, has not hung.
+    // Counts steps, not time: a machine that slept, or a process that was stopped, has not hung.
     if (now !== round || Atomics.load(cells, CELL.debugged) === 1) {
       if (reported) await say(40, `the process moves again, after ${seconds(still)} s`)
       round = now
@@ -84,7 +85,7 @@ async function quarantineOffender({ plugin, file, what, place }: Offender, still
   )
 }
 
-/** Ends this process, which cannot end by itself, and lets another take its place, unless it was to end anyway. */
+/** Kills this blocked process and starts a successor, unless the process was about to end. */
 async function restart(halted: HaltedThread): Promise<void> {
   if (watch.command.length === 0) {
     await say(50, 'the process is killed')
@@ -110,7 +111,7 @@ function reportStartFailure(error: unknown): Promise<void> {
   return say(50, `the process is killed, and could not be started again: ${errorMessage(error)}`)
 }
 
-/** Returns whether its end was requested, which it could not notice any more. */
+/** Returns whether a stop was requested that the blocked process could not notice. */
 async function isToStop(): Promise<boolean> {
   const pid = await ports.files.readFile(watch.stop, 'utf8').catch(() => '')
   return pid.trim() === String(process.pid)
@@ -128,11 +129,11 @@ function seconds(steps: number): number {
   return Math.round((steps * step_ms) / 100) / 10
 }
 
-/** A line of the log, in the form that the main thread gives it. */
+/** Appends a line to the log, in the main thread's format. */
 async function say(level: number, msg: string, fields: object = {}): Promise<void> {
   const line = JSON.stringify({ level, time: ports.clock.now().toISOString(), ...fields, code: 'held_up', msg })
   await ports.files.appendFile(watch.log, `${line}\n`, { mode: 0o600 }).catch(() => {})
-  // Written by the system's own call: a thread's standard error waits for the main one.
+  // Writes by system call: a thread's standard error would wait for the main thread.
   if (watch.echo) rawDebug(isatty(2) ? `svc: ${msg}` : line)
 }
 

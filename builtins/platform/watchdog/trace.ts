@@ -2,16 +2,16 @@ import { relative } from 'node:path'
 import { HostToken, type PluginHandle } from '#kernel'
 import { isOf } from './shared.ts'
 
-/** A place in a plugin's file. */
+/** A position in a plugin's file. */
 export interface Trace {
   plugin: string
-  /** `file:line:column` */
+  /** Position as `file:line:column`. */
   place: string
-  /** What it does is known by now. */
+  /** Whether the plugin is suspended, so that its errors are known. */
   suspended: boolean
 }
 
-/** The innermost place in a plugin's file that an error's stack goes through. */
+/** Returns the innermost position in a plugin's file on an error's stack. */
 export function traceOf(svc: PluginHandle, error: unknown): Trace | undefined {
   for (const place of placesOf(error)) {
     const file = place.replace(/:\d+:\d+$/, '')
@@ -21,7 +21,7 @@ export function traceOf(svc: PluginHandle, error: unknown): Trace | undefined {
       .use(HostToken)
       .list()
       .find(({ origin }) => isOf(file, origin))
-    // One that is not live has the name of its file.
+    // A plugin that is not loaded is named after its file.
     return {
       plugin: known?.name ?? relative(folder, file).replace(/[/.].*/s, ''),
       place,
@@ -31,7 +31,7 @@ export function traceOf(svc: PluginHandle, error: unknown): Trace | undefined {
   return undefined
 }
 
-/** The files that a stack goes through, innermost first, as `file:line:column`. */
+/** Returns the positions on an error's stack, innermost first, as `file:line:column`. */
 export function placesOf(error: unknown): string[] {
   const lines = error instanceof Error ? (error.stack ?? '').split('\n') : []
   return lines.flatMap(line => /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/.exec(line)?.[1] ?? [])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '#core/runtime/contract'
 
-/** Arguments as they are stored, shown, hashed and run: one text for one value. */
+/** Canonical JSON of arguments, as stored, shown, hashed and run, so that equal values give equal strings. */
 export interface Canonical {
   json: string
   sha256: string

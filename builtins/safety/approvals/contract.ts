@@ -5,7 +5,7 @@ import { GivenFolder } from '../sandbox/contract.ts'
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] as const
 
-/** A tool call that waits, or waited, for the operator, as it stands in lists. */
+/** A tool call that needs or needed a decision, as shown in lists. */
 export const ApprovalSummary = z.object({
   approval_id: z.string(),
   agent_id: z.string(),
@@ -37,14 +37,16 @@ export const Approval = ApprovalSummary.extend({
 })
 export type Approval = z.infer<typeof Approval>
 
-/** A text that fits a glob (`*`: anything but `/`; `**`: anything; neither: a step up, `..`), or anything at all. */
+/**
+ * A pattern: a string that matches a glob (`*`: anything but `/`; `**`: anything; neither matches `..`), or any value.
+ */
 export const ArgumentPattern = z.union([
   z.strictObject({ glob: z.string().max(1000) }),
   z.strictObject({ any: z.literal(true) }),
 ])
 export type ArgumentPattern = z.infer<typeof ArgumentPattern>
 
-/** What a rule asks of the arguments, all of them: exactly this value, or a pattern. */
+/** Conditions of a rule for all arguments: an exact value or a pattern for each. */
 export const ArgumentMatches = z
   .record(z.string(), z.unknown())
   .describe(
@@ -52,7 +54,7 @@ export const ArgumentMatches = z
   )
 export type ArgumentMatches = z.infer<typeof ArgumentMatches>
 
-/** A standing grant: calls that match it run without asking, until a time or for a number of times. */
+/** A standing approval: matching calls run without asking, until a time or for a number of uses. */
 export const ApprovalRule = z.object({
   rule_id: z.string(),
   agent_id: z.string().nullable().describe('null: any agent'),
@@ -70,73 +72,76 @@ export const ApprovalRule = z.object({
 })
 export type ApprovalRule = z.infer<typeof ApprovalRule>
 
-/** A call before it runs, as the gate sees it. */
+/** A call before it runs, as passed to the gate. */
 export interface GatedCall {
-  /** The journal's id: its row in `tool_calls` must be there. */
+  /** Id in the tool journal; the row in `tool_calls` must exist. */
   call_id: string
   agent_id: string
   goal_id: string | null
   session_id: string | null
-  /** Of a one-shot task: its approvals never park the daemon's agent. */
+  /** One-shot task of the call, if any; its approvals never park the daemon's agent. */
   task_id: string | null
   tool: Tool
   arguments: unknown
-  /** The call was asked for just now: nothing was decided of it before. */
+  /** Whether the call was just requested, so that no earlier decision exists. */
   isNew?: boolean
 }
 
-/** As what leave to call a model of unknown price is asked for and granted: no tool can have this name. */
+/** Name, in place of a tool's, for permission to call a model of unknown price. No tool can have this name. */
 export const MODEL_CALL = 'model:call'
 
-/** Something that is allowed once for all agents, or not, rather than call by call. */
+/** Something that is allowed or denied once for all agents, rather than call by call. */
 export interface PermitRequest {
-  /** For whom it is asked; null where no agent of the project does it. */
+  /** Agent on whose behalf permission is requested; null when no agent of the project needs it. */
   agent_id: string | null
-  /** Stands in the place of a tool's name. */
+  /** Used in place of a tool's name. */
   name: typeof MODEL_CALL
-  /** What distinguishes it from others of that name. */
+  /** Distinguishes requests of the same name. */
   arguments: unknown
-  /** What it can do harm to. */
+  /** What the request could harm. */
   danger: string
 }
 
-/** `unasked`: there is no agent that it could be asked for. `off`: approvals are not enabled. */
+/** `unasked`: no agent exists for which to ask. `off`: approvals are disabled. */
 export type Permit =
   | { state: 'granted' | 'unasked' | 'off' }
   | { state: 'pending'; approval_id: string }
   | { state: 'denied'; approval_id: string; by: string; reason: string | null }
 
 export interface Approvals {
-  /** Returns whether calls of this tool need an approval, by the configuration. Their intent is then recorded as `planned`. */
+  /**
+   * Returns whether the configuration requires approval for this tool. The intent of its calls is then recorded as
+   * `planned`.
+   */
   needsApproval(tool: Tool): boolean
   /** @deprecated Use `needsApproval`. */
   needed?: Approvals['needsApproval']
   /**
-   * Whether the call runs, waits or is refused. An approval that lets it run is taken by that, once and for all, in the
-   * transaction that writes `started` into the journal; a call that waits is `parked` there.
+   * Decides whether the call runs, waits or is refused. An approval is used up in the transaction that writes `started`
+   * into the journal; a call that waits is `parked` there.
    */
   gate(call: GatedCall): Promise<Verdict>
   /**
-   * Whether people allow this, for all agents. They are asked once: an approval becomes a standing rule, a denial stays. What
-   * was not decided in time is asked again.
+   * Returns whether operators allow something for all agents. They are asked once: an approval becomes a standing rule,
+   * and a denial stays. A request that timed out is asked again.
    */
   permit(request: PermitRequest): Promise<Permit>
-  /** Pending approvals that hold the daemon's work on this agent; those of tasks don't. */
+  /** Returns the pending approvals that block the daemon's work on this agent; those of tasks do not. */
   holding(agent_id: string): Promise<string[]>
 }
 export const Approvals = token<Approvals>('approvals')
 
-/** What a reviewer makes of a call; undefined is left to the others, and at last to the operator. */
+/** A reviewer's decision; undefined passes the call on to the next reviewer, and finally to the operator. */
 export type Review =
   | { decision: 'approve'; reason?: string }
   | { decision: 'deny'; reason: string }
-  /** Other arguments, which then stand for review and approval in place of these. */
+  /** Replaces the arguments for further review and approval. */
   | { decision: 'edit'; arguments: unknown }
 
-/** Looks at gated calls before the operator does. One that throws, or takes longer than 10 s, has said nothing. */
+/** Reviews gated calls before the operator does. A reviewer that throws, or takes longer than 10 s, is skipped. */
 export interface ApprovalReviewer {
   name: string
-  /** Lower stages are asked earlier. Default: 0. */
+  /** Order of the reviewers; lower stages are asked first. Default: 0. */
   stage?: number
   review(call: {
     agent_id: string

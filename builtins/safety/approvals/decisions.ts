@@ -21,13 +21,13 @@ export interface Decision {
   decision: 'approve' | 'deny'
   reason: string | null
   resolved_by: string
-  /** What is approved in place of what was asked for. */
+  /** Arguments approved in place of the requested ones. */
   arguments?: unknown
 }
 
 /**
  * Decides a pending approval and wakes its agent.
- * @throws ApprovalResolvedError when it was decided already, with the decision; AgentCannotDecideError;
+ * @throws ApprovalResolvedError with the decision when it was already decided; AgentCannotDecideError;
  * InvalidInputError
  */
 export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Decision): Promise<ApprovalRow> {
@@ -46,7 +46,7 @@ function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
   return new ApprovalResolvedError({ approval_id, status: status === 'denied' ? 'denied' : 'approved', by })
 }
 
-/** People decide, not agents, neither on their own calls nor on those of others. */
+/** Ensures that only people decide, never agents. @throws AgentCannotDecideError */
 export async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
   const found = await svc
     .use(Agents)
@@ -71,12 +71,12 @@ async function decide(
       : []),
     resolveApproval({ approval_id, status, reason, resolved_by, edited }),
     resolvedEvent(row, decision, resolved_by),
-    // A task's approval is none of the daemon's business.
+    // The daemon does not handle a task's approvals.
     ...(row.task_id === null ? [wakeAgents({ agents: [agent_id], reason: 'approval' })] : []),
   ])
 }
 
-/** The rule that leave to call a model becomes: for all agents, until it is revoked. */
+/** Returns the rule for an approved model call: for all agents, until it is revoked. */
 function lastingRule(
   svc: PluginHandle,
   { tool_name, arguments: args }: ApprovalRow,
@@ -89,7 +89,7 @@ function lastingRule(
   })
 }
 
-/** Other arguments, if the tool takes them. Nothing is edited where they are the same. */
+/** Validates replaced arguments against the tool's schema. Returns null when they are unchanged. */
 async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
   const tool = svc
     .list(Toolkits)
@@ -108,7 +108,7 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
   return json === asked ? null : { arguments: json, args_hash: sha256 }
 }
 
-/** Approves what waits already and a new rule lets through, the oldest first, until the rule is used up. */
+/** Approves pending calls that a new rule allows, oldest first, until the rule is used up. */
 export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name, reason, ...rule }: RuleRow) {
   const matches = rule.arguments === null ? null : JSON.parse(rule.arguments)
   const of = { agent_id: agent_id ?? undefined, tool_name, status: 'pending' } as const
@@ -119,7 +119,10 @@ export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name,
   }
 }
 
-/** Denies what waited for longer than it may, and what was asked for a goal or a task that has ended. Times are on the wall, so that a restart changes nothing. */
+/**
+ * Denies approvals that have timed out, and those of goals or tasks that have ended. Uses the wall clock, so that a
+ * restart changes nothing.
+ */
 export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise<void> {
   const limit = deadline(svc, config)
   const overdue = limit === null ? null : svc.clock.ms() - limit
@@ -129,7 +132,7 @@ export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise
   }
 }
 
-/** Denies what dead agents asked for. @returns how many */
+/** Denies the pending approvals of dead agents. @returns their number */
 export async function denyDead(svc: PluginHandle, limit: number): Promise<number> {
   const rows = await pendingOfDead(svc.use(Store), limit)
   for (const row of rows)
@@ -137,7 +140,10 @@ export async function denyDead(svc: PluginHandle, limit: number): Promise<number
   return rows.length
 }
 
-/** How long an approval may wait, in milliseconds: counted in the heartbeats that are in force now; null for ever. */
+/**
+ * Returns how long an approval may wait, in milliseconds, computed with the current heartbeat interval; null means
+ * forever.
+ */
 export function deadline(svc: PluginHandle, { timeout_cycles }: ApprovalConfig): number | null {
   if (timeout_cycles === 0) return null
   return Math.round(timeout_cycles * Number(svc.config.get('daemon.heartbeat')) * 1000)

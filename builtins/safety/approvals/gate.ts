@@ -48,13 +48,13 @@ export class Gate {
     throw new Error(`the approval of ${call.call_id} changed each time it was looked at`)
   }
 
-  /** One look at how things stand; undefined when they changed before the decision was written. */
+  /** Decides once by the current rows; returns undefined when they changed before the decision was written. */
   async #decide(call: GatedCall): Promise<Verdict | undefined> {
     const { call_id } = call
     if (call.isNew && !this.needsApproval(call.tool)) return run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
     if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
-    // No approval yet; or one that this very call has used up, in a process that died: its outcome is unknown.
+    // Either there is no approval yet, or this call used it up in a process that died, so that its outcome is unknown.
     if (!approval && !this.needsApproval(call.tool)) {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined
@@ -75,7 +75,7 @@ export class Gate {
     return this.#park(call_id, request)
   }
 
-  /** What became of the request that the call waits for. */
+  /** Returns the verdict by the state of the approval for which the call waits. */
   async #goOn({ call_id }: GatedCall, approval: ApprovalRow): Promise<Verdict | undefined> {
     const { approval_id, status, reason } = approval
     if (status === 'pending') return { verdict: 'park', approval_id }
@@ -146,7 +146,7 @@ function refusal(reason: string | null, by: string | null): Verdict {
   return { verdict: 'refuse', reason: `not run: ${who}${reason ? ` (${reason})` : ''}. Find another way.` }
 }
 
-/** The decision as an event, in the transaction that makes it. */
+/** Returns the event of a decision, for the same transaction. */
 export function resolvedEvent(
   { agent_id, approval_id, task_id }: Pick<Request, 'agent_id' | 'approval_id' | 'task_id'>,
   decision: 'approve' | 'deny',

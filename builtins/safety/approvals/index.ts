@@ -73,14 +73,17 @@ export default definePlugin({
   },
 })
 
-/** Whether the agent of a cycle waits for a decision. Of one that is paused its status says nothing else. */
+/**
+ * Returns whether the cycle's agent waits for a decision. The status of a paused or dead agent does not show this, so
+ * it is read from the database.
+ */
 function isWaiting(svc: PluginHandle, cycle: Cycle): boolean | Promise<boolean> {
   const status = cycle.get(ActiveAgent)?.status
   if (status === undefined || status === 'paused' || status === 'dead') return isHeld(svc.use(Store), cycle.agent_id)
   return status === 'waiting_approval'
 }
 
-/** Interval of checks in a server, in milliseconds: its tasks wait for decisions also where no daemon runs. */
+/** Interval of checks in a server, in milliseconds. Its tasks wait for decisions also when no daemon runs. */
 const LOOK_MS = 5_000
 
 function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {

@@ -1,4 +1,4 @@
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by schema step of `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   '003-durable-agents': `
 CREATE TABLE approvals (
@@ -31,7 +31,7 @@ CREATE TABLE approval_rules (
 CREATE INDEX approval_rules_by_tool ON approval_rules (tool_name) WHERE revoked_at IS NULL;
 CREATE INDEX approval_rules_by_agent ON approval_rules (agent_id);
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW approvals_view AS SELECT approval_id, agent_id, session_id, goal_id, tool_name, arguments, status, reason,
   created_at, task_id FROM approvals;

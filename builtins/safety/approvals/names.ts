@@ -2,7 +2,9 @@ import { near, type PluginHandle } from '#kernel'
 import { Toolkits } from '#tools/toolkits/contract'
 import type { ApprovalConfig } from './config.ts'
 
-/** Says which tools are to wait and do not: a name that is misspelt holds nothing back, and neither does any while approvals are off. */
+/**
+ * Warns of tools that are listed for approval but never wait: misspelt names, or any tool while approvals are disabled.
+ */
 export function warnOfTools(svc: PluginHandle, { enabled, require_for }: ApprovalConfig): void {
   if (!enabled && require_for.length > 0)
     svc.log.warn({}, 'approval.require_for names tools, and none of them waits: approval.enabled is false')

@@ -40,7 +40,7 @@ const status = z
   )
 const Decision = z.strictObject({
   approval_id,
-  // What else it may be is refused in words, with the status that the specification has for it.
+  // Other values are refused with a readable message, and with the status code that the specification defines.
   decision: z
     .unknown()
     .optional()
@@ -89,7 +89,7 @@ async function decide(svc: PluginHandle, row: ApprovalRow, input: Decision, call
   if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
   if (args !== undefined && decision === 'deny') throw new NothingToEditError()
   const more = args === undefined ? {} : { arguments: args }
-  // Also where no daemon runs that would have seen to it: what is too late is not decided by people any more.
+  // Also settles timed-out approvals when no daemon runs, so that people cannot decide them any more.
   await settle(svc, svc.use(ApprovalSettings))
   return detail(await resolve(svc, row, { decision, reason, resolved_by: callerName(call), ...more }), limit(svc))
 }

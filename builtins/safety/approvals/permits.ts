@@ -7,7 +7,7 @@ import { askOnce, hasAgent, lastFor } from './repository.ts'
 import { rulesFor, useRule } from './rules/repository.ts'
 import { isMatch } from './rules/rules.ts'
 
-/** Returns whether an operator allows something for all agents; asks once where that was not decided yet. */
+/** Returns whether an operator allows something for all agents; asks once when that was not yet decided. */
 export async function permit(svc: PluginHandle, config: ApprovalConfig, request: PermitRequest): Promise<Permit> {
   if (!config.enabled) return { state: 'off' }
   if (config.auto_approve.includes(request.name) || (await isGranted(svc, request))) return { state: 'granted' }
@@ -16,7 +16,7 @@ export async function permit(svc: PluginHandle, config: ApprovalConfig, request:
   const same = { tool_name: request.name, args_hash: sha256 }
   const before = await lastFor(store, same)
   if (before?.status === 'pending') return { state: 'pending', approval_id: before.approval_id }
-  // A request that timed out is no denial.
+  // A timed-out request does not count as denied.
   if (before?.status === 'denied' && before.resolved_by !== 'system') {
     return {
       state: 'denied',
@@ -41,7 +41,7 @@ export async function permit(svc: PluginHandle, config: ApprovalConfig, request:
   return other?.status === 'pending' ? { state: 'pending', approval_id: other.approval_id } : { state: 'unasked' }
 }
 
-/** By a standing rule; one for a number of times is used by that. */
+/** Returns whether a standing rule allows the request. A rule with limited uses counts this as one use. */
 async function isGranted(svc: PluginHandle, { agent_id, name, arguments: args }: PermitRequest): Promise<boolean> {
   const store = svc.use(Store)
   for (const rule of await rulesFor(store, svc.clock.ms(), agent_id ?? '', name)) {

@@ -11,7 +11,7 @@ export interface ApprovalRow {
   task_id: string | null
   tool_name: string
   danger: string | null
-  /** As JSON, like the original. */
+  /** JSON, like the original arguments. */
   arguments: string
   original_arguments: string | null
   args_hash: string
@@ -22,7 +22,7 @@ export interface ApprovalRow {
   resolved_by: string | null
   used_at: number | null
   used_by: string | null
-  /** The folders that its agent was given, as JSON. */
+  /** JSON of the folders that the call's agent may use. */
   folders: string | null
 }
 
@@ -34,7 +34,7 @@ export function findApproval(store: Store, approval_id: string): Promise<Approva
   return store.get<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE approval_id = ?`, [approval_id])
 }
 
-/** A call of the journal, and the approval that it was put to last. */
+/** Returns the state of a call in the journal, and its latest approval. */
 export async function callBefore(
   store: Store,
   call_id: string,
@@ -54,7 +54,7 @@ export interface SameCall {
   args_hash: string
 }
 
-/** The pending request for the same call, which another one may share. */
+/** Returns the pending request for the same call, which identical calls share. */
 export function pendingFor(store: Store, same: SameCall): Promise<{ approval_id: string } | undefined> {
   return store.get(
     `SELECT approval_id FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
@@ -63,7 +63,7 @@ export function pendingFor(store: Store, same: SameCall): Promise<{ approval_id:
   )
 }
 
-/** Returns the newest request of this name and these arguments, by any agent; a pending one comes first. */
+/** Returns the newest request with this name and these arguments, by any agent; pending requests come first. */
 export function lastFor(
   store: Store,
   { tool_name, args_hash }: Pick<SameCall, 'tool_name' | 'args_hash'>,
@@ -75,7 +75,7 @@ export function lastFor(
   )
 }
 
-/** Whether the project has an agent of this id. */
+/** Returns whether the project has an agent with this id. */
 export async function hasAgent(store: Store, agent_id: string): Promise<boolean> {
   return (await store.get('SELECT 1 FROM agents_view WHERE agent_id = ?', [agent_id])) !== undefined
 }
@@ -91,7 +91,7 @@ const ORDERS: Partial<Record<Filter['status'], string>> = {
   decided: 'resolved_at DESC, approval_id DESC',
 }
 
-/** Pending ones oldest first: they are a queue. Others are a history, newest first. */
+/** Lists approvals: pending ones oldest first, like a queue; others newest first, as a history. */
 export function listApprovals(store: Store, filter: Filter, limit = -1, offset = 0): Promise<ApprovalRow[]> {
   const { where, params } = whereClause(filter)
   const order = ORDERS[filter.status] ?? 'created_at DESC, approval_id DESC'
@@ -117,10 +117,12 @@ function whereClause({ agent_id, tool_name, status }: Filter): { where: string; 
   return { where, params: parts.map(([, value]) => value) }
 }
 
-/** Leave to call a model is asked for once for all agents, and holds no cycle: who calls it is refused until then. */
+/**
+ * Condition for approvals that block a cycle. Permission to call a model does not: such calls are refused until then.
+ */
 const HOLDS = `status = 'pending' AND task_id IS NULL AND tool_name <> '${MODEL_CALL}'`
 
-/** Pending ones that hold the daemon's work on an agent. */
+/** Returns the pending approvals that block the daemon's work on an agent. */
 export async function holding(store: Store, agent_id: string): Promise<string[]> {
   const rows = await store.all<{ approval_id: string }>(
     `SELECT approval_id FROM approvals WHERE agent_id = ? AND ${HOLDS}
@@ -130,13 +132,13 @@ export async function holding(store: Store, agent_id: string): Promise<string[]>
   return rows.map(row => row.approval_id)
 }
 
-/** Whether there are any. */
+/** Returns whether an approval blocks this agent. */
 export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
   const row = await store.get(`SELECT 1 FROM approvals WHERE agent_id = ? AND ${HOLDS} LIMIT 1`, [agent_id])
   return row !== undefined
 }
 
-/** Returns those of these agents that an approval holds. */
+/** Returns those of these agents that an approval blocks. */
 export async function findHeldAgents(store: Store, agents: readonly string[]): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
@@ -146,7 +148,7 @@ export async function findHeldAgents(store: Store, agents: readonly string[]): P
 }
 
 /**
- * Returns pending approvals that need no decision any more: made before `overdue`, or for a goal or a task that has
+ * Returns pending approvals that are to be denied automatically: made before `overdue`, or for a goal or task that has
  * ended.
  */
 export function settledByThemselves(store: Store, overdue: number | null): Promise<(ApprovalRow & { moot: number })[]> {
@@ -162,7 +164,7 @@ export function settledByThemselves(store: Store, overdue: number | null): Promi
 const OF_THE_DEAD = `status = 'pending' AND EXISTS
   (SELECT 1 FROM agents_view a WHERE a.agent_id = approvals.agent_id AND a.died_at IS NOT NULL)`
 
-/** Pending ones of agents that are dead. */
+/** Returns the pending approvals of dead agents. */
 export function pendingOfDead(store: Store, limit: number): Promise<ApprovalRow[]> {
   return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE ${OF_THE_DEAD} LIMIT ?`, [limit])
 }
@@ -214,7 +216,7 @@ interface SettledApproval {
 
 const UNDECIDED: SettledApproval = { status: 'pending', reason: null, resolved_by: null }
 
-/** A new request, unless the same is waiting already. */
+/** Creates a request, unless the same one is already pending. */
 export const requestApproval = defineEffect({
   name: 'approvals.request',
   mustChange: true,
@@ -231,7 +233,7 @@ export const requestApproval = defineEffect({
   ],
 })
 
-/** A new request that is one for all agents, unless the same is waiting already, of whomever. */
+/** Creates a request on behalf of all agents, unless the same one is already pending for any agent. */
 export const askOnce = defineEffect({
   name: 'approvals.ask_once',
   mustChange: true,
@@ -254,7 +256,7 @@ export const askOnce = defineEffect({
   ],
 })
 
-/** One that was decided when it was made, by a rule or a reviewer: for the history. */
+/** Records a request that a rule or reviewer decided at once, for the history. */
 export const recordApproval = defineEffect({
   name: 'approvals.record',
   schema: Request.extend({
@@ -267,7 +269,7 @@ export const recordApproval = defineEffect({
   ],
 })
 
-/** A call waits for an approval that is pending still. */
+/** Parks a call until its pending approval is decided. */
 export const parkCall = defineEffect({
   name: 'approvals.park',
   mustChange: true,
@@ -280,14 +282,14 @@ export const parkCall = defineEffect({
   ],
 })
 
-/** Attaches a decision to its call, which then does not begin. */
+/** Attaches a decision to its call, which then does not start. */
 export const attachDecision = defineEffect({
   name: 'approvals.attach',
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),
   statements: ({ call_id, approval_id }) => [attachApproval(approval_id, call_id)],
 })
 
-/** The call begins without an approval, though one was needed when it was planned. */
+/** Starts a planned call without an approval, because its tool does not need one any more. */
 export const beginCall = defineEffect({
   name: 'approvals.begin',
   mustChange: true,
@@ -295,7 +297,7 @@ export const beginCall = defineEffect({
   statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
 })
 
-/** The call begins with its approval, which is used up by that: both, or neither. What was approved is what the journal says. */
+/** Starts a call and uses up its approval, in one transaction. The journal receives the approved arguments. */
 export const takeApproval = defineEffect({
   name: 'approvals.take',
   mustChange: true,
@@ -314,7 +316,7 @@ export const takeApproval = defineEffect({
   ],
 })
 
-/** The decision on a pending request: refused when it was made already. */
+/** Decides a pending request; refused when it was already decided. */
 export const resolveApproval = defineEffect({
   name: 'approvals.resolve',
   mustChange: true,
@@ -323,7 +325,7 @@ export const resolveApproval = defineEffect({
     status: z.enum(['approved', 'denied']),
     reason: z.string().nullable(),
     resolved_by: z.string(),
-    /** What is approved in place of what was asked for, as JSON with its hash. */
+    /** Arguments approved in place of the requested ones, as JSON with its hash. */
     edited: z.object({ arguments: z.string(), args_hash: z.string() }).nullable(),
   }),
   statements: ({ approval_id, status, reason, resolved_by, edited }, now) => [

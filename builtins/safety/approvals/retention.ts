@@ -4,7 +4,7 @@ import { Store } from '#platform/store/contract'
 import { denyDead } from './decisions.ts'
 import { countDead } from './repository.ts'
 
-/** Removes decisions that no call waits for any more, among them those of dead agents. */
+/** Removes decisions for which no call waits any more, including those of dead agents. */
 export function approvalsForget(svc: PluginHandle): void {
   svc.add(RetentionRules, {
     name: 'dead_agent_approvals',

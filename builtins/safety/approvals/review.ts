@@ -4,14 +4,14 @@ import { ApprovalReviewers, type GatedCall, type Review } from './contract.ts'
 
 const LIMIT_MS = 10_000
 
-/** What all reviewers together make of a call. */
+/** Combined result of all reviewers. */
 export interface ReviewOutcome {
-  /** The arguments that are to be decided on, where a reviewer changed them. */
+  /** The arguments to decide on, if a reviewer changed them. */
   edited?: Canonical
   decision?: { approve: boolean; reason: string | null; by: string }
 }
 
-/** Asks the reviewers in their order, each about what the one before left, until one decides. */
+/** Asks the reviewers in order until one decides; each sees the arguments as edited by the previous ones. */
 export async function review(svc: PluginHandle, call: GatedCall): Promise<ReviewOutcome> {
   const reviewers = [...svc.list(ApprovalReviewers)].sort((a, b) => (a.stage ?? 0) - (b.stage ?? 0))
   const reviewed: ReviewOutcome = {}
@@ -41,7 +41,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
         return reviewed
       }
     } catch (error) {
-      // No decision: the next reviewers are asked, then people.
+      // The reviewer made no decision: the next reviewers are asked, then the operator.
       svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${errorMessage(error)}`)
     }
   }

@@ -1,7 +1,7 @@
-/** What the writes of other modules may do to requests for approval. */
+/** Statements with which other modules may change approval requests. */
 import type { Statement } from '#platform/store/contract'
 
-/** Denies the pending requests of these calls. @param calls the query of their ids */
+/** Denies the pending requests of these calls. @param calls query that selects their ids */
 export function denyRequests(
   { sql, params = [] }: Statement,
   { reason, resolved_by }: { reason: string; resolved_by: string },

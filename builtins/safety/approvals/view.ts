@@ -3,10 +3,10 @@ import type { Approval, ApprovalRule, ApprovalSummary } from './contract.ts'
 import type { ApprovalRow } from './repository.ts'
 import type { RuleRow } from './rules/repository.ts'
 
-/** Longer arguments stand in lists by their length and hash only. */
+/** Maximum length of arguments that are shown in lists; longer ones appear as length and hash. */
 const SHORT = 2_000
 
-/** @param limit how long an approval may wait, in milliseconds; null for ever */
+/** Converts a row into its summary. @param limit how long an approval may wait, in milliseconds; null means forever */
 export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary {
   const pending = row.status === 'pending' && limit !== null
   return {
@@ -56,7 +56,7 @@ function timeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
 }
 
-/** Returns the arguments for people: in full, or by length and hash. */
+/** Renders approvals as a list, with short arguments in full and long ones as length and hash. */
 export function renderQueue(approvals: readonly ApprovalSummary[]): string {
   if (approvals.length === 0) return 'nothing waits for a decision'
   return approvals.flatMap(each => [headline(each), `  ${shortArguments(each)}`, ...foldersLine(each)]).join('\n')
@@ -75,7 +75,7 @@ function headline({
   return `${approval_id}  ${agent_id}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
 }
 
-/** What of the machine the call may use. */
+/** Lists the machine's folders that the call may use. */
 function foldersLine({ folders }: ApprovalSummary): string[] {
   if (folders.length === 0) return []
   return [`  its folders: ${folders.map(({ path, access }) => `${path} (${access})`).join(', ')}`]
@@ -127,7 +127,7 @@ export function ruleLine(rule: ApprovalRule): string {
   return `${rule.rule_id}  ${rule.tool_name}  ${rule.agent_id ?? 'any agent'}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
 }
 
-/** Shown as JSON, a text has no line breaks, so none of its lines can imitate one of ours. */
+/** Formats as JSON, which escapes line breaks, so that no argument can imitate a line of this output. */
 function indentJson(value: unknown): string {
   return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
 }

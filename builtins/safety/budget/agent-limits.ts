@@ -22,8 +22,8 @@ const ABOVE = `WITH RECURSIVE above(agent_id, spawned_by, distance) AS (
   JOIN agents_view a ON a.agent_id = above.agent_id ORDER BY distance`
 
 /**
- * The total limits that a call in the name of this agent must keep: its own and those of the agents above it, nearest first.
- * Profile shapes that pass have no say in limits, and would cost a look at each call.
+ * Returns the total limits for an agent's calls: its own and those of the agents above it, nearest first. Transient
+ * profile shapes are skipped: they cannot change limits, and would cost a read per call.
  */
 export async function totalLimits(svc: PluginHandle, agent_id: string | null): Promise<TotalLimit[]> {
   if (agent_id === null || !svc.has(Profiles)) return []
@@ -37,7 +37,7 @@ export async function totalLimits(svc: PluginHandle, agent_id: string | null): P
   return limits
 }
 
-/** The total limits that a call must keep, by what its cycle knows of its agent or else as they are now. */
+/** Returns the total limits for a call: from its purpose if that has them, else from the database. */
 export function limitsOn(
   svc: PluginHandle,
   purpose: Pick<CallPurpose, 'agent_id' | 'root_agent_id' | 'max_total_cost_usd'>,
@@ -49,7 +49,10 @@ export function limitsOn(
   return micros > 0 ? [{ agent_id, micros }] : []
 }
 
-/** Refuses a pursuit whose agent, with those who work for it, has spent its `max_cost_usd`. @throws AgentBudgetExhaustedError */
+/**
+ * Refuses a pursuit when its agent and those working for it have spent `max_cost_usd`. @throws
+ * AgentBudgetExhaustedError
+ */
 export async function checkPursuit(
   svc: PluginHandle,
   { kind, agent_id, root_agent_id, task_id, max_cost_usd = 0 }: CallPurpose,
@@ -64,12 +67,12 @@ export async function checkPursuit(
   throw new AgentBudgetExhaustedError({ agent_id: payer, spent: dollars(spent), limit: dollars(limit) })
 }
 
-/** Refuses a call that costs up to `needed` where that would pass one of the total limits. @throws AgentBudgetExhaustedError */
+/** Refuses a call whose maximum cost would exceed a total limit. @throws AgentBudgetExhaustedError */
 export async function checkTotals(svc: PluginHandle, limits: readonly TotalLimit[], needed: number): Promise<void> {
   for (const { agent_id, micros: limit } of limits) {
     const { spent, held } = await totalOf(svc.use(Store), agent_id)
     if (spent + held + needed <= limit) continue
-    // What is held may be released: then the limit is not exhausted yet.
+    // Reserved amounts may still be released, so the limit counts as exhausted only without them.
     if (spent + needed > limit) await report(svc, { agent_id, key: 'max_total_cost_usd', limit, spent })
     throw new AgentBudgetExhaustedError({
       ...{ agent_id, spent: dollars(spent), limit: dollars(limit) },
@@ -100,7 +103,7 @@ async function report(svc: PluginHandle, { agent_id, key, limit, spent }: Exhaus
     ])
 }
 
-/** Returns the least share that is left of the limits on an agent; null where none is set, in which case nothing is read. */
+/** Returns the smallest remaining share of the limits on an agent; null, without a database read, when none is set. */
 export async function shareLeft(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<number | null> {
   const { agent_id, root_agent_id } = agent
   const { max_cost_usd, max_total_cost_usd } = profile
@@ -112,7 +115,10 @@ export async function shareLeft(svc: PluginHandle, agent: AgentRow, profile: Pro
   return left.length === 0 ? null : Math.max(0, Math.min(...(await Promise.all(left))))
 }
 
-/** Both limits of an agent beside what counts against them; of several total limits, the one with the least left. */
+/**
+ * Returns both limits of an agent with the amounts that count against them; of several total limits, the one with the
+ * least remaining.
+ */
 export async function agentBudget(svc: PluginHandle, agent: AgentRow): Promise<AgentDetail['budget']> {
   const store = svc.use(Store)
   const { max_cost_usd } = await svc.use(Agents).profileOf(agent)

@@ -1,13 +1,13 @@
 import { z } from '#kernel'
 
-/** The most that a limit may be: its micro-dollars and tokens stay exact. */
+/** Maximum limit in USD, so that amounts in micro-dollars and tokens stay exact integers. */
 const MOST_USD = 1_000_000_000
 const MOST_TOKENS = 1_000_000_000_000_000
 
 const usd = z.number().min(0).max(MOST_USD)
 const tokens = z.number().int().min(0).max(MOST_TOKENS)
 
-/** The part of the section `daemon` that is about money. */
+/** The keys of section `daemon` that configure the budget. */
 export const BudgetConfig = z.object({
   budget_usd: usd
     .default(0)
@@ -38,18 +38,18 @@ export const BudgetConfig = z.object({
 })
 export type BudgetConfig = z.infer<typeof BudgetConfig>
 
-/** Limits in the units in which they are stored; 0 sets none. */
+/** Limits in the units in which they are stored; 0 means no limit. */
 export interface Limits {
   micros: number
   tokens: number
 }
 
-/** What may be spent, in micro-dollars and in tokens; 0 sets no limit. */
+/** Returns the limits in micro-dollars and tokens; 0 means no limit. */
 export function limitsOf({ budget_usd, budget_tokens }: BudgetConfig): Limits {
   return { micros: microsOf(budget_usd), tokens: budget_tokens }
 }
 
-/** Micro-dollars of dollars, to the nearest one; what is more than nothing stays so, for 0 would set no limit. */
+/** Rounds dollars to micro-dollars. Positive amounts give at least 1, because 0 would mean no limit. */
 export function microsOf(usd: number): number {
   return usd > 0 ? Math.max(1, Math.round(usd * 1e6)) : 0
 }
@@ -59,7 +59,7 @@ export function phaseOf(kind: string): 'pursuit' | 'generation' {
   return ['goal_pursuit', 'summary', 'task'].includes(kind) ? 'pursuit' : 'generation'
 }
 
-/** The least that is held for a call of this kind; of a free model only its tokens. */
+/** Returns the minimum reservation for a call of this kind; for a free model, only tokens. */
 export function estimateOf(config: BudgetConfig, kind: string, free: boolean): Limits {
   const [usd, tokens] =
     phaseOf(kind) === 'pursuit'

@@ -8,7 +8,7 @@ export { BookedSpend, bookSpend } from './statements.ts'
 const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
 const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
 
-/** State of the budget; null where no limit is set. */
+/** State of the budget; null fields mean that no limit is set. */
 export const BudgetStatus = z.object({
   spent: Amount.describe('By all agents and tasks since the window began'),
   remaining: Left.describe('Of the limits, after what is spent and reserved'),
@@ -32,7 +32,7 @@ export const BudgetStatus = z.object({
 })
 export type BudgetStatus = z.infer<typeof BudgetStatus>
 
-/** Why a dollar limit may not hold as expected, and what to do about it. */
+/** A reason why a dollar limit may not work as expected, with the remedy. */
 export interface BudgetWarning {
   code: 'unknown_price' | 'limit_never_reached'
   message: string
@@ -41,15 +41,19 @@ export interface BudgetWarning {
 
 export interface Budget {
   status(): Promise<BudgetStatus>
-  /** What the prices of the models in use mean for the dollar limit; none where no limit is set. May ask local model servers. */
+  /**
+   * Returns warnings about model prices that weaken the dollar limit; empty when no limit is set. May query local model
+   * servers.
+   */
   warnings(): Promise<BudgetWarning[]>
-  /** Whether a limit is reached, so that nothing that costs may begin. Cheap enough to call before each phase. */
+  /** Returns whether a limit is reached, so that nothing costly may begin. Cheap enough to call before each phase. */
   isExceeded(): Promise<boolean>
   /**
-   * Returns the least share that is left of an agent's own limits and of those above it, from 0 to 1; null where none is set.
+   * Returns the smallest remaining share of an agent's own limits and of those above it, from 0 to 1; null when none is
+   * set.
    */
   shareLeft(agent: AgentRow, profile: Profile): Promise<number | null>
-  /** Counts from 0 again. What calls under way may cost stays held. */
+  /** Starts counting from 0 again. Reservations of running calls stay. */
   reset(): Promise<BudgetStatus>
   /** @deprecated Use `isExceeded`. */
   exceeded?: Budget['isExceeded']
@@ -88,13 +92,13 @@ declare module '#kernel' {
     budget: { budget: Budget }
   }
   interface Events {
-    /** Emitted once in each window. */
+    /** Emitted once per budget window. */
     budget_exceeded: z.infer<typeof BudgetExceeded>
-    /** Emitted once each time that this becomes so. */
+    /** Emitted each time that the budget becomes too tight for a call. */
     budget_tight: z.infer<typeof BudgetTight>
     /** Emitted once for each value of the limit. */
     agent_budget_exhausted: z.infer<typeof AgentBudgetExhausted>
-    /** What had been spent until then. */
+    /** Data are the amounts spent before the reset. */
     budget_reset: z.infer<typeof BudgetReset>
   }
 }
@@ -135,13 +139,13 @@ export const AgentBudgetExhaustedError = defineError({
     return `${facts.filter(Boolean).join(', ')}; ${remedy}.`
   },
 })
-/** Amounts of a call that `max_total_cost_usd` refuses, in words. */
+/** Formatted amounts of a call that `max_total_cost_usd` refuses. */
 interface TotalRefusal {
-  /** Held for calls under way; none when nothing is. */
+  /** Reserved for running calls; undefined when nothing is. */
   held: string | undefined
-  /** What the call may cost; none where all was spent before. */
+  /** Maximum cost of the call; undefined when the limit was already spent. */
   next: string | undefined
-  /** The limit that would let it be made. */
+  /** The limit that would allow the call. */
   raise: string
 }
 export const BudgetUnreadableError = defineError({
@@ -152,7 +156,7 @@ export const BudgetUnreadableError = defineError({
     `What was spent before is not known: ${p.file} ${p.problem}. Repair it, or count from 0 with: svc budget reset`,
 })
 
-/** A model was asked; emitted once for each call, with its booking. */
+/** Event of a model call; emitted once per call, when its cost is booked. */
 export const ModelCalled = z.object({
   agent_id: z.string().nullable(),
   goal_id: z.string().nullable(),

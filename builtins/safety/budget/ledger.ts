@@ -31,22 +31,22 @@ import { exhaustedLimit, hasRoomFor, tightOf, tooTight } from './tight.ts'
 import { admitUnknownPrice } from './unknown-price.ts'
 import { areFree, budgetWarnings } from './warnings.ts'
 
-/** How long an answer may stay unbooked until this module books it, in milliseconds. */
+/** Time after which this module books a call's cost if no other has, in milliseconds. */
 const BOOKED_WITHIN_MS = 10_000
-/** How much longer a reservation lasts than the longest call, in milliseconds. */
+/** Time that a reservation lasts beyond the longest call, in milliseconds. */
 const GRACE_MS = 60_000
 
-/** Any call counts as this much against the limit of an agent: one that is reached lets no free call through either. */
+/** Minimum amount of a call against an agent's limit, so that an exhausted limit stops free calls too. */
 const LEAST_MICROS = 1
 
-/** A call for which this process holds something; `over` once it has ended and is not yet known to be booked. */
+/** A call with a reservation of this process; `over` is set when it has ended but may not be booked yet. */
 interface HeldCall {
   purpose: CallPurpose
-  /** `spend` is null where it cost nothing, and what is held is to be released. */
+  /** `spend` is null when the call cost nothing and its reservation is to be released. */
   over?: { spend: Spend | null; at: number }
 }
 
-/** What may be spent: held before a call and booked after it, in rows that all processes share. */
+/** The spending ledger: amounts are reserved before a call and booked after it, in rows that all processes share. */
 export class Ledger implements Budget, CallLimit {
   readonly name = 'budget'
   readonly #svc: PluginHandle
@@ -56,7 +56,7 @@ export class Ledger implements Budget, CallLimit {
   #made: string | undefined
   #cancel: (() => void) | undefined
   #stopped = false
-  /** What the last call may cost, if too little was left for it; null where it could be held, undefined before any. */
+  /** Amount of the last call if it did not fit the budget; null if it did, undefined before the first call. */
   #refused: Limits | null | undefined
 
   constructor(svc: PluginHandle, config: BudgetConfig) {
@@ -71,7 +71,7 @@ export class Ledger implements Budget, CallLimit {
     const row = await budgetRow(this.#store)
     const unsure = await unsureSpend(this.#store, row.budget_window)
     const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
-    // A process that has made no call yet goes by what the others found.
+    // A process without calls yet uses the result of the others.
     const refused = this.#refused === undefined ? (tightOf(row) ?? (await this.#leastHeld(row))) : this.#refused
     return statusOf(this.#config, { row, unsure, unconfirmed, refused, problem: problem?.message ?? null })
   }
@@ -100,7 +100,10 @@ export class Ledger implements Budget, CallLimit {
     return this.status()
   }
 
-  /** Holds what the call may cost. @throws BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError, BudgetUnreadableError */
+  /**
+   * Reserves the maximum cost of a call. @throws BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError,
+   * BudgetUnreadableError
+   */
   async hold(call: PlannedSpend): Promise<'held' | undefined> {
     if (call.purpose.is_simulated) return undefined
     const trouble = await this.#trouble()
@@ -118,7 +121,7 @@ export class Ledger implements Budget, CallLimit {
     const reserve = () => this.#reserve(call, amount, micros, totals)
     const held = (await reserve()) || ((await this.#presume(null)) && (await reserve()))
     if (!held) await checkTotals(this.#svc, totals, micros)
-    // The limits of its agents allow it, and there is no other limit.
+    // The agents' limits now allow the call, and there is no other limit: try again.
     if (!held && this.#isUnlimited) return this.hold(call)
     this.#refused = held ? null : amount
     if (held) return 'held'
@@ -130,7 +133,7 @@ export class Ledger implements Budget, CallLimit {
     throw tooTight(this.#config, { row, kind: call.purpose.kind, bound, amount, calls })
   }
 
-  /** Releases what is held for an attempt that was not charged for. What cannot be released goes with the end of the call. */
+  /** Releases the reservation of an attempt that was not charged. If that fails, it is released when the call ends. */
   async unbilled(call: PlannedSpend): Promise<void> {
     const { call_id, purpose } = call
     if (!this.#held.has(call_id)) return
@@ -143,7 +146,7 @@ export class Ledger implements Budget, CallLimit {
     })
   }
 
-  /** Books a call that no other module will book. For an answered call it checks later whether that was done. */
+  /** Books a call that no other module books. For an answered call, checks later whether it was booked. */
   async settle({ call_id, purpose, spend, answered }: Parameters<CallLimit['settle']>[0]): Promise<void> {
     if (purpose.is_simulated) return
     const held = this.#held.get(call_id)
@@ -163,7 +166,7 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  /** Called in the process that has become the project's daemon, before its first cycle. */
+  /** Prepares the budget in the process that has become the project's daemon, before its first cycle. */
   async begin(): Promise<void> {
     await this.#presume(this.#owner)
     this.#warn()
@@ -173,7 +176,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#saved.show()
   }
 
-  /** Runs in the background, because it may ask a model server that does not answer. */
+  /** Logs price warnings, in the background, because a model server may not answer. */
   #warn(): void {
     this.warnings()
       .then(all => {
@@ -183,12 +186,12 @@ export class Ledger implements Budget, CallLimit {
       .catch(error => this.#svc.log.warn({}, `the prices of the models in use are not known: ${errorMessage(error)}`))
   }
 
-  /** Books reservations for calls of dead processes. */
+  /** Books the reservations of dead processes as spent. */
   async tidy(): Promise<void> {
     await this.#presume(null)
   }
 
-  /** Reports, once in each window, that a limit is reached; and saves what is spent. */
+  /** Reports once per window that a limit is reached, and saves the amount spent. */
   report(): Promise<void> | undefined {
     if (this.#config.budget_persist) void withoutRecording(() => this.#saved.show())
     return this.#isUnlimited ? undefined : this.#reportExceeded()
@@ -209,7 +212,7 @@ export class Ledger implements Budget, CallLimit {
     if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
   }
 
-  /** Reports that less is left than one call may cost; once, until a call fits again. */
+  /** Reports that the remaining budget is less than one call may cost; once, until a call fits again. */
   async #reportTight(row: BudgetRow, needed: Limits, reserved_calls: number): Promise<void> {
     if (tightOf(row)) return
     const limits = this.#limits
@@ -223,7 +226,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#store.apply([noteTight(needed), appendEvent({ type: 'budget_tight', agent_id: null, data })])
   }
 
-  /** Leaves nothing open behind this process. */
+  /** Books or releases all ended calls of this process. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -235,7 +238,7 @@ export class Ledger implements Budget, CallLimit {
     return this.#svc.use(Store)
   }
 
-  /** This process, as it stands in the rows that it holds. */
+  /** Name of this process in its reservations. */
   get #owner(): string {
     this.#made ??= this.#svc.ports.ids.make(`holder-${process.pid}`, 12)
     return this.#made
@@ -250,11 +253,12 @@ export class Ledger implements Budget, CallLimit {
     return budget_usd === 0 && budget_tokens === 0
   }
 
-  /** Takes in what was saved. @returns why nothing may be spent, where it is not known what was */
+  /** Imports the saved amounts. @returns why nothing may be spent, when the amount spent so far is unknown */
   async #trouble(): Promise<SvcError | undefined> {
     if (!this.#config.budget_persist) return undefined
     try {
-      // What a process once read from a file is no part of a cycle: repeated, it is as it was.
+      // Recorded as an input, because the file is read once per process and not in each cycle: a replay uses the same
+      // result.
       await recordInput('budget.json', () => this.#takeIn())
       return undefined
     } catch (error) {
@@ -263,7 +267,10 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  /** @throws BudgetUnreadableError where that is to keep everybody from spending */
+  /**
+   * Imports the saved amounts, or starts from 0. @throws BudgetUnreadableError if an unreadable file must stop all
+   * spending
+   */
   async #takeIn(): Promise<void> {
     try {
       await this.#saved.takeIn()
@@ -274,14 +281,17 @@ export class Ledger implements Budget, CallLimit {
     }
   }
 
-  /** The least that is held for any call, with no dollars where all models in use are free. */
+  /** Returns the smallest reservation for any call, without dollars when all models in use are free. */
   async #leastHeld(row: BudgetRow): Promise<Limits> {
     const least = estimateOf(this.#config, 'goal_generation', false)
-    // Models are looked at only where that matters: their servers may be slow to answer.
+    // Queries the models only when needed, because their servers may be slow to answer.
     return hasRoomFor(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
   }
 
-  /** What is held for an attempt: what it may cost, or the configured least where the daemon has limits. */
+  /**
+   * Returns the amounts to reserve for an attempt: its maximum cost, or the configured minimum when the daemon has
+   * limits.
+   */
   #attemptOf({ purpose, priced, maxSpend: boundOf }: PlannedSpend) {
     const bound = boundOf()
     const { micros, tokens } = this.#isUnlimited
@@ -310,7 +320,7 @@ export class Ledger implements Budget, CallLimit {
     return held
   }
 
-  /** Books reservations of calls that no process can be waiting for. @returns whether there were any */
+  /** Books abandoned reservations as spent. @returns whether there were any */
   async #presume(daemon: string | null): Promise<boolean> {
     const abandoned = await countAbandoned(this.#store, this.#svc.clock.ms(), daemon)
     if (abandoned === 0) return false
@@ -333,7 +343,10 @@ export class Ledger implements Budget, CallLimit {
     })
   }
 
-  /** Books or releases the calls that ended before then and that no one has booked, and confirms what was presumed of them. */
+  /**
+   * Books or releases this process's calls that ended before a time and are not booked yet, and replaces presumed costs
+   * by actual ones.
+   */
   async #bookLate(before: number): Promise<void> {
     const over = [...this.#held].filter(([, held]) => held.over && held.over.at <= before)
     if (over.length === 0) return

@@ -1,4 +1,4 @@
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by schema step of `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   '003-durable-agents': `
 -- What models cost, by call: it outlives the agent that caused it.
@@ -41,11 +41,11 @@ CREATE TABLE budget_reservations (
   '008-runs': `
 ALTER TABLE spend ADD COLUMN run_id TEXT;
 `,
-  /** Spend is not read by its goal. */
+  /** No query reads spend by goal. */
   '021-fewer-pages': `
 DROP INDEX spend_by_goal;
 `,
-  /** Each model call writes a reservation and removes it: in one page each time. */
+  /** Each model call inserts a reservation and deletes it; without a rowid, each change writes one page. */
   '022-reservations': `
 CREATE TABLE reservations_moved (
   call_id TEXT PRIMARY KEY, owner TEXT NOT NULL, by_daemon INTEGER NOT NULL, agent_id TEXT, root_agent_id TEXT, goal_id TEXT,
@@ -59,7 +59,7 @@ INSERT INTO reservations_moved (call_id, owner, by_daemon, agent_id, root_agent_
 DROP TABLE budget_reservations;
 ALTER TABLE reservations_moved RENAME TO budget_reservations;
 `,
-  /** What a call may cost for which too little is left, and the spend of models whose price is unknown. */
+  /** `tight_*`: amount of the call that did not fit the budget. `spend_unsure`: also covers models of unknown price. */
   '025-budget-prices': `
 ALTER TABLE budget ADD COLUMN tight_micros INTEGER;
 ALTER TABLE budget ADD COLUMN tight_tokens INTEGER;
@@ -68,9 +68,9 @@ CREATE INDEX spend_unsure ON spend (budget_window, priced, estimated, cost_micro
   WHERE priced IN ('default', 'unknown') OR estimated = 1;
 `,
   /**
-   * Limits on what is spent in the name of single agents. `bound_micros`: what the call may cost, which can be less than what is
-   * held for it. `exhausted_limits`: the limits whose exhaustion was reported, so that it is reported once. `spend_presumed`: what is
-   * booked without being confirmed.
+   * Spending limits of single agents. `bound_micros`: the maximum cost of a call, which can be less than its
+   * reservation. `exhausted_limits`: limits whose exhaustion was reported, so that it is reported once.
+   * `spend_presumed`: amounts booked but not confirmed.
    */
   '027-agent-limits': `
 ALTER TABLE budget_reservations ADD COLUMN bound_micros INTEGER NOT NULL DEFAULT 0;
@@ -82,7 +82,7 @@ CREATE TABLE exhausted_limits (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spend_presumed ON spend (budget_window) WHERE presumed = 1;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW spend_view AS SELECT call_id, agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, at,
   root_agent_id, run_id FROM spend;

@@ -1,15 +1,15 @@
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 
-/** What is spent in the window, and what is held for calls under way. */
+/** Amounts spent in the window, and reserved for running calls. */
 export interface BudgetRow {
   budget_window: number
   began_at: number
   spent_micros: number
   spent_tokens: number
-  /** The window for which a reached limit was reported. */
+  /** Last window for which a reached limit was reported. */
   told_window: number
-  /** What the call may cost that was refused when too little was left; null as long as that is not so. */
+  /** Amount of the refused call that did not fit the budget; null when calls fit. */
   tight_micros: number | null
   tight_tokens: number | null
   reserved_micros: number
@@ -27,7 +27,10 @@ export async function budgetRow(store: Store): Promise<BudgetRow> {
   return row!
 }
 
-/** What of the window's spend rests on estimated tokens, or on prices that were guessed; and the tokens that have no known price. */
+/**
+ * Returns the part of the window's spend that rests on estimated tokens or guessed prices, and the tokens without a
+ * known price.
+ */
 export async function unsureSpend(
   store: Store,
   budget_window: number,
@@ -42,7 +45,7 @@ export async function unsureSpend(
   return row!
 }
 
-/** Micro-dollars that an agent, and those who work for it, spent on pursuits in its life, their summaries included. */
+/** Returns the micro-dollars that an agent and those working for it have spent on pursuits, summaries included. */
 export async function pursuitSpend(store: Store, payer: string): Promise<number> {
   const row = await store.get<{ micros: number }>(
     `SELECT (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE root_agent_id = ? AND kind = 'goal_pursuit')
@@ -52,19 +55,22 @@ export async function pursuitSpend(store: Store, payer: string): Promise<number>
   return row!.micros
 }
 
-/** What may be spent in the name of an agent and of the agents below it, over its life. */
+/** Spending limit of an agent together with the agents below it, over its lifetime. */
 export interface TotalLimit {
   agent_id: string
   micros: number
 }
 
-/** In SQL: whether a row is of an agent or of one below it; both parameters are that agent. Removed ones count by `root_agent_id`. */
+/**
+ * SQL condition for rows of an agent or of one below it; both parameters are that agent's id. Removed agents are
+ * matched by `root_agent_id`.
+ */
 const OF_AGENT = `(root_agent_id = ? OR agent_id IN (WITH RECURSIVE family(agent_id) AS (SELECT agent_id FROM agents_view WHERE agent_id = ?
     UNION SELECT a.agent_id FROM agents_view a JOIN family ON a.spawned_by = family.agent_id) SELECT agent_id FROM family))`
 const TOTAL_SPENT = `(SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE ${OF_AGENT})`
 const TOTAL_HELD = `(SELECT coalesce(sum(bound_micros), 0) FROM budget_reservations WHERE ${OF_AGENT})`
 
-/** Micro-dollars that were spent in the name of an agent and of those below it, and what their calls under way may cost. */
+/** Returns the micro-dollars spent by an agent and those below it, and reserved for their running calls. */
 export async function totalOf(store: Store, agent_id: string): Promise<{ spent: number; held: number }> {
   const row = await store.get<{ spent: number; held: number }>(
     `SELECT ${TOTAL_SPENT} AS spent, ${TOTAL_HELD} AS held`,
@@ -73,7 +79,7 @@ export async function totalOf(store: Store, agent_id: string): Promise<{ spent: 
   return row!
 }
 
-/** What was booked in the window for calls whose cost is not known, such as those of processes that were killed. */
+/** Returns the amounts booked in the window for calls of unknown cost, such as those of killed processes. */
 export async function unconfirmedSpend(
   store: Store,
   budget_window: number,
@@ -87,11 +93,11 @@ export async function unconfirmedSpend(
 }
 
 const SPEND_KEYS = { agent: 'agent_id', model: 'model', kind: 'kind' } as const
-/** Name of the row that sums up all that are not listed. */
+/** Name of the row that sums up all unlisted ones. */
 const OTHERS = 'others'
 
 /**
- * Adds up the spend since a time, for each stretch of `length` milliseconds and each agent, model or kind.
+ * Sums the spend since a time, per interval of `length` milliseconds and per agent, model or kind.
  * @param top maximum number of rows listed by name; -1 lists all
  */
 export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
@@ -106,7 +112,7 @@ export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: numbe
   )
 }
 
-/** Whether nothing was ever booked in this database, nor its budget reset. */
+/** Returns whether nothing was ever booked in this database, and its budget was never reset. */
 export async function isVirgin(store: Store): Promise<boolean> {
   const row = await store.get<{ used: number }>(
     'SELECT budget_window > 1 OR EXISTS (SELECT 1 FROM spend) AS used FROM budget',
@@ -114,12 +120,12 @@ export async function isVirgin(store: Store): Promise<boolean> {
   return !row!.used
 }
 
-/** The number of calls of all agents and tasks for which something is held. */
+/** Returns the number of calls with a reservation, of all agents and tasks. */
 export async function countReserved(store: Store): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
 }
 
-/** The calls of this owner for which something is held, and all that were booked in the present window without being confirmed. */
+/** Returns this owner's calls with a reservation, and all calls of the current window booked without confirmation. */
 export async function unbookedCalls(store: Store, owner: string): Promise<Set<string>> {
   const rows = await store.all<{ call_id: string }>(
     `SELECT call_id FROM budget_reservations WHERE owner = ?
@@ -132,8 +138,8 @@ export async function unbookedCalls(store: Store, owner: string): Promise<Set<st
 const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
 
 /**
- * Holds what a call may cost, on top of what is held for it already; refused when that could pass a limit. Against the limits of
- * agents counts `bound`: what the call itself may cost, without the configured least.
+ * Reserves the maximum cost of a call, in addition to its earlier reservations; refused when that could exceed a limit.
+ * Limits of agents are checked against `bound`: the call's own maximum cost, without the configured minimum.
  */
 export const holdSpend = defineEffect({
   name: 'budget.hold',
@@ -156,7 +162,7 @@ export const holdSpend = defineEffect({
   }),
   statements: (call, now) => {
     const { amount, limits, bound, agents } = call
-    // Only limits that are set become conditions: SQLite would plan optional ones anew each time.
+    // Adds conditions only for limits that are set, because SQLite would plan optional ones again each time.
     const within = (['micros', 'tokens'] as const).filter(unit => limits[unit] > 0)
     const reserved = { micros: RESERVED_MICROS, tokens: RESERVED_TOKENS }
     const conditions = [
@@ -190,7 +196,7 @@ export const releaseSpend = defineEffect({
   statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
 })
 
-/** Releases what is held for one attempt of a call, and with the last of them the row. */
+/** Releases the reservation of one attempt of a call; with the last attempt, deletes the row. */
 export const releaseAttempt = defineEffect({
   name: 'budget.release_attempt',
   schema: z.object({ call_id: z.string(), amount: Limits, bound: z.number().int() }),
@@ -204,20 +210,25 @@ export const releaseAttempt = defineEffect({
   ],
 })
 
-/** By how much the clocks of two machines may seem to differ, in milliseconds. */
+/** Tolerated clock difference between two machines, in milliseconds. */
 const SKEW_MS = 2_000
-/** Calls of cycles whose agent was taken over, or whose lease expired. If their cost arrives later, it is booked. */
+/**
+ * Condition for calls of cycles whose agent was taken over, or whose lease expired. If their cost arrives later, it is
+ * booked.
+ */
 const LOST = `(by_daemon = 1 AND (kind IN ('goal_pursuit', 'goal_generation') OR kind = 'summary' AND goal_id IS NOT NULL) AND EXISTS (SELECT 1 FROM leases_view l
   WHERE l.id = budget_reservations.agent_id AND (l.claimed_at > budget_reservations.held_at + ${SKEW_MS}
     OR l.owner IS NOT NULL AND l.run_at <= ?)))`
-/** Reservations that no process can be waiting for. One from the future was made before the clock was set back. */
+/**
+ * Condition for abandoned reservations, for which no process waits any more. One from the future was made before the
+ * clock was set back.
+ */
 const ABANDONED = `(expires_at <= ? OR held_at > ? OR (? = 1 AND by_daemon = 1 AND owner <> ?) OR ${LOST})`
 const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !== null, daemon, now]
 
 /**
- * Counts reservations of calls that no process can be waiting for: those whose time is over, those of a cycle that
- * another node has taken
- * over, and those of earlier daemons.
+ * Counts abandoned reservations: expired ones, those of a cycle that another node has taken over, and those of earlier
+ * daemons.
  */
 export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
   const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
@@ -226,17 +237,21 @@ export async function countAbandoned(store: Store, now: number, daemon: string |
   return row!.n
 }
 
-/** The reservations that `ENDED` has marked: no call that is under way has such a time. */
+/** Condition for reservations that `presumeSpent` has marked; those of running calls never have this time. */
 const ENDED = 'expires_at = 0'
 
-/** Books these reservations as spent, because the provider may have charged. The true cost replaces this if it arrives. */
+/**
+ * Books abandoned reservations as spent, because the provider may have charged. The actual cost replaces this if it
+ * arrives.
+ */
 export const presumeSpent = defineEffect({
   name: 'budget.presume',
   schema: z.object({ daemon: z.string().nullable() }),
   statements: ({ daemon }, now) => {
     const unbooked = `${ENDED} AND NOT EXISTS (SELECT 1 FROM spend WHERE spend.call_id = budget_reservations.call_id)`
     return [
-      // Which ones is decided once: on PostgreSQL leases are claimed meanwhile, and each statement would see another set.
+      // The rows are selected once: on PostgreSQL, leases can be claimed meanwhile, and each statement would see a
+      // different set.
       { sql: `UPDATE budget_reservations SET expires_at = 0 WHERE ${ABANDONED}`, params: abandonedBy(now, daemon) },
       {
         sql: `UPDATE budget SET
@@ -254,7 +269,7 @@ export const presumeSpent = defineEffect({
   },
 })
 
-/** A new window: nothing is spent in it yet. What is held stays held. */
+/** Opens a new window with nothing spent. Reservations stay. */
 export const openWindow = defineEffect({
   name: 'budget.open',
   schema: z.object({}),
@@ -280,7 +295,7 @@ export const markReported = defineEffect({
   ],
 })
 
-/** Notes that a call of this amount was refused; refused itself when too little was left already. */
+/** Records the amount of a refused call; changes nothing, and is refused, when one is already recorded. */
 export const noteTight = defineEffect({
   name: 'budget.tight',
   mustChange: true,
@@ -293,7 +308,7 @@ export const noteTight = defineEffect({
   ],
 })
 
-/** Notes that a call of this amount could be held again. */
+/** Clears the recorded amount, because a call of this amount fits the budget again. */
 export const noteEased = defineEffect({
   name: 'budget.eased',
   schema: Limits,
@@ -305,7 +320,10 @@ export const noteEased = defineEffect({
   ],
 })
 
-/** Notes that the exhaustion of an agent's limit was reported; refused when that was done for a limit of the same amount. */
+/**
+ * Records that the exhaustion of an agent's limit was reported; refused when that was recorded for a limit of the same
+ * amount.
+ */
 export const noteExhausted = defineEffect({
   name: 'budget.agent_exhausted',
   mustChange: true,

@@ -3,12 +3,12 @@ import { RetentionRules } from '#platform/retention/contract'
 import { AMONG, defineEffect, Effects, jsonList, Store } from '#platform/store/contract'
 
 const PRESENT = '(SELECT budget_window FROM budget)'
-/** Rows that are one for each call, and sums of a window that was the present one then and is over. */
+/** Condition for rows of single calls, and for sums of a past window. */
 const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
 
 /**
- * Puts what calls cost together, by who paid whom for what: the sums stay what they were. Window 0 holds those of windows that are
- * over. The present one, which may last for years, has its own, with what is not sure or not confirmed of it apart.
+ * Sums rows of calls by agent, payer and kind; totals stay unchanged. Window 0 holds the sums of past windows. The
+ * current window, which may last for years, has separate sums, with uncertain and unconfirmed amounts apart.
  */
 const addUp = defineEffect({
   name: 'spend.add_up',
@@ -44,7 +44,7 @@ const addUp = defineEffect({
   },
 })
 
-/** Removes single calls. Their cost stays, added up. */
+/** Removes rows of single calls; their cost is kept in sums. */
 export function budgetForgets(svc: PluginHandle): void {
   svc.add(Effects, addUp.kind)
   svc.add(RetentionRules, {

@@ -9,13 +9,13 @@ import { budgetRow, isVirgin } from './repository.ts'
 const Saved = z.object({ spent_usd: z.number().min(0), spent_tokens: z.number().int().min(0) })
 
 /**
- * `.svc/budget.json`, under `daemon.budget_persist`: shows what is spent, and is read back only into a database in which
- * nothing was ever booked. The rows are the truth.
+ * The file `.svc/budget.json`, under `daemon.budget_persist`: shows the amount spent, and is only read into a database
+ * in which nothing was ever booked. The database is authoritative.
  */
 export class SavedBudget {
   readonly #svc: PluginHandle
   readonly #file: string
-  /** Whether it was read, or need not be. */
+  /** Whether the file was read, or reading it is not necessary. */
   #taken = false
   #shown = ''
   #showing: Promise<void> = Promise.resolve()
@@ -25,7 +25,10 @@ export class SavedBudget {
     this.#file = join(svc.project.svc, 'budget.json')
   }
 
-  /** Books the amounts of the file into an empty ledger, once. @throws BudgetUnreadableError if it cannot be read; that never counts as 0 */
+  /**
+   * Imports the file's amounts into an empty ledger, once. @throws BudgetUnreadableError if the file cannot be read,
+   * which never counts as 0
+   */
   async takeIn(): Promise<void> {
     if (this.#taken) return
     const store = this.#svc.use(Store)
@@ -34,17 +37,14 @@ export class SavedBudget {
     this.#taken = true
   }
 
-  /** Begins at 0 although the file cannot be read, logs that, and renames the file. */
+  /** Starts at 0 although the file cannot be read, logs that, and renames the file. */
   async giveUp(error: unknown): Promise<void> {
     this.#taken = true
     await this.#renameCorrupt()
     this.#svc.log.warn({ code: 'budget_unreadable' }, `${errorMessage(error)}; counting from 0`)
   }
 
-  /**
-   * Writes what is spent, if that changed; one after another, the last value last. A file that cannot be written stops
-   * no call.
-   */
+  /** Writes the amount spent if it changed. Writes run one after another. An error is logged and stops no call. */
   show(): Promise<void> {
     this.#showing = this.#showing
       .then(() => this.#show())
@@ -52,7 +52,7 @@ export class SavedBudget {
     return this.#showing
   }
 
-  /** The same after a reset, which also ends the trouble with a file that could not be read. */
+  /** Writes the file after a reset. An unreadable file is renamed and no longer stops calls. */
   async renew(): Promise<void> {
     this.#taken = true
     await this.#read().catch(() => this.#renameCorrupt())

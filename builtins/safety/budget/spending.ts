@@ -2,9 +2,9 @@ import { InvalidInputError, operation, z } from '#kernel'
 import { Instant, isoTime, Store, usdOf } from '#platform/store/contract'
 import { spendBy } from './repository.ts'
 
-/** Milliseconds of one bucket. */
+/** Lengths of the buckets, in milliseconds. */
 const BUCKETS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
-/** Maximum number of buckets, against requests such as a year in minutes. */
+/** Maximum number of buckets, to refuse requests such as a year in minutes. */
 const MOST_BUCKETS = 2_000
 const DEFAULT_BUCKETS = 24
 
@@ -18,7 +18,7 @@ const Spending = z
   })
   .meta({ id: 'Spending' })
 
-/** How spend came about over time. */
+/** Operation that shows spending over time. */
 export const budgetSpending = operation({
   name: 'budget.spending',
   summary: 'Show spending over time',

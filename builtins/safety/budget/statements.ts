@@ -1,10 +1,10 @@
-/** How what a call cost is booked. */
+/** The effect that books the cost of a model call. */
 import { ContextUse } from '#core/models/contract'
 import { z } from '#kernel'
 import { type AppendedEvent, defineEffect, RUN_OF, type Statement, usdOf } from '#platform/store/contract'
 import type { ModelCalled } from './contract.ts'
 
-/** What a model call cost, as it is booked. */
+/** Cost of a model call, as booked. */
 export const BookedSpend = z.object({
   call_id: z.string(),
   agent_id: z.string().nullable(),
@@ -36,7 +36,7 @@ export const BookedSpend = z.object({
 
 function modelCalled(spend: z.output<typeof BookedSpend>): AppendedEvent {
   const { agent_id, cycle_num, run_id } = spend
-  // Each by its name: to put an object together from others takes a hundred times as long.
+  // Fields are listed one by one, because spreading objects takes a hundred times as long.
   const data: z.output<typeof ModelCalled> = {
     agent_id,
     goal_id: spend.goal_id,
@@ -71,8 +71,8 @@ const BOOK = `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, run_
   WHERE spend.presumed = 1`
 
 /**
- * What a model call cost. Booked even when the cycle lost its lease (the model was paid), and once, however often it is
- * written; what was reserved for the call is released with it. What was only presumed of the call gives way to it.
+ * Books the cost of a model call and releases its reservation. Written even when the cycle lost its lease, because the
+ * model was paid, and only once per call. Replaces a presumed cost.
  */
 export const bookSpend = defineEffect({
   name: 'spend.book',

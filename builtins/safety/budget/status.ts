@@ -3,7 +3,7 @@ import { type BudgetConfig, type Limits, limitsOf } from './config.ts'
 import type { BudgetStatus } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
 
-/** Whether what is spent has reached one of the limits. */
+/** Returns whether the amount spent has reached a limit. */
 export function hasReachedLimit(row: BudgetRow, limits: Limits): boolean {
   const over = (spent: number, limit: number) => limit > 0 && spent >= limit
   return over(row.spent_micros, limits.micros) || over(row.spent_tokens, limits.tokens)
@@ -12,11 +12,14 @@ export function hasReachedLimit(row: BudgetRow, limits: Limits): boolean {
 export interface Facts {
   row: BudgetRow
   unsure: Limits & { unpriced: number }
-  /** Booked for calls whose cost is not known. */
+  /** Booked for calls of unknown cost. */
   unconfirmed: Limits
-  /** What the last call may cost, if too little was left for it, or, before any, the least that is held; null where it could be held. */
+  /**
+   * Amount of the last call if it did not fit the budget; before any call, the smallest reservation; null if the call
+   * fitted.
+   */
   refused: Limits | null
-  /** Why it is not known what was spent: nothing may be spent as long as that is so. */
+  /** Why the amount spent is unknown; nothing may be spent then. */
   problem: string | null
 }
 
@@ -95,7 +98,7 @@ function sentence({ spent, limits, exceeded, unlimited, tight }: BudgetState): s
   return `${used} are spent.`
 }
 
-/** `$1.20 of $5.00 and 300 of 1,000 tokens`: what is spent, or held too, of the limits there are. */
+/** Formats amounts against the limits that are set: `$1.20 of $5.00 and 300 of 1,000 tokens`. */
 export function usage(used: Limits, limits: Limits): string {
   return [
     limits.micros > 0 && `${dollars(used.micros)} of ${dollars(limits.micros)}`,
@@ -110,7 +113,7 @@ function amounts({ micros, tokens }: Limits): string | undefined {
   return tokens > 0 ? `${count(tokens)} tokens` : undefined
 }
 
-/** Returns an amount with two to six decimals, from millionths of a dollar. */
+/** Formats micro-dollars as dollars with two to six decimals. */
 export function dollars(micros: number): string {
   return `$${usdOf(micros).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
 }

@@ -18,7 +18,7 @@ export function hasRoomFor(row: BudgetRow, limits: Limits, { micros, tokens }: L
   return within(limits.micros, used.micros + micros) && within(limits.tokens, used.tokens + tokens)
 }
 
-/** Returns the limit that is reached, with the amount spent. */
+/** Returns the error for the limit that is reached, with the amount used. */
 export function exhaustedLimit(row: BudgetRow, { micros, tokens }: Limits): BudgetExhausted {
   const used = usageOf(row)
   return micros > 0 && row.spent_micros >= micros

@@ -5,15 +5,15 @@ import type { BudgetConfig } from './config.ts'
 import { UnknownPriceError } from './contract.ts'
 import type { TotalLimit } from './repository.ts'
 
-/** The entry of `models.yaml` that makes the price of a model known, in words. */
+/** Returns the remedy for an unknown price: the entry for `models.yaml`. */
 export function priceRemedy(model: string): string {
   return `write it into models.yaml, in USD per million tokens: prices: { "${model}": { input: <USD>, output: <USD> } }`
 }
 
 /**
- * Keeps a call to a model of unknown price from being made while a dollar limit holds for it, or has a person asked about the
- * model, as `daemon.budget_unknown_price` says.
- * @throws UnknownPriceError with what to do
+ * Refuses calls to a model of unknown price while a dollar limit applies, or asks for approval of the model, as set by
+ * `daemon.budget_unknown_price`.
+ * @throws UnknownPriceError with the remedy
  */
 export async function admitUnknownPrice(
   svc: PluginHandle,
@@ -32,7 +32,7 @@ export async function admitUnknownPrice(
   if (why) throw new UnknownPriceError({ model, why, remedy: priceRemedy(model) })
 }
 
-/** The dollar limit that the call would evade; undefined where there is none. */
+/** Returns the dollar limit that the call would bypass; undefined when there is none. */
 function limitOn(
   { budget_usd }: BudgetConfig,
   { purpose }: PlannedSpend,
@@ -46,7 +46,7 @@ function limitOn(
     : `max_total_cost_usd of ${total.agent_id}`
 }
 
-/** Why calls to the model may not be made now; undefined when a person let them pass. */
+/** Returns why calls to the model are refused now; undefined when an operator has allowed them. */
 async function unknownPriceReason(
   svc: PluginHandle,
   model: string,

@@ -7,12 +7,12 @@ import type { BudgetWarning } from './contract.ts'
 import { dollars } from './status.ts'
 import { priceRemedy } from './unknown-price.ts'
 
-/** What the prices of the models in use mean for the dollar limit; none where no limit is set. */
+/** Returns warnings about model prices that weaken the dollar limit; empty when no limit is set. */
 export async function budgetWarnings(svc: PluginHandle, config: BudgetConfig): Promise<BudgetWarning[]> {
   return config.budget_usd === 0 ? [] : warningsOf(svc, config, await svc.use(Models).inUse())
 }
 
-/** Returns whether no model in use costs anything; false where that is not known. */
+/** Returns whether all models in use are free; false when that is unknown. */
 export async function areFree(svc: PluginHandle): Promise<boolean> {
   const used = await svc
     .use(Models)
@@ -21,7 +21,7 @@ export async function areFree(svc: PluginHandle): Promise<boolean> {
   return used?.every(({ price }) => price === 'free') ?? false
 }
 
-/** How `svc doctor` shows the prices of the models in use. */
+/** Returns the `svc doctor` finding about the prices of the models in use. */
 export async function pricesFinding(svc: PluginHandle, config: BudgetConfig): Promise<DoctorFinding> {
   const used = await svc.use(Models).inUse()
   if (config.budget_usd > 0) {

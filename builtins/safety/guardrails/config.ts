@@ -22,7 +22,7 @@ const CustomRule = z
     }
   })
 
-/** Section `guardrails`. All of it needs a restart. */
+/** Section `guardrails`. A change of any key requires a restart. */
 export const GuardrailsConfig = z.object({
   enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether text is checked at all'),
   pii: z.boolean().default(true).describe('Look for personal data, keys and tokens in what goes out'),

@@ -48,7 +48,7 @@ export const Guardrails = token<Guardrails>('guardrails')
  */
 export interface GuardrailRule {
   name: string
-  /** Kind of data that it finds, such as `email`; redacted text shows it. */
+  /** Kind of data that the rule finds, such as `email`; redacted text shows it. */
   kind: string
   stages: readonly Stage[]
   action: Action

@@ -23,7 +23,7 @@ const FOLDED = new Map<string, string>(
 
 /** Invisible characters: marks, zero-width and direction signs, variation selectors, fillers. */
 const UNSEEN = /[\p{M}\p{Cf}\u115f\u1160\u3164\uffa0]/u
-/** ASCII letters that are written invisibly as tags of U+E0000, or visibly as squared and circled emoji. */
+/** ASCII letters written invisibly as Unicode tags (from U+E0000), or visibly as squared and circled letters. */
 const ALPHABETS: readonly (readonly [first: number, last: number, to: number])[] = [
   [0xe0020, 0xe007e, 0x20],
   [0x1f130, 0x1f149, 0x41],
@@ -73,7 +73,7 @@ function entry(code: number): number {
   return decided
 }
 
-/** Ideographs, unassigned planes and private use: nothing there folds. */
+/** Returns whether a character folds to itself: ideographs, unassigned planes and private use. */
 function isPlain(code: number): boolean {
   return (code >= 0x20000 && code < 0x2f800) || (code >= 0x2fa20 && code < 0xe0000) || code >= 0xe0200
 }
@@ -138,7 +138,7 @@ export class Rewriting {
       text: textOf(this.#units.subarray(0, size), this.#seen),
       span(start, end) {
         let past = end
-        // All units that one character became have the same origin.
+        // All units that one character was folded to have the same origin.
         while (past < size && origins[past] === origins[past - 1]) past++
         return { start: origins[start] as number, end: origins[past] as number }
       },

@@ -17,7 +17,7 @@ export interface ExaminingGuardrails extends Guardrails {
   warm(): Promise<void>
 }
 
-/** Sample texts with non-ASCII letters, whose check fills the lookup tables. */
+/** Sample strings, with non-ASCII letters, that fill the lookup tables. */
 const WARMING = ['Good morning, the report of 2026 is ready.', 'Good morning, 日本.']
 
 /** Creates the service, which checks strings by the currently registered rules. @param own rules of this module */
@@ -58,8 +58,8 @@ export function guardrails(
 }
 
 /**
- * Reports a finding without the text, which must not be in the event log either. A failed report does not let the text
- * pass.
+ * Reports findings without the text, which must not appear in the event log. If reporting fails, the text is not passed
+ * on.
  */
 async function reportFindings(
   svc: PluginHandle,

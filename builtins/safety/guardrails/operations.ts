@@ -10,7 +10,7 @@ const CheckResult = z.object({
   findings: z.array(Finding),
 })
 
-/** Checks a text as the guardrails would, for operators. Nothing is stored. */
+/** Operation that checks a text as the guardrails would. Nothing is stored. */
 export const guardrailsCheck = operation({
   name: 'guardrails.check',
   summary: 'Check a text with the guardrails',

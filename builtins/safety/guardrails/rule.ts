@@ -6,7 +6,7 @@ export interface Span {
   end: number
 }
 
-/** Empty span that a rule yields where the event loop may run. */
+/** Empty span that a rule yields to let the event loop run. */
 export const PAUSE: Span = Object.freeze({ start: 0, end: 0 })
 
 /** A text, and the matches of expressions in it. */
@@ -15,5 +15,5 @@ export interface InspectedText {
   matches(expression: RegExp): Iterable<Match>
 }
 
-/** A rule without its stages and action, which the configuration decides. */
+/** A rule without its stages and action, which come from the configuration. */
 export type Finder = Pick<GuardrailRule, 'name' | 'kind' | 'find'>

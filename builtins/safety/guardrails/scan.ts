@@ -3,8 +3,8 @@ import { ACTIONS, type CheckedText, type Finding, type GuardrailRule } from './c
 import { fold } from './fold.ts'
 
 /**
- * Length of a piece of a long text. A finding belongs to the piece in which it begins; a rule also sees the text on
- * both sides.
+ * Length of one piece of a long text, in characters. A finding belongs to the piece in which it begins; a rule also
+ * sees the text on both sides.
  */
 const PIECE = 32_768
 const BEHIND = 64
@@ -78,7 +78,7 @@ class Account {
   readonly #text: string
   readonly #findings: Finding[] = []
   #action: CheckedText['action'] = 'pass'
-  /** End of the last finding of each action. Findings are sorted, so an enclosing one comes first. */
+  /** End of the last finding of each action. Findings are sorted, so an enclosing one is added first. */
   readonly #reach = new Map<Finding['action'], number>()
   #redacted = ''
   /** Position up to which the text is copied or redacted. */

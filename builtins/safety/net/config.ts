@@ -2,7 +2,7 @@ import { z } from '#kernel'
 
 const hosts = z.array(z.string().trim().toLowerCase().min(1).max(253))
 
-/** The part of the section `tools` that says where agents may go. */
+/** The keys of section `tools` that limit where agents may connect. */
 export const NetConfig = z.object({
   web_allow: hosts
     .default([])

@@ -1,4 +1,4 @@
-/** The named characters of HTML that are common in texts; the others stay as they are written. */
+/** Named HTML characters that are common in texts; others are not decoded. */
 export const ENTITIES: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', shy: '', copy: '©', reg: '®', trade: '™' },
   ...{ ndash: '–', mdash: '—', hellip: '…', middot: '·', bull: '•', laquo: '«', raquo: '»', lsaquo: '‹', rsaquo: '›' },

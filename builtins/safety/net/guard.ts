@@ -14,13 +14,16 @@ import { readBody } from './read-body.ts'
 const MAX_REDIRECTS = 5
 const TIME_LIMIT_MS = 15_000
 const MAX_BYTES = 2 * 1024 * 1024
-/** Identifies us; not sent on to the target of a redirect. */
+/** Headers that identify the caller; not sent to a redirect's target on another origin. */
 const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization', 'x-subscription-token']
 
-/** All addresses of a name, as the system's resolver gives them. */
+/** Returns all addresses of a host name, by the system's resolver. */
 export type Resolve = (host: string) => Promise<LookupAddress[]>
 
-/** Looks up an address once, checks all that it means, and connects to nothing else, at each redirection anew. */
+/**
+ * Fetches only from checked addresses: resolves a name once, checks all its addresses, and connects to these alone,
+ * again for each redirect.
+ */
 export class Guard implements GuardedFetch {
   readonly #svc: PluginHandle
   readonly #config: NetConfig
@@ -69,7 +72,7 @@ export class Guard implements GuardedFetch {
       }
       const next = parseUrl(target, url)
       if (next.origin !== url.origin) headers = omitHeaders(headers, CREDENTIALS)
-      // As browsers do: a body is not sent again, except for the two statuses that require it.
+      // Like browsers: the body is not sent again, except for the two status codes that require it.
       if (method === 'POST' && response.status !== 307 && response.status !== 308) {
         method = 'GET'
         body = undefined
@@ -79,7 +82,7 @@ export class Guard implements GuardedFetch {
     }
   }
 
-  /** One request to the one address that was checked. */
+  /** Sends one request to the checked addresses. */
   async #ask(url: URL, init: RequestInit): Promise<Response> {
     const addresses = await this.#checkAddress(url)
     const { Agent } = await import('undici')
@@ -92,12 +95,12 @@ export class Guard implements GuardedFetch {
           else done(null, one!.address, one!.family)
         },
       },
-      // One answer, no connection that stays.
+      // One response per connection, without keep-alive.
       pipelining: 0,
       maxHeaderSize: 16 * 1024,
     })
     try {
-      // The platform's fetch takes a dispatcher, though its type does not say so.
+      // The platform's fetch accepts a dispatcher, although its type does not say so.
       return await this.#svc.ports.fetch(url, { ...init, redirect: 'manual', ...({ dispatcher } as object) })
     } catch (error) {
       return this.#fail(url, error)
@@ -106,7 +109,7 @@ export class Guard implements GuardedFetch {
     }
   }
 
-  /** The addresses of a URL's host, all of them fit to be reached. @throws AddressRefusedError */
+  /** Returns the addresses of a URL's host, all of which are allowed. @throws AddressRefusedError */
   async #checkAddress(url: URL): Promise<LookupAddress[]> {
     const refuse = (reason: string): never => {
       throw new AddressRefusedError({ url: url.href, reason })
@@ -123,7 +126,7 @@ export class Guard implements GuardedFetch {
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
       : await this.#resolve(host).catch(error => this.#fail(url, error))
     if (addresses.length === 0) refuse(`${host} has no address`)
-    // One private address among public ones is how DNS rebinding reaches a private network.
+    // All addresses are checked: DNS rebinding mixes a private address among public ones.
     for (const { address } of addresses) {
       const why = free ? undefined : privacyOf(address, ipaddr)
       if (why) refuse(literal ? why : `${host} leads to where ${why}`)
@@ -137,7 +140,7 @@ export class Guard implements GuardedFetch {
   }
 }
 
-/** @throws AddressRefusedError for what is no URL of the web */
+/** Parses a URL of the web. @throws AddressRefusedError for any other string */
 function parseUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined
   if (!url) throw new AddressRefusedError({ url: text.slice(0, 200), reason: 'it is not a URL' })

@@ -9,11 +9,11 @@ interface Link {
 /** A page as text, without markup. */
 export interface Page {
   title: string
-  /** Its description, else its beginning. */
+  /** The page's description, else its beginning. */
   summary: string
-  /** A line for each block of the page. */
+  /** Text with one line for each block of the page. */
   text: string
-  /** Addresses as they stand in the page, each once. */
+  /** Links as written in the page, without duplicates. */
   links: readonly Link[]
 }
 
@@ -21,9 +21,9 @@ const LONGEST_TITLE = 200
 const LONGEST_SUMMARY = 500
 const MOST_LINKS = 200
 const LONGEST_LINK = 2_000
-/** Stands at the beginning of lines that keep their spaces. */
+/** Prefix of preformatted lines, which keep their spaces. */
 const SET = '\u0001'
-/** Number of characters in which a tag's attributes are looked for. */
+/** Maximum length of a tag in which attributes are searched, in characters. */
 const LONGEST_TAG = 4_000
 /** Elements whose content is left out. */
 const HIDDEN = new Set('script style noscript template svg iframe object select head'.split(' '))
@@ -36,15 +36,15 @@ const BLOCKS = new Set(
 interface Tag {
   name: string
   closes: boolean
-  /** What stands between the angle brackets, as far as it is looked at. */
+  /** Text between the angle brackets, up to `LONGEST_TAG` characters. */
   source: string
-  /** Position after it. */
+  /** Position after the tag. */
   end: number
 }
 
 /**
- * The text of a page of HTML. Each character is looked at a bounded number of times, however broken the markup is: whatever is
- * searched for and not there is not searched for again.
+ * Returns the text of an HTML page. Runs in linear time, however broken the markup is: a string that was not found is
+ * not searched for again.
  */
 export function pageOf(html: string): Page {
   const text = new Text()
@@ -52,7 +52,7 @@ export function pageOf(html: string): Page {
   let title: string | undefined
   let description = ''
   let link: { href: string; from: number } | undefined
-  /** Whether lines stand as they were set: in `pre`. */
+  /** Whether text is preformatted (`pre`). */
   let isSet = false
   const scan = new Scan(html)
   const endLink = () => {
@@ -92,7 +92,7 @@ export function pageOf(html: string): Page {
   }
 }
 
-/** Looks for texts from one place on; what is not there any more is not looked for again. */
+/** Searches a text forward, and does not repeat searches that found nothing. */
 class Scan {
   readonly #text: string
   readonly #lower: string
@@ -100,18 +100,18 @@ class Scan {
 
   constructor(text: string) {
     this.#text = text
-    // Letter by letter, so that places stay the same; only ASCII matters in names.
+    // Replaces ASCII letters only, so that positions stay the same; names contain no others.
     this.#lower = text.replace(/[A-Z]+/g, run => run.toLowerCase())
   }
 
-  /** The place of the next tag, or the end of the text; other angles are signs of comparison. */
+  /** Returns the position of the next tag, or the end of the text; any other `<` is a comparison sign. */
   tag(from: number): number {
     const begin = /<[a-z/!?]/g
     begin.lastIndex = from
     return begin.exec(this.#lower)?.index ?? this.#text.length
   }
 
-  /** The place of the next one, or the end of the text. */
+  /** Returns the position of the next occurrence, or the end of the text. */
   find(mark: string, from: number): number {
     if (this.#gone.has(mark)) return this.#text.length
     const found = this.#lower.indexOf(mark, from)
@@ -141,13 +141,13 @@ function summaryOf(text: string): string {
   return oneLine(text.slice(0, 2 * LONGEST_SUMMARY)).slice(0, LONGEST_SUMMARY)
 }
 
-/** The value of an attribute; empty where there is none. */
+/** Returns the value of an attribute; empty when it is missing. */
 function attribute(tag: string, name: string): string {
   const found = new RegExp(`[\\s"']${name}\\s{0,9}=\\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(tag)
   return decodeEntities(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
 }
 
-/** Text read so far, in pieces. */
+/** Text extracted so far, in pieces. */
 class Text {
   readonly #pieces: string[] = []
   length = 0
@@ -158,7 +158,7 @@ class Text {
     this.length = this.#pieces.length
   }
 
-  /** Returns the words since the string had this number of pieces. */
+  /** Returns the words added since there were this number of pieces. */
   since(from: number): string {
     return oneLine(this.#pieces.slice(from).join('')).slice(0, LONGEST_TITLE)
   }
@@ -172,7 +172,7 @@ class Text {
   }
 }
 
-/** The text of what a server sent, by its content type; undefined for what is no text. */
+/** Returns the text of a response by its content type; undefined for content that is not text. */
 export function readPage(body: Uint8Array, type: string | null): Page | undefined {
   const [media = '', ...parameters] = (type ?? 'text/html').toLowerCase().split(';')
   if (!/^(?:text\/|application\/(?:json|xml|[\w.-]+\+(?:json|xml))$)/.test(media.trim())) return undefined
@@ -200,7 +200,7 @@ function decodeEntities(text: string): string {
   })
 }
 
-/** Text as it is shown: line breaks mean something only where lines are set. */
+/** Collapses white space as browsers do; preformatted text keeps its line breaks. */
 function collapseSpace(text: string, isSet: boolean): string {
   return isSet ? text.replace(/\r?\n/g, `\n${SET}`) : text.replace(/\s+/g, ' ')
 }
@@ -209,7 +209,7 @@ export function oneLine(text: string): string {
   return visible(text.replace(/\s+/g, ' ')).trim()
 }
 
-/** Without control characters and those that turn the direction of text or are not seen. */
+/** Removes control characters, and characters that are invisible or change the text direction. */
 function visible(text: string): string {
   return text.replace(/(?!\t)\p{Cc}|[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu, '')
 }

@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import { FetchFailedError, GuardedFetch, type WebPages } from './contract.ts'
 import { oneLine, pageOf, readPage } from './page.ts'
 
-/** The `User-Agent` header of requests for pages. */
+/** Headers of requests for pages. */
 const HEADERS = { 'user-agent': 'Mozilla/5.0 (compatible; svc agent)', accept: 'text/html, text/*;q=0.9, */*;q=0.1' }
 
 /** Returns pages as text, fetched through the current network guard. */
@@ -23,7 +23,7 @@ export function webPages(svc: PluginHandle): WebPages {
   }
 }
 
-/** Links to other pages, in full, each once. */
+/** Returns the links to other pages as absolute URLs, without duplicates. */
 function absolute(links: readonly { href: string; text: string }[], base: string): { url: string; text: string }[] {
   const found = new Map<string, string>()
   for (const { href, text } of links) {

@@ -1,4 +1,4 @@
-/** Reads a response's body, decompressed, up to a limit; what is beyond is never received. */
+/** Reads a response's decompressed body up to a limit; the rest is not received. */
 export async function readBody(response: Response, limit: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const parts: Uint8Array[] = []
   let length = 0

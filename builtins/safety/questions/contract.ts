@@ -1,12 +1,12 @@
 import type { Verdict } from '#core/runtime/contract'
 import { defineError, token, z } from '#kernel'
 
-/** The tool by which an agent asks the operator. */
+/** Name of the tool with which an agent asks the operator. */
 export const ASK_OPERATOR = 'ask_operator'
 
 export const QUESTION_STATUSES = ['open', 'answered', 'expired'] as const
 
-/** What an agent asks the operator. */
+/** A question from an agent to the operator. */
 export const Question = z
   .object({
     question_id: z.string().meta({ examples: ['q-1a2b3c4d5e6f'] }),
@@ -29,18 +29,18 @@ export type Question = z.infer<typeof Question>
 
 /** A call of `ask_operator` before it runs. */
 export interface AskingCall {
-  /** The journal's id: its row in `tool_calls` must be there. */
+  /** Id in the tool journal; the row in `tool_calls` must exist. */
   call_id: string
   agent_id: string
-  /** What waits for the answer: a goal, or a one-shot task. */
+  /** The goal that waits for the answer; null when a task does. */
   goal_id: string | null
   task_id: string | null
   arguments: unknown
 }
 
-/** A question that something else than the tool asks. */
+/** A question that is not asked by the tool. */
 export interface NewQuestion {
-  /** Asking again with the same id asks no second question. */
+  /** Idempotency key: the same id asks only once. */
   call_id: string
   agent_id: string
   goal_id: string
@@ -49,24 +49,27 @@ export interface NewQuestion {
 }
 
 export interface Questions {
-  /** Asks, or returns the question that was asked under this `call_id`; its goal waits while there is no answer. */
+  /**
+   * Asks a question, or returns the one already asked under this `call_id`. The goal waits until there is an answer.
+   */
   ask(question: NewQuestion): Promise<Question>
-  /** Asks the operator on the first call, and lets the call run once there is an answer, which is its result. */
+  /** Asks the operator on the first call, and lets the call run once there is an answer, which becomes its result. */
   gate(call: AskingCall): Promise<Verdict>
-  /** Returns what a task has asked, oldest first. */
+  /** Returns the questions of a task, oldest first. */
   ofTask(task_id: string): Promise<Question[]>
   /**
-   * Answers the oldest open question of a task. The same key again answers nothing more.
-   * @returns whether there is one, or was for this key
-   * @throws NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError, QuestionClosedError where another was first
+   * Answers the oldest open question of a task. The same key never answers another question.
+   * @returns whether a question was open, or was answered earlier with this key
+   * @throws NotAnOptionError, AgentCannotAnswerError, GuardrailBlockedError, QuestionClosedError when another answer
+   * came first
    */
   answerTask(task_id: string, answer: TaskAnswer): Promise<boolean>
 }
 
-/** An answer to what a task asks. */
+/** An answer to a task's question. */
 export interface TaskAnswer {
   text: string
-  /** Who answers. */
+  /** Name of the person who answers. */
   by: string
   key: string
 }

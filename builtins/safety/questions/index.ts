@@ -8,7 +8,9 @@ import { answerTask, applyDefaults, ask, gate } from './questions.ts'
 import { answerQuestion, beginAskingCall, insertQuestion, parkAskingCall, questionsOfTask } from './repository.ts'
 import { questionsToolkit } from './toolkit.ts'
 
-/** Interval at which a server looks for overdue questions, in milliseconds: defaults apply also where no daemon runs. */
+/**
+ * Interval at which a server checks for overdue questions, in milliseconds. Defaults apply also when no daemon runs.
+ */
 const LOOK_MS = 5_000
 
 export default definePlugin({

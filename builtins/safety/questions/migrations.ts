@@ -1,8 +1,8 @@
-/** The DDL of this module's tables, by the schema's steps in `builtins/migrations.ts`. */
+/** DDL of this module's tables, by schema step of `builtins/migrations.ts`. */
 export const MIGRATIONS = {
   /**
-   * What agents ask the operator, a row for each call of `ask_operator`. `options`: a JSON array of answers to choose from. An open
-   * question keeps its goal from being pursued; one whose goal has ended is expired.
+   * Questions to the operator, one row per call of `ask_operator`. `options`: a JSON array of answers to choose from.
+   * An open question prevents the pursuit of its goal; a question whose goal has ended is expired.
    */
   '041-questions': `
 CREATE TABLE questions (
@@ -15,13 +15,13 @@ CREATE INDEX questions_overdue ON questions (default_at) WHERE answered_at IS NU
 CREATE INDEX questions_by_agent ON questions (agent_id);
 CREATE INDEX questions_by_age ON questions (asked_at, question_id);
 `,
-  /** `goal_id` is empty where a one-shot task asks. `answer_key`: the message that answered, so that it counts once. */
+  /** `goal_id` is empty for a question of a one-shot task. `answer_key`: idempotency key of the answer. */
   '055-task-questions': `
 ALTER TABLE questions ADD COLUMN task_id TEXT;
 ALTER TABLE questions ADD COLUMN answer_key TEXT;
 CREATE INDEX questions_by_task ON questions (task_id) WHERE task_id IS NOT NULL;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW questions_view AS SELECT question_id, agent_id, goal_id, call_id, question, asked_at, answer, answered_at FROM
   questions;

@@ -58,7 +58,7 @@ async function begin(
   return { verdict: 'park', approval_id: question_id }
 }
 
-/** Asks, or returns the question that was asked under this `call_id`. */
+/** Asks a question, or returns the one already asked under this `call_id`. */
 export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion): Promise<Question> {
   const known = await questionOf(svc.use(Store), call_id)
   if (known) return known
@@ -76,7 +76,7 @@ export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion
 }
 const WITHOUT_DEFAULT = { free_text: true, default_answer: null, default_after: null }
 
-/** @throws QuestionNotFoundError */
+/** Returns a question. @throws QuestionNotFoundError */
 export async function find(svc: PluginHandle, question_id: string): Promise<Question> {
   const found = await findQuestion(svc.use(Store), question_id)
   if (!found) throw new QuestionNotFoundError({ question_id })
@@ -105,7 +105,7 @@ export async function answer(
   return now
 }
 
-/** Answers what a task asks; see `Questions`. */
+/** Answers a task's question; see `Questions`. */
 export async function answerTask(svc: PluginHandle, task_id: string, { text, by, key }: TaskAnswer): Promise<boolean> {
   const store = svc.use(Store)
   if (await taskAnswered(store, task_id, key)) return true
@@ -122,7 +122,9 @@ function closedError({ question_id, status, answered_by }: Question) {
   })
 }
 
-/** An option by its text or its number, or a text of one's own. @throws NotAnOptionError */
+/**
+ * Resolves an answer to an option, by its text or number, or to free text if that is allowed. @throws NotAnOptionError
+ */
 function matchAnswer({ options, free_text }: Question, text: string): string {
   const same = options.find(option => option.toLowerCase() === text.toLowerCase())
   const numbered = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined
@@ -131,13 +133,13 @@ function matchAnswer({ options, free_text }: Question, text: string): string {
   return chosen
 }
 
-/** Lets the defaults of overdue questions apply. Times are wall-clock times, so that a restart changes nothing. */
+/** Applies the defaults of overdue questions. Uses the wall clock, so that a restart changes nothing. */
 export async function applyDefaults(svc: PluginHandle): Promise<void> {
   for (const asked of await overdueQuestions(svc.use(Store), svc.clock.ms()))
     await record(svc, asked, asked.default ?? '', null, null)
 }
 
-/** @returns false when it is not open any more */
+/** Records an answer. @returns false when the question is no longer open */
 function record(
   svc: PluginHandle,
   { question_id, agent_id, goal_id, task_id }: Question,
@@ -155,14 +157,14 @@ function record(
     ])
 }
 
-/** People answer, not agents. */
+/** Ensures that only people answer, never agents. */
 async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
   const agents = svc.use(Agents)
   const found = await agents.find(who).catch(() => undefined)
   if (found?.agent_id === who) throw new AgentCannotAnswerError({ agent_id: who })
 }
 
-/** @throws GuardrailBlockedError */
+/** Sanitizes a text and checks it with the guardrails. @throws GuardrailBlockedError */
 async function clean(svc: PluginHandle, stage: Stage, agent_id: string, text: string): Promise<string> {
   const plain = sanitize(text)
   if (!svc.has(Guardrails)) return plain

@@ -6,11 +6,11 @@ import type { Question } from './contract.ts'
 interface QuestionRow {
   question_id: string
   agent_id: string
-  /** Empty where a task asks. */
+  /** Goal that waits for the answer; empty for a task's question. */
   goal_id: string
   task_id: string | null
   question: string
-  /** A JSON array. */
+  /** JSON array of the options. */
   options: string
   free_text: number
   default_answer: string | null
@@ -34,7 +34,7 @@ export interface QuestionFilter {
   status: Question['status'] | 'all'
 }
 
-/** Open ones oldest first, as a queue; others newest first. */
+/** Lists questions: open ones oldest first, like a queue; others newest first. */
 export async function listQuestions(store: Store, filter: QuestionFilter, limit = -1, offset = 0): Promise<Question[]> {
   const { where, params } = conditionOf(filter)
   const way = filter.status === 'open' ? 'ASC' : 'DESC'
@@ -63,25 +63,25 @@ export async function findQuestion(store: Store, question_id: string): Promise<Q
   return row && questionView(row)
 }
 
-/** The question that a call of the journal asked. */
+/** Returns the question that a tool call asked. */
 export async function questionOf(store: Store, call_id: string): Promise<Question | undefined> {
   const row = await store.get<QuestionRow>(`${SELECT} WHERE call_id = ?`, [call_id])
   return row && questionView(row)
 }
 
-/** What a task has asked, oldest first. */
+/** Returns the questions of a task, oldest first. */
 export async function questionsOfTask(store: Store, task_id: string): Promise<Question[]> {
   const rows = await store.all<QuestionRow>(`${SELECT} WHERE task_id = ? ORDER BY asked_at, question_id`, [task_id])
   return rows.map(questionView)
 }
 
-/** Whether a question of the task was answered with this key. */
+/** Returns whether a question of the task was answered with this key. */
 export async function taskAnswered(store: Store, task_id: string, key: string): Promise<boolean> {
   const sql = 'SELECT 1 AS found FROM questions WHERE task_id = ? AND answer_key = ? LIMIT 1'
   return (await store.get<{ found: number }>(sql, [task_id, key])) !== undefined
 }
 
-/** Open questions whose default applies at this time. */
+/** Returns the open questions whose default applies at this time. */
 export async function overdueQuestions(store: Store, now: number): Promise<Question[]> {
   const rows = await store.all<QuestionRow>(
     `${SELECT} WHERE answered_at IS NULL AND default_at <= ? AND status = 'open' ORDER BY default_at, question_id`,
@@ -112,7 +112,6 @@ function questionView({
   }
 }
 
-/** Records a question. */
 export const insertQuestion = defineEffect({
   name: 'questions.insert',
   mustChange: true,
@@ -142,7 +141,7 @@ export const insertQuestion = defineEffect({
   ],
 })
 
-/** Lets the call that asks wait. */
+/** Parks a call of `ask_operator` until its question is answered. */
 export const parkAskingCall = defineEffect({
   name: 'questions.park_call',
   mustChange: true,
@@ -150,14 +149,14 @@ export const parkAskingCall = defineEffect({
   statements: ({ call_id }) => [parkCall(call_id)],
 })
 
-/** Begins an asking call whose question is answered, so that the journal says so before the tool runs. */
+/** Records the start of a call whose question is answered, so that the journal has it before the tool runs. */
 export const beginAskingCall = defineEffect({
   name: 'questions.begin_call',
   schema: z.object({ call_id: z.string() }),
   statements: ({ call_id }, now) => [startCall(call_id, 'parked', now)],
 })
 
-/** Answers an open question; refused when it is not open any more. */
+/** Answers an open question; refused when it is no longer open. */
 export const answerQuestion = defineEffect({
   name: 'questions.answer',
   mustChange: true,

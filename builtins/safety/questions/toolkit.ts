@@ -19,7 +19,7 @@ export const Asking = z
     message: 'must hold at least one answer where free_text is false',
   })
 
-/** The tool by which agents ask people. */
+/** The tool with which agents ask the operator. */
 export function questionsToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'questions',
@@ -35,7 +35,7 @@ export function questionsToolkit(svc: PluginHandle): Toolkit {
         async execute(_, { call_id }) {
           const asked = await questionOf(svc.use(Store), call_id)
           if (asked?.answer == null) throw new Error('the question was not recorded; ask again')
-          // What a task asks may be answered by its client, who is no operator.
+          // A task's client, who is not an operator, may answer its questions.
           if (asked.answered_by !== null)
             return asked.task_id === null ? `The operator answered: ${asked.answer}` : `The answer: ${asked.answer}`
           return `No one answered in time, so your default applies: ${asked.answer}`

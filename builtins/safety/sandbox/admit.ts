@@ -3,17 +3,17 @@ import { errorMessage, type Ports } from '#kernel'
 import { FOLDER_ACCESS, FolderError, type FolderInput, type GivenFolder } from './contract.ts'
 import { isClosed, isInside } from './reach.ts'
 
-/** Folders of the system. */
+/** System folders, which are never given to agents. */
 const SYSTEM = [
   ...['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'],
   ...['/Library', '/System', '/private/etc'],
 ]
-/** Shared folders, which contain those of all users and programs. */
+/** Shared folders, which contain the folders of several users or programs. */
 const SHARED = [
   ...['/', '/home', '/media', '/mnt', '/opt', '/srv', '/tmp', '/var', '/var/lib', '/var/log'],
   ...['/Users', '/Volumes', '/private', '/private/tmp', '/private/var'],
 ]
-/** Folders of a home that hold keys. */
+/** Folders of a home directory that hold keys. */
 const KEYS = [
   ...['.aws', '.azure', '.config', '.docker', '.gnupg', '.kube', '.mozilla', '.password-store', '.ssh'],
   'Library',
@@ -21,9 +21,9 @@ const KEYS = [
 
 /**
  * Checks a folder that the operator gives to an agent.
- * @param usual its access where it says nothing
- * @param base the folder that a relative path begins in; without one it is refused
- * @returns the folder by its real path
+ * @param usual access when the input does not say
+ * @param base folder for relative paths; without it, relative paths are refused
+ * @returns the folder with its real path
  * @throws FolderError
  */
 export async function admitPath(
@@ -55,7 +55,7 @@ export async function admitPath(
   return { path, access }
 }
 
-/** Reads `/home/ada/project:ro`, or an object. */
+/** Parses a folder given as `/home/ada/project:ro`, or as an object. */
 function folderOf(given: FolderInput, usual: GivenFolder['access']): GivenFolder {
   if (typeof given !== 'string') return { path: given.path, access: given.access ?? usual }
   const [, path = given, short] = /^(.+):(ro|rw)$/.exec(given) ?? []

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** Keys of the section `tools` for the programs that agents run. */
+/** Keys of section `tools` that configure the programs that agents run. */
 export const SandboxConfig = z.object({
   sandbox: z
     .enum(['auto', 'required', 'off'])

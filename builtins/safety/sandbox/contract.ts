@@ -3,7 +3,7 @@ import { defineError, token, z } from '#kernel'
 
 export const FOLDER_ACCESS = ['read-only', 'read-write'] as const
 
-/** A folder of the machine that the operator gave to an agent. */
+/** A folder of this machine that the operator gave to an agent. */
 export const GivenFolder = z
   .strictObject({
     path: z.string().meta({ examples: ['/home/ada/project'] }),
@@ -17,76 +17,76 @@ export const GivenFolder = z
 export type GivenFolder = z.infer<typeof GivenFolder>
 
 const folderPath = z.string().trim().min(1).max(4096)
-/** A folder as the operator writes it down. */
+/** A folder as written by the operator. */
 export const FolderInput = z.union([
   folderPath.meta({ examples: ['/home/ada/project'] }),
   z.strictObject({ path: folderPath, access: z.enum(FOLDER_ACCESS).optional() }),
 ])
 export type FolderInput = z.infer<typeof FolderInput>
 
-/** The folders that files and programs of an agent may use. A tool's call is one. */
+/** The folders that an agent's files and programs may use. A tool call has these fields too. */
 export interface Reach {
-  /** Where the agent works, absolute; relative paths begin here. */
+  /** The agent's working folder, absolute; relative paths start here. */
   readonly workspace: string
-  /** The agent's own folder, for its temporary files and long outputs; the workspace by default. It may be written. */
+  /** The agent's own folder for temporary files and long outputs; the workspace by default. Always writable. */
   readonly scratch?: string | undefined
-  /** The folders that the operator gave it, absolute; by default it has its own only. */
+  /** Folders that the operator gave the agent, absolute; none by default. */
   readonly folders?: readonly GivenFolder[] | undefined
 }
 
-/** Returns the folders within reach of a call alone. */
+/** Returns only the folders within reach from a tool call. */
 export function reachOf({ workspace, scratch, folders }: Reach): Reach {
   return { workspace, scratch, folders }
 }
 
 /** A program to run for an agent. */
 export interface ProcessRequest extends Reach {
-  /** The program and its arguments. No shell reads them. */
+  /** The program and its arguments, passed without a shell. */
   argv: readonly [string, ...string[]]
-  /** Folder it runs in; the workspace by default. Absolute, and known to lie within reach. */
+  /** Working folder of the program; the workspace by default. Absolute, and checked to be within reach. */
   cwd?: string
-  /** Variables beside those that every program gets, and in their place. */
+  /** Additional environment variables, which override those that every program gets. */
   env?: Readonly<Record<string, string>>
-  /** Whether the program also gets our own variables, without those that hold secrets. */
+  /** Whether the program also gets the daemon's environment variables, except those with secrets. */
   pass_env?: boolean
-  /** Its standard input; empty by default. */
+  /** Standard input; empty by default. */
   input?: string
   time_limit_ms: number
-  /** Further limits of each of its processes; by default those of the configuration. */
+  /** Limits of each process of the program; by default those of the configuration. */
   limits?: Partial<ProcessLimits>
   signal?: AbortSignal
-  /** Whether it may use the network; by default `tools.sandbox_network`. */
+  /** Whether the program may use the network; by default `tools.sandbox_network`. */
   network?: boolean
-  /** Files and folders outside the workspace that it needs, where there is a wall: to read, and to write. */
+  /** Paths outside the workspace that the program may read or, with `write`, also write inside the sandbox. */
   read?: readonly string[]
   write?: readonly string[]
-  /** Called when it starts to run. */
+  /** Called when the program starts. */
   started?: (pid: number) => void
-  /** Called with each piece that it writes to either output. */
+  /** Called with each piece of text that the program writes to either output. */
   wrote?: (text: string) => void
 }
 
 export interface ProcessLimits {
   cpu_seconds: number
-  /** Private memory of one process. */
+  /** Private memory of one process, in MiB. */
   memory_mb: number
-  /** Size of one file. */
+  /** Size of one file, in MiB. */
   file_mb: number
 }
 
-/** What a program wrote: its beginning and its end, when it was too much to keep. */
+/** Program output, with the middle cut out when it exceeds the limit. */
 export interface ProcessOutput {
   head: Buffer
   tail: Buffer
-  /** All that was written, in bytes. */
+  /** Total size of the output, in bytes. */
   bytes: number
 }
 
 export interface ProcessEnd {
-  /** null when a signal ended it. */
+  /** Exit code; null when a signal ended the program. */
   code: number | null
   signal: NodeJS.Signals | null
-  /** Whether it exceeded its time limit and was ended with all processes that it started. */
+  /** Whether the program exceeded its time limit and was killed with all its processes. */
   timed_out: boolean
   stdout: ProcessOutput
   stderr: ProcessOutput
@@ -103,67 +103,71 @@ export const SandboxStatus = z
   .meta({ id: 'SandboxStatus' })
 export type SandboxStatus = z.infer<typeof SandboxStatus>
 
-/** Says it to people. */
+/** Describes the sandbox in a sentence. */
 export function sandboxSentence({ wall, network, reason }: SandboxStatus): string {
   return wall === 'none'
     ? `Programs of agents run with your own rights, without a sandbox: ${reason}.`
     : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`
 }
 
-/** Runs the programs that agents ask for, and is the one place where that happens. */
+/** Runs the programs of agents. All of them run through this service. */
 export interface Sandbox {
   /**
-   * Runs a program to its end, in a process group of its own that is ended as a whole: when the program ends, at its time
+   * Runs a program to its end, in its own process group. The whole group is killed when the program ends, at its time
    * limit, and when the signal is aborted.
-   * @throws NoSandboxError when a wall is required and there is none, ProgramError when it could not be started, and what
-   *   the signal was aborted with, when nothing of the program is left
+   * @throws NoSandboxError when a sandbox is required and there is none, ProgramError when the program could not be
+   * started, and the signal's reason once no process is left
    */
   run(request: ProcessRequest): Promise<ProcessEnd>
   /**
-   * What a model reads of it. What is too long for that is kept in a file of the agent, which is named.
-   * @param tokens of the answer, about; at most 2,000 by default
+   * Describes a program's end for a model. Output that is too long is saved in a file of the agent, which is named.
+   * @param tokens approximate maximum length; 2,000 by default
    */
   describeEnd(end: ProcessEnd, reach: Reach, tokens?: number): Promise<string>
   /** @deprecated Use `describeEnd`. */
   tell?: Sandbox['describeEnd']
-  /** Keeps a text that is too long for a model in the agent's own folder. @returns the file's path, as its file tools take it */
+  /**
+   * Saves a text that is too long for a model in the agent's own folder. @returns the file's path, for the agent's file
+   * tools
+   */
   keep(reach: Reach, text: string): Promise<string>
   status(): Promise<SandboxStatus>
-  /** The file that a program's name means on our PATH, if there is one. */
+  /** Returns the path of a program on our PATH; undefined if there is none. */
   find(program: string): Promise<string | undefined>
 }
 export const Sandbox = token<Sandbox>('sandbox')
 
-/** An open folder within reach of an agent, even if something is renamed or linked meanwhile. */
+/** An open folder within reach of an agent. It stays valid even if something is renamed or linked meanwhile. */
 export interface JailFolder {
   readonly path: string
-  /** The path of an entry, good while the folder is open. */
+  /** Returns the path of an entry, valid while the folder is open. */
   at(name: string): string
-  /** The folder of this name in this one; a link is not followed. */
+  /** Opens the subfolder of this name; links are not followed. */
   below(name: string, asked: string): Promise<JailFolder>
   close(): Promise<void>
 }
 
-/** A path within reach of an agent. */
+/** A path within reach of an agent, after resolution. */
 export interface ReachedPath {
-  /** Its real path, which may change after this answer. */
+  /** Real path, which may have changed since. */
   real: string
   exists: boolean
-  /** The real path of the folder that reaches it. */
+  /** Real path of the folder within reach that contains it. */
   folder: string
   access: GivenFolder['access']
 }
 
 /**
- * Decides whether a file may be replaced.
- * @param current the file that is there, open for reading; undefined when there is none
- * @param real its real path
+ * Decides whether a file may be replaced, by throwing if not.
+ * @param current the present file, open for reading; undefined when there is none
+ * @param real the file's real path
  */
 export type ReplaceCheck = (current: FileHandle | undefined, real: string) => Promise<void>
 
 /**
- * The files that an agent may use, by any spelling that leads there, and nothing else. Paths are relative to the workspace, or
- * absolute. In folders that the operator gave, `.svc`, `plugins`, `profiles` and `logs` of a project are closed.
+ * File access limited to the folders within an agent's reach, however a path is written. Paths are relative to the
+ * workspace, or absolute. In folders from the operator, a project's `.svc`, `plugins`, `profiles` and `logs` are
+ * closed.
  */
 export interface Jail {
   /** Opens a regular file for reading. The caller closes it. @throws OutsideError, PathError */
@@ -171,21 +175,22 @@ export interface Jail {
   /** Opens a folder. The caller closes it. @throws OutsideError, PathError */
   folder(reach: Reach, path: string): Promise<JailFolder>
   /**
-   * Replaces a file as a whole, or makes it together with its folders.
-   * @param check called just before, while no other call of this process replaces the file; what it throws leaves the file as it is
+   * Replaces a whole file, or creates it and its folders.
+   * @param check called just before, while no other call of this process replaces the file; if it throws, the file
+   * stays unchanged
    * @throws OutsideError, PathError, ReadOnlyError
    */
   replace(reach: Reach, path: string, bytes: Uint8Array, check?: ReplaceCheck): Promise<void>
-  /** Returns where a path leads, whether something is there or not. @throws OutsideError, PathError */
+  /** Resolves a path, whether it exists or not. @throws OutsideError, PathError */
   resolve(reach: Reach, path: string): Promise<ReachedPath>
   /**
-   * Checks a folder that the operator gives to an agent, and returns it by its real path.
-   * @param usual its access where it says nothing
-   * @param base the folder that a relative path begins in; without one it is refused
+   * Checks a folder that the operator gives to an agent, and returns it with its real path.
+   * @param usual access when the input does not say
+   * @param base folder for relative paths; without it, relative paths are refused
    * @throws FolderError
    */
   admit(given: FolderInput, usual: GivenFolder['access'], base?: string): Promise<GivenFolder>
-  /** Returns the real paths of the closed folders that lie in a folder within reach. */
+  /** Returns the real paths of closed folders inside the folders within reach. */
   closedPaths(reach: Reach): Promise<string[]>
   /** @deprecated Use `closedPaths`. */
   closed?: Jail['closedPaths']

@@ -2,19 +2,19 @@ import { join } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Variables that programs get from our environment: paths of programs, language and time zone. */
+/** Names of environment variables that every program gets: search path, language and time zone. */
 const HANDED_ON = /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
 const PATH = '/usr/local/bin:/usr/bin:/bin'
-/** Names of variables that hold secrets. */
+/** Names of environment variables that hold secrets. */
 const SECRET_NAME =
   /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DSN|_URL$|_URI$|^SVC_|^SSH_|^GPG_|^AWS_|^PG/i
-/** Variables that make a program load other code. */
+/** Names of environment variables that make a program load other code. */
 const LOADING = /^(LD_|DYLD_|NODE_OPTIONS$|BASH_ENV$|ENV$|PYTHONSTARTUP$|PERL5OPT$|RUBYOPT$|GIT_)/
 
 /**
- * The variables that a program of an agent gets: few, named here, and none that leads out of its folders.
+ * Returns the environment of an agent's program: few variables, without secrets or paths outside its folders.
  * @param home the agent's own folder
- * @param secrets values that show nowhere, whatever the variable is called
+ * @param secrets secret values; variables that contain one are removed
  */
 export function cleanEnv(own: Env, home: string, cwd: string, passed: boolean, secrets: readonly string[]) {
   const isPassed = (name: string, value: string) =>

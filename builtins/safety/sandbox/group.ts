@@ -3,11 +3,11 @@ import { type Clock, errorMessage, type Ports } from '#kernel'
 import { type ProcessEnd, ProgramError } from './contract.ts'
 import { Output, printable } from './output.ts'
 
-/** How long a group that was asked to end has, in milliseconds. */
+/** Time between SIGTERM and SIGKILL for a process group, in milliseconds. */
 const GRACE_MS = 2_000
-/** How long what a program wrote last may take to arrive after its end, in milliseconds. */
+/** Time to wait for remaining output after the program's end, in milliseconds. */
 const DRAIN_MS = 1_000
-/** Bytes that are kept of each end of an output. */
+/** Number of bytes kept from each end of an output. */
 const KEPT_BYTES = 500_000
 
 export interface GroupRequest {
@@ -21,14 +21,17 @@ export interface GroupRequest {
   wrote?: ((text: string) => void) | undefined
 }
 
-/** Runs a program in a group of its own, and leaves nothing of the group behind. @throws ProgramError, and the signal's reason */
+/**
+ * Runs a program in its own process group, and kills all that is left of the group at the end. @throws ProgramError,
+ * and the signal's reason
+ */
 export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: GroupRequest): Promise<ProcessEnd> {
   const { argv, cwd, env, input, time_limit_ms, signal, started, wrote } = request
   const [program = '', ...args] = argv
   signal?.throwIfAborted()
   const { clock } = ports
   const begun = clock.monotonic()
-  // Leader of a session and group of its own, without a terminal.
+  // Leader of its own session and process group, without a terminal.
   const child = ports.spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const [stdout, stderr] = [new Output(KEPT_BYTES), new Output(KEPT_BYTES)]
   for (const [from, to] of [
@@ -41,7 +44,7 @@ export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: G
       wrote?.(printable(decoder.decode(chunk, { stream: true })))
     })
   }
-  // A program that does not read its input is no failure.
+  // A program that does not read its input has not failed.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
   if (child.pid !== undefined) started?.(child.pid)
@@ -65,7 +68,7 @@ export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: G
   }
 }
 
-/** Ends a group: it is asked, and then killed. */
+/** Ends a process group with SIGTERM, then with SIGKILL. */
 class Ending {
   readonly #child: ChildProcess
   readonly #clock: Clock
@@ -74,7 +77,8 @@ class Ending {
   constructor(child: ChildProcess, clock: Clock) {
     this.#child = child
     this.#clock = clock
-    // What the program left running would keep its pipes open, and us waiting; so would what left the group.
+    // Processes that the program left behind would keep its pipes open and delay the result, even those that left the
+    // group.
     child.once('exit', () => {
       kill(child.pid, 'SIGKILL')
       this.#cancel()
@@ -108,7 +112,7 @@ function kill(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // No process is left in it.
+    // The group has no process left.
   }
 }
 

@@ -19,19 +19,19 @@ import { type Area, areaOf, areasOf, findClosedPaths, isInside, refuseClosed } f
 type Files = Ports['files']
 type FileHandle = Awaited<ReturnType<Files['open']>>
 
-/** Linux names every open folder below /proc; a path that begins there cannot be swapped on the way. */
+/** Whether each open folder has a path below /proc, as on Linux. Such a path cannot be replaced during use. */
 const LINUX = process.platform === 'linux'
-/** Modes in the agent's own folder. In a folder of the operator, new files get the usual modes. */
+/** Modes in the agent's own folder. New files in the operator's folders get the default modes. */
 const OWN_MODES = { folder: 0o700, file: 0o600 }
 const GIVEN_MODES = { folder: 0o777, file: 0o666 }
-/** What git keeps in a repository can make it run programs; only git itself writes there. */
+/** Only git itself may write in `.git`, because files there can make git run programs. */
 const GIT = /^\.git$/i
 
-/** Opens files in the folders of an agent. No link can lead outside them. */
+/** Opens files in an agent's folders. Links cannot lead outside them. */
 export class FileJail implements Jail {
   readonly #ports: Pick<Ports, 'files' | 'ids' | 'env'>
   readonly #files: Files
-  /** By the real path of the file that is replaced. */
+  /** Serializes replacements, by the file's real path. */
   readonly #inTurn = keyedMutex()
 
   constructor(ports: Pick<Ports, 'files' | 'ids' | 'env'>) {
@@ -76,14 +76,14 @@ export class FileJail implements Jail {
   }
 }
 
-/** Returns whether a path, relative to a folder within reach, leads to what git keeps there. */
+/** Returns whether a path, relative to a folder within reach, leads into `.git`. */
 function isOfGit(path: string): boolean {
   return path.split('/').some(name => GIT.test(name))
 }
 
 /**
- * An open folder within reach. What is reached through it stays there, whatever is renamed or linked meanwhile: on Linux names
- * are resolved from the open folder itself, elsewhere from its real path, checked when it is opened.
+ * An open folder within reach. Paths through it stay inside, whatever is renamed or linked meanwhile: on Linux, names
+ * are resolved from the open folder itself; elsewhere, from its real path, which is checked when it is opened.
  */
 class Folder implements JailFolder {
   readonly path: string
@@ -100,7 +100,7 @@ class Folder implements JailFolder {
     this.#handle = handle
   }
 
-  /** @throws OutsideError when what was opened is not within reach, PathError when it is closed */
+  /** Opens a folder. @throws OutsideError when it is not within reach, PathError when it is closed */
   static async open(files: Files, areas: readonly Area[], path: string, asked: string): Promise<Folder> {
     const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = files.constants
     const handle = await files.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -141,7 +141,7 @@ function openInside(files: Files, reach: Reach, path: string): Promise<FileHandl
     const folder = await Folder.open(files, areas, dirname(real), path)
     try {
       const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
-      // Without O_NONBLOCK opening a pipe would wait for its other end.
+      // Without O_NONBLOCK, opening a pipe would wait for its other end.
       const handle = await files.open(folder.at(basename(real)), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       try {
         refuseSpecial(await handle.stat(), folder.area, path)
@@ -156,7 +156,7 @@ function openInside(files: Files, reach: Reach, path: string): Promise<FileHandl
   })
 }
 
-/** Opens a folder; the agent's own is made first. The caller closes it. */
+/** Opens a folder; creates the agent's own folder first. The caller closes it. */
 function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
   return withTarget(path, async () => {
     await makeOwn(files, reach)
@@ -167,10 +167,10 @@ function openFolder(files: Files, reach: Reach, path: string): Promise<Folder> {
 }
 
 /**
- * Replaces a file as a whole, or makes it together with its folders: written beside, flushed, renamed. It keeps its
- * permissions; a reader sees the old or the new bytes.
- * @param beside name of the file that is written first, unused so far
- * @param rename gives it the name of the file that it replaces
+ * Replaces a whole file, or creates it and its folders: writes a temporary file, flushes it and renames it. Permissions
+ * are kept; a reader sees either the old or the new bytes.
+ * @param beside unused name for the temporary file
+ * @param rename gives the temporary file its final name
  */
 function replaceInside(
   files: Files,
@@ -200,7 +200,7 @@ function replaceInside(
   })
 }
 
-/** @throws ReadOnlyError */
+/** Returns the folder if it is writable, else closes it. @throws ReadOnlyError */
 async function writable(folder: Folder, path: string): Promise<Folder> {
   if (folder.area.access === 'read-write') return folder
   await folder.close()
@@ -262,7 +262,7 @@ async function replaceIn(
   }
 }
 
-/** Shows the file of a name to a check. @throws what the check throws */
+/** Opens the present file, if any, and passes it to a check. @throws what the check throws */
 async function checkCurrent(files: Files, folder: Folder, name: string, path: string, check: ReplaceCheck) {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
   const current = await files.open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(unlessCode('ENOENT'))
@@ -275,8 +275,8 @@ async function checkCurrent(files: Files, folder: Folder, name: string, path: st
 }
 
 /**
- * Refuses all but regular files, and in the agent's own folder files with several hard links, because another link may be
- * outside. In the operator's folders hard links are allowed: package managers make them.
+ * Refuses all but regular files, and in the agent's own folder also files with several hard links, because another link
+ * may be outside. In the operator's folders hard links are allowed, because package managers create them.
  */
 function refuseSpecial(stats: Awaited<ReturnType<Files['lstat']>>, { own }: Area, path: string): void {
   if (stats.isDirectory()) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
@@ -286,7 +286,7 @@ function refuseSpecial(stats: Awaited<ReturnType<Files['lstat']>>, { own }: Area
   }
 }
 
-/** Where a path leads: the real path of what exists of it, and the names below that do not exist yet. */
+/** Resolves a path: the real path of the part that exists, and the names below that do not exist yet. */
 async function locate(files: Files, reach: Reach, path: string) {
   refuseSpelling(path)
   const areas = await areasOf(files, reach)
@@ -340,7 +340,7 @@ const PROBLEMS: Record<string, string> = {
   ENFILE: 'cannot be opened now, since too many files are open; try again later',
 }
 
-/** Puts the system's error codes into words; the system's own would show paths that mean nothing to the reader. */
+/** Converts system errors to messages in words; the system's own would show paths that mean nothing to the reader. */
 async function withTarget<R>(path: string, work: () => Promise<R>): Promise<R> {
   try {
     return await work()

@@ -1,7 +1,7 @@
 import { operation, z } from '#kernel'
 import { Sandbox, SandboxStatus, sandboxSentence } from './contract.ts'
 
-/** Returns the operation that shows how agents' programs are confined. */
+/** Operation that shows how agents' programs are confined. */
 export const sandboxStatus = operation({
   name: 'sandbox.status',
   summary: "Show how agents' programs are sandboxed",

@@ -1,7 +1,7 @@
 import { beginningWithin, endWithin, textTokens } from '#lib/text-tokens'
 import type { ProcessOutput } from './contract.ts'
 
-/** Keeps the beginning and the end of what a program writes, and counts the rest. */
+/** Keeps the beginning and the end of a program's output, and counts the bytes between them. */
 export class Output {
   readonly #most: number
   readonly #head: Buffer[] = []
@@ -10,7 +10,7 @@ export class Output {
   #tailBytes = 0
   #bytes = 0
 
-  /** @param most bytes of each end */
+  /** @param most maximum number of bytes kept from each end */
   constructor(most: number) {
     this.#most = most
   }
@@ -39,14 +39,14 @@ export class Output {
   }
 }
 
-/** The text of an output as far as it was kept. */
+/** Returns the kept output as text, with a note for the omitted middle. */
 export function textOf({ head, tail, bytes }: ProcessOutput): string {
   const missing = bytes - head.length - tail.length
   const text = missing === 0 ? Buffer.concat([head, tail]).toString() : `${head}${gap(missing, 'bytes')}${tail}`
   return printable(text)
 }
 
-/** Shortens a text to this number of tokens: its beginning and its end, where programs report errors. */
+/** Shortens a text to this number of tokens; keeps its beginning and its end, where programs report errors. */
 export function cutMiddle(text: string, tokens: number): string {
   if (textTokens(text) <= tokens) return text
   const first = beginningWithin(text, tokens * 0.6)
@@ -58,7 +58,7 @@ function gap(count: number, unit: string): string {
   return `\n[… ${count} ${unit} are left out here …]\n`
 }
 
-/** Returns text without terminal escapes. */
+/** Returns text without terminal escapes and control characters. */
 export function printable(text: string): string {
   const plain = text.replace(/[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu, '').replace(/\r\n/g, '\n')
   return plain.replace(/[^\P{Cc}\t\n\r]/gu, '')

@@ -4,19 +4,19 @@ import { type GivenFolder, PathError, type Reach } from './contract.ts'
 
 type Files = Ports['files']
 
-/** A folder within reach of an agent, by its real path. */
+/** A folder within reach of an agent, with its real path. */
 export interface Area extends GivenFolder {
-  /** The path by which it was given. */
+  /** Path as given, before links were resolved. */
   given: string
-  /** The agent's own folder in the project, not one that the operator gave it. */
+  /** Whether this is the agent's own folder in the project, not one from the operator. */
   own: boolean
 }
 
-/** Folders beside `.svc` that decide what a project's daemon runs. */
+/** Names of folders that control what a project's daemon runs: `.svc` and the ones beside it. */
 const STATE = '.svc'
 const CLOSED = ['plugins', 'profiles', 'logs']
 
-/** Returns the folders within reach that exist, the deepest first: it decides about what lies in it. */
+/** Returns the existing folders within reach, deepest first, because the deepest one decides about a path. */
 export async function areasOf(files: Files, { workspace, scratch = workspace, folders = [] }: Reach): Promise<Area[]> {
   const own: Area = { path: scratch, given: resolve(scratch), access: 'read-write', own: true }
   const found = await Promise.all(
@@ -30,12 +30,12 @@ export async function areasOf(files: Files, { workspace, scratch = workspace, fo
   return found.flat().sort((a, b) => b.path.length - a.path.length)
 }
 
-/** Returns the area that a real path lies in. */
+/** Returns the area that contains a real path. */
 export function areaOf(areas: readonly Area[], real: string): Area | undefined {
   return areas.find(area => isInside(real, area.path))
 }
 
-/** Refuses what is closed to agents in folders that they were given. @throws PathError */
+/** Refuses closed paths in folders from the operator. @throws PathError */
 export async function refuseClosed(files: Files, area: Area, real: string, path: string): Promise<void> {
   if (!area.own && area.purpose !== 'worktree' && (await isClosed(files, real))) {
     throw new PathError({
@@ -55,12 +55,12 @@ export async function isClosed(files: Files, real: string): Promise<boolean> {
   return false
 }
 
-/** Folders that a search for projects looks into, at most; those that lie deepest are left out. */
+/** Maximum number of folders searched for projects; the deepest ones are left out. */
 const MAX_SEARCHED = 2_000
-/** Large folders that hold what others wrote. */
+/** Large folders with third-party files, which are not searched. */
 const SKIPPED = ['node_modules', '.git']
 
-/** Returns the real paths of closed folders that lie in an area: those that programs must not see. */
+/** Returns the real paths of closed folders in an area, which programs must not see. */
 export async function findClosedPaths(files: Files, area: Area): Promise<string[]> {
   if (area.own || area.purpose !== undefined) return []
   const found: string[] = []

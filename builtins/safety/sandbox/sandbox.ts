@@ -21,18 +21,21 @@ import { runGroup } from './group.ts'
 import { cutMiddle, textOf } from './output.ts'
 import { areasOf, findClosedPaths } from './reach.ts'
 
-/** POSIX knows these limits; the shell that sets them reads nothing of what the program is given. Blocks are of 512 bytes. */
+/**
+ * Shell script that sets POSIX limits and then runs the program; arguments are not interpreted by the shell. File size
+ * is in blocks of 512 bytes.
+ */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
-/** Folder of outputs that were too long, and how many are kept. */
+/** Folder for long outputs, and the number of files kept in it. */
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
 
-/** Runs programs, with bubblewrap where it is installed and not switched off. */
+/** Runs programs, with bubblewrap if it is installed and enabled. */
 export class Processes implements Sandbox {
   readonly #svc: PluginHandle
   readonly #config: SandboxConfig
-  /** The path of bubblewrap, or why it cannot be used: found out once. */
+  /** Path of bubblewrap, or why it cannot be used; determined once. */
   #bubblewrap: Promise<{ path: string } | { reason: string }> | undefined
 
   constructor(svc: PluginHandle, config: SandboxConfig) {
@@ -46,7 +49,7 @@ export class Processes implements Sandbox {
     const { workspace, scratch = workspace } = request
     await files.mkdir(scratch, { recursive: true, mode: 0o700 })
     const home = await files.realpath(scratch)
-    // What is there already, and is no folder, is the agent's own business.
+    // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
     const program = await this.find(name)
@@ -99,7 +102,7 @@ export class Processes implements Sandbox {
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }
 
-  /** The oldest ones go. */
+  /** Saves a text and removes the oldest saved ones. */
   async keep({ workspace, scratch = workspace }: Reach, text: string): Promise<string> {
     const jail = this.#svc.use(Jail)
     const own = { workspace: scratch }
@@ -122,7 +125,10 @@ export class Processes implements Sandbox {
     return { cpu_seconds: process_cpu_seconds, memory_mb: process_memory_mb, file_mb: process_file_mb }
   }
 
-  /** Returns the words of the sandbox's command, to be put before the program; empty without a sandbox. @throws NoSandboxError, ProgramError */
+  /**
+   * Returns the bubblewrap command to prepend to the program; empty without a sandbox. @throws NoSandboxError,
+   * ProgramError
+   */
   async #wall(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
     const found = await this.#findSandbox()
     if ('reason' in found) {
@@ -148,7 +154,7 @@ export class Processes implements Sandbox {
     return this.#bubblewrap
   }
 
-  /** Some machines have bubblewrap and forbid what it needs, so it is tried. */
+  /** Tests bubblewrap, because some machines have it but forbid what it needs. */
   async #probe(): Promise<{ path: string } | { reason: string }> {
     const path = await this.find('bwrap')
     if (path === undefined) return { reason: 'bubblewrap (bwrap) is not installed' }
@@ -169,7 +175,7 @@ export class Processes implements Sandbox {
   }
 }
 
-/** @throws PathError when the folder is gone */
+/** Returns a folder's real path. @throws PathError when the folder does not exist */
 async function realFolder(files: Ports['files'], folder: string): Promise<string> {
   const real = await files.realpath(folder).catch(() => undefined)
   if (real === undefined) throw new PathError({ path: folder, problem: 'does not exist any more' })

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** The section `a2a`. */
+/** Section `a2a`. */
 export const A2AConfig = z.object({
   max_body: z
     .number()

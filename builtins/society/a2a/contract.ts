@@ -8,7 +8,7 @@ export const MESSAGE_TYPES = [
 export const MessageType = z.enum(MESSAGE_TYPES)
 export type MessageType = z.infer<typeof MessageType>
 
-/** The types that an answer to a message may have, the usual one first; none where none is expected. */
+/** Types allowed for a reply to each message type, the usual one first; empty when no reply is expected. */
 export const REPLIES: Readonly<Record<MessageType, readonly MessageType[]>> = {
   request: ['response'],
   response: [],
@@ -21,10 +21,10 @@ export const REPLIES: Readonly<Record<MessageType, readonly MessageType[]>> = {
   reject: [],
 }
 
-/** Who stands as sender or recipient where that is no agent but a person. */
+/** Sender or recipient id that stands for a person instead of an agent. */
 export const OPERATOR = 'operator'
 
-/** One message between agents, as it stands in mailboxes and lists. */
+/** A message between agents, as shown in mailboxes and lists. */
 export const A2AMessage = z
   .object({
     message_id: z.string().meta({ examples: ['msg-1a2b3c4d5e6f'] }),
@@ -62,79 +62,85 @@ export interface Draft {
   reply_to?: string
   /** 0 to 9. Default: 4. */
   priority?: number
-  /** Default: as the type says. */
+  /** Whether a reply is expected; depends on the type by default. */
   expects_reply?: boolean
   metadata?: Readonly<Record<string, unknown>>
-  /** The pattern that it belongs to. */
+  /** The pattern to which the message belongs. */
   pattern_id?: string
-  /** Makes a repetition harmless: an id that is known already sends nothing again. */
+  /** Idempotency key: a message with a known id is not sent again. */
   message_id?: string
-  /** Refuses a repetition with all that belongs to it, where several processes may find it to be sent. */
+  /** Whether a duplicate rolls back its whole transaction, for messages that several processes may find to send. */
   once?: boolean
-  /** The mailbox that the message was read from: it is there already. */
+  /** The file mailbox from which the message was read and which therefore already holds it. */
   taken_from?: 'inbox' | 'outbox'
 }
 
-/** A message that is ready to be sent: it goes out when the effects are committed, and its recipient wakes then. */
+/** A message ready to send. It is sent, and its recipient woken, when the effects are committed. */
 export interface PreparedMessage {
   message: A2AMessage
-  /** What was answered at once, by rule. */
+  /** Reply given at once by a rule. */
   answer?: A2AMessage
   effects: Effect[]
 }
 
 export interface Mail {
   /**
-   * Gets a message ready: finds its recipient, cleans and checks what it says, and answers it where a rule does.
-   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, MessageToSelfError, MessageSizeError, InboxFullError,
-   *   ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError
+   * Prepares a message: finds its recipient, sanitizes and checks its text, and lets rules reply to it.
+   * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, MessageToSelfError, MessageSizeError,
+   * InboxFullError, ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError
    */
   post(draft: Draft): Promise<PreparedMessage>
-  /** Gets an answer ready to a message that this agent received; its type is the one that such an answer has. */
+  /** Prepares a reply to a message that this agent received, by default with the usual type for it. */
   reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<PreparedMessage>
-  /** A message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
+  /** Returns a message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
   find(message_id: string, whose?: string): Promise<A2AMessage>
-  /** What the agent has not read, the most important first, then the oldest. */
+  /** Returns an agent's unread messages, highest priority first, then oldest first. */
   listUnread(agent_id: string, limit: number): Promise<A2AMessage[]>
   /** @deprecated Use `listUnread`. */
   unread?: Mail['listUnread']
-  /** Newest first. */
+  /** Returns matching messages, newest first. */
   list(filter: MessageFilter, page: ListWindow): Promise<A2AMessage[]>
   count(filter: MessageFilter): Promise<number>
-  /** Marks messages as read: belongs into the commit that records that they were. */
+  /** Returns the effect that marks messages as read; it must be in the commit that records the reading. */
   read(message_ids: readonly string[]): Effect
-  /** Returns a message as a model may read it: cleaned, checked, cut to a number of characters and fenced as data. */
+  /** Returns a message for a model: sanitized, checked, cut to a number of characters and fenced as data. */
   textForModel(message: A2AMessage, reader: string, longest: number): Promise<string>
   /** @deprecated Use `textForModel`. */
   shown?: Mail['textForModel']
 }
 export const Mail = token<Mail>('mail')
 
-/** Other live agents, as an agent may see them. */
+/** Other live agents that an agent may see. */
 export interface Peers {
-  /** A line each with id, name, role and work, those that fit most of the words first, else the newest; `more` were left out. */
+  /**
+   * Returns one line per agent with id, name, role and work: best matches of the words first, else newest first. `more`
+   * is the number left out.
+   */
   list(agent_id: string, limit: number, words?: string): Promise<{ lines: string[]; more: number }>
 }
 export const Peers = token<Peers>('peers')
 
 export interface MessageFilter extends Dates {
-  /** Whose mailbox: an agent's id, or `operator`. */
+  /** Owner of the mailbox: an agent's id, or `operator`. */
   owner: string
   box?: 'inbox' | 'outbox' | 'all' | undefined
   unread?: boolean | undefined
   type?: MessageType | undefined
-  /** The other side. */
+  /** The other party. */
   peer?: string | undefined
   thread_id?: string | undefined
 }
 
-/** Answers messages of some types at once, in the commit that sends them, without a model. */
+/** Replies to messages of some types at once, without a model, in the commit that sends them. */
 export interface AutoReply {
   name: string
-  /** Lower stages are asked earlier. Default: 0. */
+  /** Order of the rules; lower stages are asked first. Default: 0. */
   stage?: number
   types: readonly MessageType[]
-  /** undefined leaves the message to the next rule, and at last to the agent. `effects` is what the answer promises. */
+  /**
+   * Returns a reply; undefined passes the message to the next rule, and finally to the agent. `effects` carry out what
+   * the reply promises.
+   */
   answer(
     message: A2AMessage,
     recipient: AgentRow,

@@ -2,7 +2,7 @@ import { operation, z } from '#kernel'
 import { AMONG, Instant, isoTime, jsonList, Store } from '#platform/store/contract'
 import { MESSAGE_TYPES, MessageType, OPERATOR } from './contract.ts'
 
-/** Number of newest messages that are counted: an index gives them at once, however many messages there are. */
+/** Maximum number of messages counted, newest first, so that the query by index stays fast. */
 const COUNTED = 20_000
 const DAY_MS = 86_400_000
 
@@ -21,7 +21,7 @@ const Node = z.object({
   received: z.number().int(),
 })
 
-/** Who talks to whom. */
+/** Graph of the messages between agents. */
 export const MessageGraph = z
   .object({
     since: z.iso.datetime(),
@@ -42,7 +42,7 @@ interface CountRow {
   last_at: number
 }
 
-/** Messages by who wrote to whom, and of which type. */
+/** Counts messages by sender, recipient and type. */
 function countMessagesSince(store: Store, since: number): Promise<CountRow[]> {
   return store.all<CountRow>(
     `SELECT from_agent, to_agent, type, count(*) AS n, max(created_at) AS last_at FROM
@@ -63,7 +63,7 @@ function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
   return store.all<NamedRow>(`SELECT agent_id, name, died_at FROM agents_view WHERE agent_id ${AMONG}`, [jsonList(ids)])
 }
 
-/** The graph of who talks to whom, as a dashboard draws it. */
+/** Operation that returns the graph of messages between agents, for a dashboard. */
 export const messagesGraph = operation({
   name: 'messages.graph',
   summary: 'Show the graph of messages between agents',
@@ -117,7 +117,7 @@ function edgesOf(rows: readonly CountRow[]): MessageGraph['edges'] {
     const key = `${from_agent}\n${to_agent}`
     const had = edges.get(key) ?? { edge: { from_agent, to_agent, messages: 0, types: {}, last_at: '' }, last: 0 }
     had.edge.messages += n
-    // A type of a newer version is counted without its name.
+    // Types from a newer version are counted without a name.
     if (MESSAGE_TYPES.includes(type)) had.edge.types[type] = n
     had.last = Math.max(had.last, last_at)
     edges.set(key, had)

@@ -4,20 +4,20 @@ import type { A2AConfig } from './config.ts'
 import { type A2AMessage, type Draft, OPERATOR, PingPongError } from './contract.ts'
 import { openQuestions, recentExchange } from './repository.ts'
 
-/** What lies further back counts no more, in milliseconds. */
+/** Period in which messages count, in milliseconds. */
 const RECENT_MS = 600_000
-/** How often one agent may say the same to another. */
+/** Maximum number of identical messages from one agent to another. */
 const SAME = 2
-/** Number of open questions of an agent that are examined. */
+/** Number of an agent's open questions that are examined. */
 const QUESTIONS = 20
 
 /**
- * Keeps agents from talking in circles, by three rules over the last ten minutes. Patterns, people and
- * answers given by rule are exempt.
- * 1. Ping-pong: two agents that have both written, and exchanged `a2a.max_exchange` messages, exchange no more of them.
- * 2. Repetition: the same words, other than answers, may go to the same agent twice and not a third time.
- * 3. Cycle: an agent may not ask another in the words of a question that it was asked itself and has not answered.
- * (Delegations have rules of their own.)
+ * Stops agents from sending messages in circles, by three rules over the last ten minutes. Patterns, people and
+ * rule-based replies are exempt.
+ * 1. Ping-pong: two agents that have both written, and exchanged `a2a.max_exchange` messages, may exchange no more.
+ * 2. Repetition: the same words, except in replies, may go to the same agent only twice.
+ * 3. Cycle: an agent may not ask another one in the same words as a question of the latter that is still unanswered.
+ * (Delegations are exempt: they have their own rules.)
  * @throws PingPongError
  */
 export async function refuseLoops(
@@ -47,7 +47,7 @@ export async function refuseLoops(
     refuse(`${to} asked this itself and waits for the answer, so the question would go in a circle`)
 }
 
-/** A text by its words alone. */
+/** Returns the words of a text, in lower case and without punctuation. */
 function wordsOf(text: string): string {
   return text
     .toLowerCase()

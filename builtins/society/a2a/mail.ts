@@ -40,21 +40,24 @@ import {
 
 const LONGEST_SUBJECT = 200
 const LONGEST_METADATA = 4_000
-/** What an agent reads in place of a message that a guardrail blocked. */
+/** Shown to an agent in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
 const Metadata = z
   .record(z.string().max(64), z.unknown())
   .refine(value => JSON.stringify(value).length <= LONGEST_METADATA, `has at most ${LONGEST_METADATA} characters`)
 
-/** What stands in a message's row alone. */
+/** Fields that only the message's row has. */
 type Origin = {
   pattern_id?: string | null | undefined
   taken_from?: Draft['taken_from'] | null | undefined
   once?: boolean
 }
 
-/** The messages between agents: rows, sent by effects, so that each is sent exactly once with what it belongs to. */
+/**
+ * Messages between agents. They are rows, sent by effects, so that each is sent exactly once, in one transaction with
+ * related changes.
+ */
 export class MailService implements Mail {
   readonly #svc: PluginHandle
   readonly #config: A2AConfig
@@ -104,7 +107,7 @@ export class MailService implements Mail {
     const of = { message_id, type: message.type }
     if (message.to_agent !== from_agent) throw new NoReplyExpectedError({ ...of, problem: 'is your own' })
     const answered = await answerTo(this.#store, message_id, from_agent)
-    // An acceptance promises an answer that is still to come.
+    // An acknowledgement may be followed by the actual reply.
     if (answered && answered.type !== 'ack')
       throw new NoReplyExpectedError({ ...of, problem: `was answered already, by ${answered.message_id}` })
     const usual = answered ? 'response' : REPLIES[message.type][0]
@@ -118,7 +121,7 @@ export class MailService implements Mail {
 
   async find(message_id: string, whose?: string): Promise<A2AMessage> {
     const row = await findMessage(this.#store, message_id)
-    // A message of others is as if it were not.
+    // Messages of other agents are treated as missing.
     if (!row || (whose !== undefined && row.from_agent !== whose && row.to_agent !== whose))
       throw new MessageNotFoundError({ message_id, ...(whose === undefined ? {} : { whose }) })
     return messageOf(row)
@@ -157,7 +160,7 @@ export class MailService implements Mail {
     return agent
   }
 
-  /** @param thread_id of the message that it answers */
+  /** Builds a message. @param thread_id thread of the message that it replies to */
   async #message(
     draft: Omit<Draft, 'pattern_id'>,
     to_agent: string,
@@ -188,7 +191,7 @@ export class MailService implements Mail {
     return clean
   }
 
-  /** The thread in which an answer stands. @throws ThreadTooLongError */
+  /** Returns the thread of a reply. @throws ThreadTooLongError */
   async #thread(answered: A2AMessage | undefined): Promise<string | undefined> {
     if (!answered) return undefined
     const { thread_id } = answered
@@ -197,7 +200,7 @@ export class MailService implements Mail {
     return thread_id
   }
 
-  /** What an agent says, as it may go out: cleaned always, checked when guardrails are on. The operator is free. */
+  /** Sanitizes outgoing text, and checks it when guardrails are on. The operator's text is not checked. */
   async #sanitizeOutgoing(text: string, from_agent: string): Promise<string> {
     const clean = sanitize(text)
     if (from_agent === OPERATOR || clean === '' || !this.#svc.has(Guardrails)) return clean
@@ -206,14 +209,14 @@ export class MailService implements Mail {
     throw new GuardrailBlockedError({ stage: 'message', kinds: [...new Set(checked.findings.map(({ kind }) => kind))] })
   }
 
-  /** What others say, as it may come in. */
+  /** Checks incoming text when guardrails are on; blocked text is replaced. */
   async #sanitizeIncoming(text: string, agent_id: string): Promise<string> {
     if (text === '' || !this.#svc.has(Guardrails)) return text
     const checked = await this.#svc.use(Guardrails).check('peer', text, { agent_id })
     return checked.action === 'block' ? BLOCKED : checked.text
   }
 
-  /** Returns the writes that send a message; one that was answered by rule wakes no agent. */
+  /** Returns the effects that send a message; one that a rule has answered wakes no agent. */
   #sendEffect(
     message: A2AMessage,
     { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin,
@@ -233,7 +236,7 @@ export class MailService implements Mail {
   }
 }
 
-/** The pattern to which a message belongs: answers to it belong there too. */
+/** Returns the pattern run that a message belongs to, so that answers to it join the same run. */
 function patternOf(message: A2AMessage | undefined): string | undefined {
   const pattern_id = message?.metadata.pattern_id
   return typeof pattern_id === 'string' ? pattern_id : undefined

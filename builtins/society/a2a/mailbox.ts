@@ -5,12 +5,12 @@ import { type A2AMessage, MessageType } from './contract.ts'
 
 export type MailboxKind = 'inbox' | 'outbox'
 
-/** So much is read at a time; a line that is longer is no message. */
+/** Number of bytes read at a time. Longer lines are rejected. */
 const CHUNK = 1024 * 1024
-/** A file of this size is set aside, and a new one begun. */
+/** File size at which a mailbox is rotated, in bytes. */
 const ROTATE_BYTES = 10 * 1024 * 1024
 
-/** Ids and senders stand in prompts as they are. */
+/** Pattern of ids and senders, which prompts show unescaped. */
 const NAME = /^[\w.:-]{1,128}$/
 
 /** A line as other programs write it. Missing fields have the defaults of a new message. */
@@ -33,7 +33,7 @@ export const ForeignLine = z.object({
 
 export type ForeignLine = z.output<typeof ForeignLine>
 
-/** A message as it stands in a mailbox. */
+/** A message as written to a mailbox file. */
 export interface Line {
   id: string
   text: string
@@ -43,7 +43,7 @@ export function lineOf(message: A2AMessage): Line {
   return { id: message.message_id, text: `${JSON.stringify(message)}\n` }
 }
 
-/** The id of a message that stands in a line whole. */
+/** Returns the message id of a complete line; undefined when the line is invalid. */
 function idOf(line: string): string | undefined {
   try {
     const { message_id } = JSON.parse(line) as { message_id?: unknown }
@@ -62,15 +62,18 @@ export interface MailboxParts {
   files: Ports['files']
   file: string
   warn: (problem: string) => void
-  /** Up to where it was taken in, when that is known. */
+  /** Position up to which the file was imported, when known. */
   taken: MailboxPlace | undefined
 }
 
-/** One file of JSON lines that several processes append to, and how far it was taken in. A torn line at its end waits for its rest. */
+/**
+ * One file of JSON lines that several processes append to, and the position up to which it was imported. An incomplete
+ * last line is read once it is complete.
+ */
 export class Mailbox {
   readonly #parts: MailboxParts
   #place: MailboxPlace
-  /** What was seen of its size, so that nothing is read twice for nothing. */
+  /** File size at the last check, so that an unchanged file is not read again. */
   #seen = -1
   #bad: string[] = []
 
@@ -79,7 +82,7 @@ export class Mailbox {
     this.#place = parts.taken ?? { inode: 0, taken: 0 }
   }
 
-  /** Whether there is something in it that was not looked at. */
+  /** Returns whether the file has content that was not checked yet. */
   async hasNewMail(): Promise<boolean> {
     const { ino, size } = await this.#stat()
     const isAnew = ino !== this.#place.inode || size < this.#place.taken
@@ -89,14 +92,14 @@ export class Mailbox {
     return size > this.#place.taken
   }
 
-  /** The whole lines after the place up to which it was taken in, at most a chunk, and the place behind them. */
+  /** Returns the complete lines after the imported position, at most one chunk, and the position behind them. */
   async read(): Promise<{ lines: string[]; place: MailboxPlace }> {
     const { inode, taken } = this.#place
     const handle = await this.#parts.files.open(this.#parts.file, 'r')
     try {
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK), 0, CHUNK, taken)
       const end = buffer.subarray(0, bytesRead).lastIndexOf(10) + 1
-      // More may follow: it is looked at again.
+      // More may follow, so the next check reads again.
       if (bytesRead === CHUNK) this.#seen = -1
       if (end === 0 && bytesRead === CHUNK) {
         this.bad(buffer.toString('utf8', 0, 1_000), 'has a line of more than 1 MiB')
@@ -113,18 +116,18 @@ export class Mailbox {
     }
   }
 
-  /** It was taken in up to there. */
+  /** Sets the position up to which the file was imported. */
   acknowledge(place: MailboxPlace): void {
     this.#place = place
   }
 
-  /** Notes a line that is not taken in. */
+  /** Collects an invalid line for `moveBadLines()`; warns about the first. */
   bad(line: string, why: string): void {
     if (this.#bad.length === 0) this.#parts.warn(`${this.#parts.file}: a line was set aside: ${why}`)
     this.#bad.push(line)
   }
 
-  /** Keeps the bad lines in a file beside it. */
+  /** Appends the collected invalid lines to a `.corrupt` file next to the mailbox. */
   async moveBadLines(): Promise<void> {
     const bad = this.#bad.splice(0)
     if (bad.length === 0) return
@@ -132,8 +135,10 @@ export class Mailbox {
   }
 
   /**
-   * Appends lines of ours, but for those that stand there already: the writer may have been cut off before that was recorded.
-   * One process at a time. @returns the place behind them, unless others wrote meanwhile: then they are read again, by id
+   * Appends own lines, except those already in the file, since a crash may have prevented recording them. Only one
+   * process may call this at a time.
+   * @returns the position behind the lines; undefined when other processes wrote meanwhile, since those lines must be
+   * read again
    */
   async append(lines: readonly Line[]): Promise<MailboxPlace | undefined> {
     const { files, file } = this.#parts
@@ -143,7 +148,7 @@ export class Mailbox {
     try {
       const { ino, size } = await handle.stat()
       const last = size > 0 ? (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] : 10
-      // A torn line is ended, so that it spoils nothing but itself.
+      // An incomplete last line gets a line break first, so that it does not corrupt the next one.
       const isOurs = ino === this.#place.inode ? size === this.#place.taken : size === 0
       const there = isOurs ? new Set<string>() : await this.#idsAfter(handle, ino === this.#place.inode, size)
       const missing = lines.filter(({ id }) => !there.has(id))
@@ -160,7 +165,7 @@ export class Mailbox {
     }
   }
 
-  /** The ids of the messages that stand behind the place up to which it was taken in; in another file all of them. */
+  /** Returns the ids of the messages after the imported position; in a different file, of all messages. */
   async #idsAfter(handle: FileHandle, isSame: boolean, size: number): Promise<Set<string>> {
     const ids = new Set<string>()
     let rest = Buffer.alloc(0)
@@ -174,13 +179,13 @@ export class Mailbox {
         const id = idOf(line)
         if (id !== undefined) ids.add(id)
       }
-      // A line that is longer than a chunk is none of ours.
+      // Own lines are never longer than a chunk.
       rest = seen.length - end > CHUNK ? Buffer.alloc(0) : seen.subarray(end)
     }
     return ids
   }
 
-  /** Only what was taken in wholly is set aside. */
+  /** Rotates the file when it is large enough and completely imported. */
   async #rotate(): Promise<void> {
     const { files, file } = this.#parts
     const { ino, size } = await this.#stat()
@@ -194,7 +199,7 @@ export class Mailbox {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
       return undefined
     })
-    // A folder or a pipe in its place is not read.
+    // A folder or pipe at this path is ignored.
     return stat?.isFile() ? { ino: stat.ino, size: stat.size } : { ino: 0, size: 0 }
   }
 }

@@ -70,7 +70,7 @@ export class Mailboxes {
     }
   }
 
-  /** Where the system would tell of a new line: the folder of folders, and each of them while they are few. */
+  /** Returns the paths to watch for new lines: the parent folder, and each mailbox folder while there are few. */
   async #places(): Promise<WatchedPath[]> {
     // A missing folder cannot be watched.
     await this.#svc.ports.files.mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(() => {})

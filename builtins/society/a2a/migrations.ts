@@ -22,7 +22,7 @@ CREATE TABLE a2a_mailboxes (
   taken INTEGER NOT NULL, PRIMARY KEY (agent_id, box)
 ) STRICT, WITHOUT ROWID;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW a2a_messages_view AS SELECT seq, message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id,
   priority, expects_reply, metadata, pattern_id, created_at FROM a2a_messages;

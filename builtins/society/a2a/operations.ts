@@ -154,7 +154,7 @@ export const messagesThreads = operation({
   count: async ({ id: ref }, { svc }) => countThreads(svc.use(Store), await ownerOf(svc, ref)),
 })
 
-/** What an operator can do with messages. */
+/** Operations with which an operator reads and sends messages. */
 export const messageOperations = [
   messagesList,
   messagesSend,

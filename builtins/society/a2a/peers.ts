@@ -3,7 +3,7 @@ import { sanitize } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { Peers } from './contract.ts'
 
-/** Words that are looked for; more say no more. */
+/** Maximum number of words searched for; more do not improve the result. */
 const MAX_WORDS = 8
 
 interface PeerRow {

@@ -52,7 +52,7 @@ export function findMessage(store: Store, message_id: string): Promise<MessageRo
   return store.get<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE message_id = ?`, [message_id])
 }
 
-/** Which of these ids are known. */
+/** Returns those of these ids that exist. */
 export async function knownIds(store: Store, ids: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ message_id: string }>(
     `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`,
@@ -61,7 +61,7 @@ export async function knownIds(store: Store, ids: readonly string[]): Promise<Se
   return new Set(rows.map(row => row.message_id))
 }
 
-/** The answer that a message has got, else its acceptance, if any. */
+/** Returns the answer to a message, or its ACK when there is no other answer yet. */
 export function answerTo(store: Store, message_id: string, from_agent: string): Promise<MessageRow | undefined> {
   return store.get<MessageRow>(
     `SELECT ${COLUMNS} FROM a2a_messages WHERE reply_to = ? AND from_agent = ?
@@ -113,7 +113,7 @@ export async function countMessages(store: Store, filter: MessageFilter): Promis
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM a2a_messages WHERE ${where}`, params))?.n ?? 0
 }
 
-/** Oldest first, at most 1,000. */
+/** Returns the messages of a thread, oldest first, at most 1,000. */
 export function messagesOfThread(store: Store, thread_id: string): Promise<MessageRow[]> {
   return store.all<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE thread_id = ? ORDER BY seq LIMIT 1000`, [
     thread_id,
@@ -129,7 +129,7 @@ export interface ThreadRow {
   last_at: number
 }
 
-/** The threads in which an agent takes part, the liveliest first. */
+/** Returns the threads that an agent takes part in, most active first. */
 export function listThreads(store: Store, owner: string, limit: number, offset: number): Promise<ThreadRow[]> {
   return store.all<ThreadRow>(
     `SELECT t.thread_id, count(*) AS messages, max(t.created_at) AS last_at,
@@ -152,7 +152,7 @@ export async function countThreads(store: Store, owner: string): Promise<number>
   return row?.n ?? 0
 }
 
-/** In the order in which they were sent, after one of them: what mailboxes are written from. */
+/** Returns the messages after a sequence number, in sending order, to write them to mailboxes. */
 export function messagesAfter(store: Store, seq: number, limit: number): Promise<MessageRow[]> {
   return store.all<MessageRow>(`SELECT ${COLUMNS} FROM a2a_messages WHERE seq > ? ORDER BY seq LIMIT ?`, [seq, limit])
 }
@@ -195,14 +195,14 @@ const NewMessage = z.object({
   metadata: z.record(z.string(), z.unknown()),
   pattern_id: z.string().nullable(),
   taken_from: z.enum(['inbox', 'outbox']).nullable(),
-  /** Answered already, by rule: no one has to read it. */
+  /** Whether a policy answered the message already, so that the agent need not read it. */
   read: z.boolean(),
 })
 
-/** One message. An id that is known already, or a recipient that is gone by now, writes nothing. */
+/** Inserts one message. Does nothing when the id exists or the recipient was deleted. */
 export const insertMessage = defineEffect({ name: 'a2a.send', schema: NewMessage, statements: inserting })
 
-/** The same of what several processes may find to be sent: refused, with what belongs to it, by all but the first. */
+/** Like `insertMessage`, but the whole commit is refused when the message exists: only one process can send it. */
 export const insertOnce = defineEffect({
   ...{ name: 'a2a.send_once', mustChange: true },
   schema: NewMessage,
@@ -227,7 +227,7 @@ function inserting(message: z.output<typeof NewMessage>, now: number): Statement
   ]
 }
 
-/** What two agents wrote to each other since then outside of patterns, newest first. */
+/** Returns messages between two agents since a time, outside of patterns, newest first. */
 export function recentExchange(store: Store, one: string, other: string, since: number, limit: number) {
   return store.all<{ from_agent: string; body: string; reply_to: string | null }>(
     `SELECT from_agent, body, reply_to FROM a2a_messages WHERE from_agent IN (?, ?) AND to_agent IN (?, ?)
@@ -236,7 +236,7 @@ export function recentExchange(store: Store, one: string, other: string, since: 
   )
 }
 
-/** Returns the questions of an agent since then that are still unanswered, newest first. */
+/** Returns an agent's unanswered questions since a time, newest first. */
 export function openQuestions(store: Store, from_agent: string, since: number, limit: number) {
   return store.all<{ body: string }>(
     `SELECT body FROM a2a_messages q WHERE from_agent = ? AND expects_reply = 1 AND type <> 'delegate' AND created_at > ? AND pattern_id IS NULL
@@ -246,7 +246,7 @@ export function openQuestions(store: Store, from_agent: string, since: number, l
   )
 }
 
-/** Belongs into the commit that records the model's answer to the prompt that held the messages. */
+/** Marks messages as read, in the commit that records the model's answer to the prompt containing them. */
 export const messagesRead = defineEffect({
   name: 'a2a.read',
   schema: z.object({ message_ids: z.array(z.string()) }),
@@ -259,7 +259,7 @@ export const messagesRead = defineEffect({
 
 const HORIZON = { namespace: 'a2a', key: 'pruned_before' }
 
-/** Notes from when the messages are that go: a mailbox that is read anew must not bring them back. */
+/** Records the time of the newest pruned message, so that rereading a mailbox does not import old messages again. */
 export function noteHorizon(message_ids: readonly string[]): Statement {
   return raiseValue(HORIZON, {
     sql: `SELECT max(created_at) + 1 AS value FROM a2a_messages WHERE message_id ${AMONG} HAVING count(*) > 0`,
@@ -267,7 +267,7 @@ export function noteHorizon(message_ids: readonly string[]): Statement {
   })
 }
 
-/** Messages from before this time may be gone, in milliseconds. */
+/** Returns the time before which messages may have been pruned, in milliseconds. */
 export async function prunedBefore(store: Store): Promise<number> {
   return Number((await getValue(store, HORIZON)) ?? 0)
 }
@@ -281,7 +281,7 @@ export function mailboxOf(store: Store, agent_id: string, box: string): Promise<
   return store.get('SELECT inode, taken FROM a2a_mailboxes WHERE agent_id = ? AND box = ?', [agent_id, box])
 }
 
-/** How far a mailbox has been taken in; nothing for an agent that is gone. */
+/** Records the position up to which a mailbox was imported. Does nothing for a deleted agent. */
 export const mailboxTaken = defineEffect({
   name: 'a2a.mailbox_taken',
   schema: z.object({ agent_id: z.string(), box: z.string(), inode: z.number().int(), taken: z.number().int() }),

@@ -2,7 +2,10 @@ import type { PluginHandle } from '#kernel'
 import { addRetentionRule } from '#platform/retention/contract'
 import { noteHorizon } from './repository.ts'
 
-/** Old messages go once they were read, but none of a pattern that runs. What went to the operator has no reader to wait for. */
+/**
+ * Deletes old messages that were read, except those of a running pattern. Messages to the operator need not be read
+ * first.
+ */
 export function forgetMessages(svc: PluginHandle): void {
   addRetentionRule(svc, {
     name: 'a2a_messages',

@@ -1,4 +1,4 @@
-/** What the writes of other modules may do to messages. */
+/** Message statements that other modules may add to their writes. */
 import type { Statement } from '#platform/store/contract'
 
 /** Marks the unread messages of a pattern that expect a reply as read. */

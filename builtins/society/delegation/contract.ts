@@ -19,7 +19,7 @@ export const Delegation = z
   .meta({ id: 'Delegation' })
 export type Delegation = z.infer<typeof Delegation>
 
-/** A task that an agent hands on. */
+/** A task to delegate. */
 export interface NewDelegation {
   from_agent: string
   /**
@@ -28,28 +28,28 @@ export interface NewDelegation {
    */
   to: string
   objective: string
-  /** The goal for which it is done; with `waits` that goal rests until it has ended. */
+  /** Goal that the task belongs to; with `waits`, this goal is suspended until the delegation ends. */
   from_goal_id: string | null
   waits: boolean
 }
 
 export interface Delegations {
   /**
-   * Gets a delegation ready: a DELEGATE message, answered at once with ACK or REJECT by policy, and with ACK the other's goal.
-   * All of it happens when the effects are committed.
+   * Prepares a delegation: a DELEGATE message, answered at once with ACK or REJECT by policy, and with ACK the
+   * recipient's goal. Nothing happens until the effects are committed.
    */
   give(
     task: NewDelegation,
   ): Promise<{ delegation_id: string | null; to_agent: string; answer: string; effects: Effect[] }>
-  /** @throws DelegationNotFoundError also for one that this agent did not give */
+  /** @throws DelegationNotFoundError also for a delegation of another agent */
   find(delegation_id: string, from_agent: string): Promise<Delegation>
 }
 export const Delegations = token<Delegations>('delegations')
 
-/** Who is meant by it is found by what others have done. */
+/** Recipient value that selects the agent with the best results in such work. */
 export const BEST_PEER = 'best_peer'
 
-/** What a DELEGATE message says for programs beside its text. */
+/** Machine-readable metadata of a DELEGATE message. */
 export const DelegateMetadata = z.object({
   from_goal_id: z.string().nullable().default(null),
   waits: z.boolean().default(false),

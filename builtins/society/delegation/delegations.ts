@@ -19,7 +19,7 @@ import { type DelegationRow, delegationOf, endDelegation, endedDelegations, find
 /** Maximum length of the result that is reported; the whole result stays with the goal. */
 const LONGEST_RESULT = 4_000
 
-/** What agents hand on to each other, and what becomes of it. */
+/** Creates delegations between agents and reports their ends. */
 export class DelegationService implements Delegations {
   readonly #svc: PluginHandle
   readonly #config: DelegationConfig
@@ -63,7 +63,7 @@ export class DelegationService implements Delegations {
     return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
   }
 
-  /** What the other says came of it, as it may come in. */
+  /** Returns the recipient's result after cleaning and guardrails. */
   async #sanitizeResult(result: string, agent_id: string): Promise<string> {
     const clean = sanitize(result)
     if (!this.#svc.has(Guardrails)) return clean
@@ -72,8 +72,8 @@ export class DelegationService implements Delegations {
   }
 
   /**
-   * Reports ended tasks to delegating agents. It reads what is stored and not what was announced, so an end in
-   * another process, or before a crash, is reported too. Each is reported once, because only one process can write it.
+   * Reports ended tasks to delegating agents. Reads stored state instead of events, so that an end in another process,
+   * or before a crash, is reported too. Each is reported once, because only one process can write it.
    */
   async sweep(): Promise<void> {
     if (this.#sweeping) return
@@ -112,12 +112,12 @@ export class DelegationService implements Delegations {
       endDelegation({ delegation_id, status, result }),
       appendEvent({ type: 'delegation_ended', agent_id, data: { agent_id, delegation_id, to_agent, goal_id, status } }),
     ]
-    // A waiting goal learns from its own pursuit what became of what it waited for.
+    // A waiting goal reads the outcome itself; its agent only needs to be woken.
     if (waits && !gone && agent_id !== null) return [...ended, wakeAgents({ agents: [agent_id], reason: 'delegation' })]
     try {
       const { effects } = await this.#svc.use(Mail).post({
         ...{ type: 'response', from_agent: to_agent, to: from_agent },
-        // What was asked of an agent went with it.
+        // The request was deleted together with the recipient.
         ...(gone ? {} : { reply_to: message_id }),
         ...{ subject: `${delegation_id} ${status}`, body: result || status, metadata: { delegation_id } },
         message_id: `${message_id}-response`,

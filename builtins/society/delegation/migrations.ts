@@ -13,7 +13,7 @@ CREATE INDEX delegations_given ON delegations (from_agent, created_at);
 CREATE INDEX delegations_taken ON delegations (to_agent, created_at);
 CREATE INDEX delegations_pending ON delegations (goal_id) WHERE status = 'pending';
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW delegations_view AS SELECT message_id, from_agent, to_agent, goal_id, waits, status, result, created_at, ended_at
   FROM delegations;

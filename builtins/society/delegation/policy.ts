@@ -7,10 +7,10 @@ import type { DelegationConfig } from './config.ts'
 import { DelegateMetadata, LONGEST_OBJECTIVE } from './contract.ts'
 import { goalsAbove, insertDelegation, loadOf, sameOpen } from './repository.ts'
 
-/** Before what an agent has anyway. */
+/** Priority of a delegated goal, above the default. */
 const PRIORITY = 8
 
-/** How often a task may be passed on in the same words. */
+/** Maximum number of times that a task may be delegated unchanged. */
 const MAX_UNCHANGED = 1
 
 type Answer = Awaited<ReturnType<AutoReply['answer']>>
@@ -40,7 +40,7 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
   }
 }
 
-/** A delegation is known by its message. */
+/** Returns the delegation id, derived from its message id. */
 export function delegationIdOf(message_id: string): string {
   return message_id.replace(/^(msg-)?/, 'dlg-')
 }
@@ -54,7 +54,7 @@ async function agentOr(svc: PluginHandle, agent_id: string): Promise<string | nu
   return agent?.agent_id === agent_id ? agent_id : null
 }
 
-/** The sender's active goal that it names, if it is that; anything else is ignored. */
+/** Returns the goal named in the metadata if it is an active goal of the sender; otherwise none. */
 async function findParentGoal(svc: PluginHandle, { metadata, from_agent }: A2AMessage) {
   const parsed = DelegateMetadata.safeParse(metadata)
   const from_goal_id = parsed.data?.from_goal_id ?? null
@@ -77,7 +77,7 @@ async function reasonAgainst(
   const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
   if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
   if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
-  // A chain of a pattern is bounded by itself.
+  // Chain patterns limit their own delegations.
   const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objectiveOf(body)))
   if (again) return `The same task is with ${again.to_agent} already, as ${again.delegation_id}.`
   const above = from_goal_id === null ? [] : await goalsAbove(svc.use(Store), from_goal_id)
@@ -85,7 +85,7 @@ async function reasonAgainst(
   if (above.filter(goal => goal.delegated).length >= config.max_depth)
     return `The task was passed on ${config.max_depth} times already.`
   const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, body))
-  // That of the one who passes it on is among them.
+  // The list includes the sender's own goal.
   if (unchanged.length > MAX_UNCHANGED) return 'The task was passed on unchanged already: do it, or divide it.'
   return undefined
 }

@@ -25,7 +25,7 @@ export function findDelegation(store: Store, delegation_id: string): Promise<Del
   return store.get(`SELECT ${COLUMNS} FROM delegations WHERE delegation_id = ?`, [delegation_id])
 }
 
-/** Given and taken, newest first. */
+/** Returns the delegations that an agent gave or received, newest first. */
 export function listDelegations(store: Store, agent_id: string, limit: number, offset: number) {
   return store.all<DelegationRow>(
     `SELECT ${COLUMNS} FROM delegations WHERE from_agent = ? OR to_agent = ?
@@ -42,7 +42,7 @@ export async function countDelegations(store: Store, agent_id: string): Promise<
   return row?.n ?? 0
 }
 
-/** Of all agents, newest first. */
+/** Returns the delegations of all agents, newest first. */
 export function allDelegations(store: Store, limit: number, offset: number): Promise<DelegationRow[]> {
   return store.all(`SELECT ${COLUMNS} FROM delegations ORDER BY created_at DESC, delegation_id LIMIT ? OFFSET ?`, [
     ...[limit, offset],
@@ -53,7 +53,7 @@ export async function countAllDelegations(store: Store): Promise<number> {
   return (await store.get<{ n: number }>('SELECT count(*) AS n FROM delegations'))?.n ?? 0
 }
 
-/** How much both sides have to do: the active goals of the one, the open delegations of the other. */
+/** Returns the recipient's number of active goals and the sender's number of pending delegations. */
 export async function loadOf(store: Store, from_agent: string, to_agent: string) {
   const row = await store.get<{ goals: number; pending: number }>(
     `SELECT (SELECT count(*) FROM goals_view WHERE agent_id = ? AND status = 'active') AS goals,
@@ -63,7 +63,7 @@ export async function loadOf(store: Store, from_agent: string, to_agent: string)
   return row ?? { goals: 0, pending: 0 }
 }
 
-/** The goals for which a goal is pursued, itself first, and which of them were delegated. */
+/** Returns a goal and its ancestors, the goal first, and which of them were delegated. */
 export function goalsAbove(store: Store, goal_id: string) {
   return store.all<{ goal_id: string; agent_id: string; objective: string; status: string; delegated: number }>(
     `WITH RECURSIVE above (goal_id, n) AS (
@@ -77,7 +77,10 @@ export function goalsAbove(store: Store, goal_id: string) {
   )
 }
 
-/** The open delegation of an agent with this objective; the operator may give the same to several. */
+/**
+ * Returns the sender's pending delegation with this objective. The operator is exempt and may delegate the same task to
+ * several agents.
+ */
 export function sameOpen(store: Store, from_agent: string, objective: string) {
   return store.get<{ delegation_id: string; to_agent: string }>(
     "SELECT delegation_id, to_agent FROM delegations WHERE from_agent = ? AND status = 'pending' AND objective = ? LIMIT 1",
@@ -85,7 +88,7 @@ export function sameOpen(store: Store, from_agent: string, objective: string) {
   )
 }
 
-/** Open delegations whose goal has ended, or went with its agent, or is too old. */
+/** Returns pending delegations whose goal has ended, was deleted with its agent, or is too old. */
 export function endedDelegations(store: Store, older_than: number) {
   return store.all<DelegationRow & { goal_status: string | null; goal_result: string | null }>(
     `SELECT ${COLUMNS}, goal_status, goal_result FROM (SELECT d.*,
@@ -121,7 +124,7 @@ export const insertDelegation = defineEffect({
   ],
 })
 
-/** Refused when it has ended already: its end is reported once. */
+/** Ends a delegation. Refused when it has ended already, so that its end is reported once. */
 export const endDelegation = defineEffect({
   name: 'delegations.end',
   mustChange: true,

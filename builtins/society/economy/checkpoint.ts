@@ -22,8 +22,8 @@ const EconomyPart = z.object({
 type EconomyPart = z.infer<typeof EconomyPart>
 
 /**
- * An agent's balance, job, skills and stats. The bank settles the difference in money. A job that
- * another agent holds by then stays theirs.
+ * Captures an agent's balance, job, skills and stats. On restore the bank pays or receives the difference, and a job
+ * that another agent holds by then is not taken away.
  */
 export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> {
   const store = () => svc.use(Store)
@@ -41,7 +41,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
     capture,
     async restore(agent_id, value) {
       const now = await capture(agent_id)
-      // A checkpoint lets no agent leave or enter the economy.
+      // Restoring a checkpoint does not add an agent to the economy or remove it.
       if (!now || !value) return []
       const summary = 'Was put back to what it was at a checkpoint.'
       return [
@@ -52,7 +52,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
   }
 }
 
-/** The same for an agent that is new here: it enters the world with what it had, which the bank of this world pays. */
+/** Exports and imports an agent's economic state. The bank pays the imported agent's balance. */
 export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
   const { name, schema, capture } = worldCheckpoint(svc)
   return {
@@ -60,7 +60,7 @@ export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
     async unpack(agent_id, value) {
       const beat = await beatOf(svc.use(Store))
       const newcomer = { balance: 0, job: null }
-      // A job that this world does not have is none.
+      // A job that does not exist here is dropped.
       const known = { ...value, job: jobOf(svc, value.job)?.id ?? null }
       return {
         effects: [...enterStatements(agent_id, beat, 0), ...(await restoreEffects(svc, agent_id, newcomer, known))],

@@ -44,12 +44,12 @@ import {
 import { beatOf, type CitizenRow, findCitizen, findEntry, mayEnter, skillsOf } from './repository.ts'
 import { describePart, shownCitizen } from './views/describe.ts'
 
-/** What a call of work costs and brings, in thousandths. */
+/** Cost and gain of one `work` call, in thousandths. */
 const WORK = { energy: 150, reputation: 5 }
 /** Number of retries of a bet when another bet of the same agent came in between. */
 const TRIES = 5
 
-/** What agents do in the world: each action in one transaction of its own, keyed by the call that asked for it. */
+/** Actions of agents in the economy: each runs in its own transaction, keyed by the tool call that requested it. */
 export class CitizenActions implements World {
   readonly #svc: PluginHandle
   readonly #config: EconomyConfig
@@ -174,7 +174,8 @@ export class CitizenActions implements World {
       }
       if (stake <= 0 || stake > citizen.balance)
         throw this.#refusal('you have nothing to bet with; earn something first')
-      // The number of the bet decides its luck: neither a repetition nor the order among agents changes it.
+      // Luck depends only on the agent and the number of the bet, so that neither a retry nor the order of agents
+      // changes it.
       const won = this.#svc.ports.random.number('world.gamble', agent_id, citizen.plays + 1) < chance
       const prize = ticket ? centsOf(lottery_payout) : 2 * stake
       const beat = await beatOf(this.#store)
@@ -285,7 +286,10 @@ export class CitizenActions implements World {
     return this.#svc.use(Store)
   }
 
-  /** A payment with what it pays for. @throws WorldError when there is too little money for it */
+  /**
+   * Commits a payment together with the purchase.
+   * @throws WorldError when the balance is too low
+   */
   async #pay(agent_id: string, price: string, entry_id: string, effects: Parameters<Store['apply']>[0]): Promise<void> {
     if (await this.#store.apply(effects)) return
     if (await findEntry(this.#store, entry_id)) return
@@ -299,7 +303,10 @@ export class CitizenActions implements World {
     return this.#row(agent_id)
   }
 
-  /** The citizen, which enters the world when it is not there yet. @throws EconomyOffError, WorldError */
+  /**
+   * Returns the citizen. An agent that is not a citizen yet becomes one.
+   * @throws EconomyOffError, WorldError
+   */
   async #row(agent_id: string): Promise<CitizenRow> {
     if (!this.#config.enabled) throw new EconomyOffError()
     const known = await findCitizen(this.#store, agent_id)

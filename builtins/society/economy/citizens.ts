@@ -11,7 +11,7 @@ const CHANGE = (['happiness', 'health', 'reputation', 'energy'] as const)
   .map(stat => `${stat} = max(0, min(1000, ${stat} + ?))`)
   .join(', ')
 const EXTREMES = 'happiest = max(happiest, min(1000, happiness + ?)), saddest = min(saddest, max(0, happiness + ?))'
-/** The stats' new values and their extremes, in SQL. */
+/** SQL assignments of the new stats and their extremes. */
 const CHANGED = `${EXTREMES}, ${CHANGE}`
 
 function statDeltas({ happiness, health, reputation, energy }: z.output<typeof Deltas>): number[] {
@@ -34,14 +34,17 @@ const insertCitizen = defineEffect({
   ],
 })
 
-/** The writes by which an agent enters the world with its starting balance, once. @param cents of that balance */
+/**
+ * Returns the writes that add an agent to the economy with its starting balance, once.
+ * @param cents starting balance
+ */
 export function enterStatements(agent_id: string, beat: number, cents: number) {
   const entry_id = `start:${agent_id}`
   const move = { entry_id, beat, payer: 'bank', payee: accountOf(agent_id), amount: cents, reason: 'starting balance' }
   return [insertCitizen({ agent_id }), ...(cents > 0 ? [moveMoney(move)] : [])]
 }
 
-/** Lets a beat pass: refused when it has passed already. */
+/** Advances the economy's clock to a heartbeat. Refused when it was processed already. */
 export const passBeat = defineEffect({
   name: 'world.tick',
   mustChange: true,
@@ -51,7 +54,7 @@ export const passBeat = defineEffect({
   ],
 })
 
-/** What a beat did to a citizen. */
+/** Writes the changes of one heartbeat to a citizen. */
 export const liveBeat = defineEffect({
   name: 'world.live',
   schema: Deltas.extend({ agent_id: z.string(), sheltered: z.boolean(), insolvent: z.boolean() }),
@@ -76,7 +79,7 @@ export const changeStats = defineEffect({
   ],
 })
 
-/** One call of work: refused without the energy for it, or when it was done often enough in this beat. */
+/** Records one `work` call. Refused when energy is too low or the maximum per heartbeat is reached. */
 export const workOnce = defineEffect({
   name: 'world.work',
   mustChange: true,
@@ -97,7 +100,7 @@ export const workOnce = defineEffect({
   ],
 })
 
-/** Counts a bet; refused when another was made in between, for the number of a bet decides its luck. */
+/** Counts a bet. Refused when another bet was placed in between, because the number of a bet determines its luck. */
 export const playOnce = defineEffect({
   name: 'world.play',
   mustChange: true,
@@ -110,7 +113,7 @@ export const playOnce = defineEffect({
   ],
 })
 
-/** Gives an agent a job. Refused when a live agent has it, or the agent has another. */
+/** Gives an agent a job. Refused when a live agent has the job, or the agent has another. */
 export const hire = defineEffect({
   name: 'world.hire',
   mustChange: true,
@@ -144,7 +147,7 @@ export const changeJob = defineEffect({
   ],
 })
 
-/** Takes away what job the agent has, if it has one. */
+/** Removes the agent's job, if it has one. */
 export const leaveJob = defineEffect({
   name: 'world.leave',
   schema: z.object({ agent_id: z.string() }),
@@ -164,7 +167,7 @@ export const learnSkill = defineEffect({
   ],
 })
 
-/** A milestone of a life, recorded the first time that it happens. */
+/** Records a milestone of an agent's life, only the first time. */
 export const reachMilestone = defineEffect({
   name: 'world.milestone',
   schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.number().int(), text: z.string() }),
@@ -177,7 +180,7 @@ export const reachMilestone = defineEffect({
   ],
 })
 
-/** Puts a citizen back to what it was, but for its money, its job and the count of its bets, which decides their luck. */
+/** Restores a citizen, except its balance, its job and the number of its bets, which determines their luck. */
 export const restoreCitizen = defineEffect({
   name: 'world.restore',
   schema: z.object({

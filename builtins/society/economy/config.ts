@@ -3,7 +3,7 @@ import { token, z } from '#kernel'
 const credits = (initial: number) => z.number().min(0).max(1_000_000).default(initial)
 const share = (initial: number) => z.number().min(0).max(1).default(initial)
 
-/** The rules of the game. Amounts are credits of the world, which are no dollars. */
+/** Settings of the economy. Amounts are credits, which are unrelated to dollars. */
 export const EconomyConfig = z.object({
   enabled: z.boolean().default(false).describe('Whether agents live in a world with money, jobs and life events'),
   starting_balance: credits(100)

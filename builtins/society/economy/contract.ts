@@ -1,19 +1,19 @@
 import { defineError, point, token, z } from '#kernel'
 
-/** Cents of an amount of credits. */
+/** Converts credits to integer cents. */
 export function centsOf(credits: number): number {
   return Math.round(credits * 100)
 }
-/** Credits of stored integer cents. */
+/** Converts integer cents to credits. */
 export function creditsOf(cents: number): number {
   return cents / 100
 }
-/** An amount of stored cents as people read it: `1,234.50`. */
+/** Formats integer cents for people: `1,234.50`. */
 export function amount(cents: number): string {
   return creditsOf(cents).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 }
 
-/** Where money comes from and goes to besides agents; each agent has an account `agent:<id>`. */
+/** Accounts that are not an agent's; each agent has an account `agent:<id>`. */
 export const ACCOUNTS = [
   'bank',
   'employers',
@@ -27,7 +27,7 @@ export const ACCOUNTS = [
 ] as const
 export const STATS = ['happiness', 'health', 'reputation', 'energy'] as const
 export type Stat = (typeof STATS)[number]
-/** A skill of this level can be used, in thousandths. */
+/** Minimum level at which a skill can be used, in thousandths. */
 export const USABLE = 500
 
 const name = z
@@ -45,7 +45,7 @@ export const Job = z.strictObject({
 export type Job = z.infer<typeof Job>
 export const Jobs = point<Job>('jobs', { key: ({ id }) => id, shape: Job })
 
-/** Something that the school teaches. */
+/** A course that teaches a skill. */
 export const Course = z.strictObject({
   skill: name,
   title: z.string().min(1).max(80).optional(),
@@ -61,7 +61,7 @@ export const CATEGORIES = ['career', 'health', 'social', 'financial', 'random'] 
 const change = z.number().min(-1).max(1)
 const range = z.strictObject({ min: z.number().optional(), max: z.number().optional() })
 
-/** What one choice does. Money is credits, stats are parts of 1; luck scales all of them. */
+/** Consequences of one choice. Money is in credits, stats are fractions of 1; luck scales all of them. */
 export const LifeChoice = z.strictObject({
   label: z.string().min(1).max(120),
   money: z.number().min(-100_000).max(100_000).optional(),
@@ -82,7 +82,7 @@ export const LifeChoice = z.strictObject({
 })
 export type LifeChoice = z.infer<typeof LifeChoice>
 
-/** Something that may happen to an agent. */
+/** A life event that may happen to an agent. */
 export const LifeEvent = z.strictObject({
   id: name,
   category: z.enum(CATEGORIES),
@@ -108,7 +108,7 @@ export const LifeEvents = point<z.input<typeof LifeEvent>>('life_events', {
   shape: LifeEvent,
 })
 
-/** How an agent stands in the world. */
+/** An agent's state in the economy. */
 export const Citizen = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
@@ -132,7 +132,7 @@ export const Citizen = z
   .meta({ id: 'Citizen' })
 export type Citizen = z.infer<typeof Citizen>
 
-/** A movement of money. */
+/** A transfer between two accounts. */
 export const LedgerEntry = z
   .object({
     entry_id: z.string(),
@@ -205,13 +205,16 @@ declare module '#core/goals/contract' {
   }
 }
 
-/** Who does something, and the key by which a repetition is known: the id of a tool's call. */
+/** The acting agent, and the idempotency key of the action: the id of the tool call. */
 export interface CitizenAction {
   agent_id: string
   key: string
 }
 
-/** What agents can do in the world. Each action is written at once and counts once for its key; @throws WorldError when it cannot be */
+/**
+ * Actions of agents in the economy. Each is committed at once, and only once per key.
+ * @throws WorldError when an action is not possible
+ */
 export interface World {
   citizen(agent_id: string): Promise<Citizen>
   work(action: CitizenAction): Promise<{ pay: number; balance: number; energy: number; left: number }>
@@ -232,12 +235,12 @@ export interface World {
     request: string,
   ): Promise<{ order_id: string; seller: string; balance: number }>
   deliver(action: CitizenAction, order_id: string, result: string): Promise<{ price: number; balance: number }>
-  /** What an agent may know of a part of the world, in lines. */
+  /** Returns the lines that an agent may read about a part of the economy. */
   describe(agent_id: string, part: 'jobs' | 'skills' | 'finances' | 'status' | 'market'): Promise<string>
 }
 export const World = token<World>('world')
 
-/** An action that the rules of the world don't allow now; the message says what would help. */
+/** An action that the rules of the economy do not allow now; the message suggests a remedy. */
 export const WorldError = defineError({
   code: 'world_refused',
   name: 'WorldError',

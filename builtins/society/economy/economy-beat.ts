@@ -14,18 +14,18 @@ import { bookBeat, closeAccount, foldEntries } from './market/ledger.ts'
 import { endOrders } from './market/market.ts'
 import { awakeCitizens, type CitizenRow, lastEntryBefore, newcomers, orphanedAccounts } from './repository.ts'
 
-/** Between two foldings of the ledger, in beats. */
+/** Heartbeats between two compactions of the ledger. */
 const FOLD_EVERY = 50
 
-/** Whether time stands still in the world. */
+/** Returns whether the economy is paused, because the daemon is frozen. */
 export async function isWorldPaused(svc: PluginHandle): Promise<boolean> {
   return svc.has(Freeze) && (await svc.use(Freeze).isFrozen())
 }
 
 /**
- * Runs a beat of the economy for all agents that are awake, in one transaction: whole or not at all, and once, however
- * many
- * processes try. @returns whether it ran
+ * Runs a heartbeat of the economy for all awake agents in one transaction, and only once, even when several processes
+ * try.
+ * @returns whether it ran
  */
 export async function runBeat(
   svc: PluginHandle,
@@ -69,7 +69,7 @@ function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRo
   ]
 }
 
-/** Removes what no agent owns any more: accounts and jobs of agents that are gone, and old entries. */
+/** Deletes accounts and jobs of deleted agents, and old entries. */
 export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: number): Promise<void> {
   const store = svc.use(Store)
   const gone = await orphanedAccounts(store)
@@ -88,7 +88,7 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
   await store.apply([...(seq > 0 ? [foldEntries({ seq })] : []), forgetLife({ beat: before })])
 }
 
-/** Runs what hangs on the beat; what goes wrong is logged, and the next beat comes. */
+/** Runs work of a heartbeat. Errors are logged and do not stop later heartbeats. */
 export async function logErrors(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
   await work().catch(error => svc.log.error({}, `the economy: ${errorMessage(error)}`))
 }

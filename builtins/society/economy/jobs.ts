@@ -4,7 +4,7 @@ import type { EconomyConfig } from './config.ts'
 import { Courses, type Job, Jobs, USABLE } from './contract.ts'
 import { jobHolders } from './repository.ts'
 
-/** The jobs that there are without plugins; each plugin may add its own. */
+/** Built-in jobs; plugins may add more. */
 const OWN: readonly Job[] = [
   { id: 'courier', title: 'Courier', salary: 25 },
   { id: 'gardener', title: 'Gardener', salary: 25 },
@@ -20,7 +20,7 @@ const OWN: readonly Job[] = [
   { id: 'architect', title: 'Architect', salary: 100, skill: 'architecture' },
 ]
 
-/** All jobs, the built-in ones first. */
+/** Returns all jobs, built-in ones first. */
 export function allJobs(svc: PluginHandle): readonly Job[] {
   const added = svc.list(Jobs)
   return [...OWN.filter(({ id }) => !added.some(job => job.id === id)), ...added]
@@ -36,7 +36,7 @@ export interface PricedCourse {
   cost: number
 }
 
-/** All that the school teaches. */
+/** Returns all courses with their prices. */
 export function allCourses(svc: PluginHandle, config: EconomyConfig): readonly PricedCourse[] {
   const added = svc.list(Courses).map(({ skill, cost = config.skill_course_cost }) => ({ skill, cost }))
   const own = config.learnable_skills.map(skill => ({ skill, cost: config.skill_course_cost }))

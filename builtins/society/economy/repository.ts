@@ -27,7 +27,7 @@ const ROW = `SELECT c.agent_id, coalesce(w.balance, 0) AS balance, j.job_id, c.h
   FROM world_citizens c JOIN agents_view a ON a.agent_id = c.agent_id
   LEFT JOIN world_accounts w ON w.account = 'agent:' || c.agent_id LEFT JOIN world_jobs j ON j.agent_id = c.agent_id`
 
-/** In SQL: an agent whose time passes. It is alive, awake, no sub-agent, and does not wait for the operator. */
+/** SQL condition for awake agents: alive, not paused, no sub-agent, and not waiting for an approval. */
 const AWAKE = `a.died_at IS NULL AND a.paused_at IS NULL AND a.spawned_by IS NULL AND NOT EXISTS (SELECT 1 FROM approvals_view p
   WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL)`
 
@@ -35,12 +35,12 @@ export function findCitizen(store: Store, agent_id: string): Promise<CitizenRow 
   return store.get<CitizenRow>(`${ROW} WHERE c.agent_id = ?`, [agent_id])
 }
 
-/** All whose time passes, in the order of their ids. */
+/** Returns the awake citizens, ordered by id. */
 export function awakeCitizens(store: Store): Promise<CitizenRow[]> {
   return store.all<CitizenRow>(`${ROW} WHERE ${AWAKE} ORDER BY c.agent_id`)
 }
 
-/** Agents that have not entered the world yet, oldest first. */
+/** Returns agents that are not citizens yet, oldest first. */
 export function newcomers(store: Store): Promise<{ agent_id: string }[]> {
   return store.all(
     `SELECT a.agent_id FROM agents_view a WHERE ${AWAKE}
@@ -48,7 +48,7 @@ export function newcomers(store: Store): Promise<{ agent_id: string }[]> {
   )
 }
 
-/** Returns whether an agent may enter: alive and no sub-agent. */
+/** Returns whether an agent may become a citizen: alive and no sub-agent. */
 export async function mayEnter(store: Store, agent_id: string): Promise<boolean> {
   const sql = 'SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL AND spawned_by IS NULL'
   return (await store.get(sql, [agent_id])) !== undefined
@@ -66,7 +66,7 @@ export async function skillsOf(store: Store, agent_id: string): Promise<Readonly
   return new Map(rows.map(({ skill, level }) => [skill, level]))
 }
 
-/** Who has which job; a dead agent has none. */
+/** Returns the holders of jobs; dead agents hold none. */
 export function jobHolders(store: Store): Promise<{ job_id: string; agent_id: string; name: string }[]> {
   return store.all(
     `SELECT j.job_id, j.agent_id, a.name FROM world_jobs j JOIN agents_view a ON a.agent_id = j.agent_id
@@ -81,7 +81,7 @@ export function milestonesOf(store: Store, agent_id: string) {
   )
 }
 
-/** A movement that was made under this key, if one was. */
+/** Returns the entry with this key, if there is one. */
 export function findEntry(store: Store, entry_id: string) {
   return store.get<{ payer: string; payee: string; amount: number; reason: string }>(
     'SELECT payer, payee, amount, reason FROM world_entries WHERE entry_id = ?',
@@ -94,7 +94,7 @@ export interface EntryRow extends Omit<LedgerEntry, 'at'> {
   at: number
 }
 
-/** The newest entries first, of all or of one account. */
+/** Returns entries of all accounts or of one, newest first. */
 export function listEntries(
   store: Store,
   account: string | undefined,
@@ -114,7 +114,7 @@ export async function countEntries(store: Store, account: string | undefined): P
   return (await store.get<{ n: number }>(sql, account === undefined ? [] : [account, account]))?.n ?? 0
 }
 
-/** Each account as it is kept, and as all of its movements say that it is. */
+/** Returns each account's stored balance, and the balance computed from its transfers. */
 export function auditAccounts(store: Store): Promise<{ account: string; balance: number; moved: number }[]> {
   return store.all(
     `SELECT a.account, a.balance, coalesce((SELECT sum(amount) FROM (
@@ -125,7 +125,7 @@ export function auditAccounts(store: Store): Promise<{ account: string; balance:
   )
 }
 
-/** What came in and went out on an agent's account over its life, by reason. */
+/** Returns income and expenses of an agent's account since its start, by reason. */
 export function totalsOf(
   store: Store,
   agent_id: string,
@@ -141,7 +141,7 @@ export function totalsOf(
   )
 }
 
-/** Accounts of agents that are no more. */
+/** Returns accounts of deleted agents. */
 export function orphanedAccounts(store: Store): Promise<{ account: string }[]> {
   return store.all(
     `SELECT account FROM world_accounts w WHERE w.agent_id IS NOT NULL
@@ -149,7 +149,7 @@ export function orphanedAccounts(store: Store): Promise<{ account: string }[]> {
   )
 }
 
-/** The last of the entries before a beat; 0 when there are none. */
+/** Returns the sequence number of the last entry before a heartbeat; 0 when there is none. */
 export async function lastEntryBefore(store: Store, beat: number): Promise<number> {
   const row = await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM world_entries WHERE beat < ?', [
     beat,

@@ -7,7 +7,7 @@ import { IdentityRow, restoreIdentity } from './repository.ts'
 const { seq: _, ...story } = EMPTY_STORY
 const EMPTY_IDENTITY: IdentityRow = { story, worldview: '', chapters: [], opinions: [], questions: [], notes: [] }
 
-/** An identity at a moment, narrated up to its last event. */
+/** Captures and restores an identity, narrated up to its last event. */
 export function checkpointPart(identities: Identities): CheckpointPart {
   const part: CheckpointPart<IdentityRow> = {
     name: 'identity',

@@ -7,7 +7,7 @@ const Question = z.object({
   question: z.string(),
   asked_at: z.iso.datetime(),
 })
-/** A part of the story that is summed up in one sentence. */
+/** A sealed part of the narrative, with a summary in one sentence. */
 const Chapter = z.object({
   index: z.number().int().describe('From 1'),
   summary: z.string(),
@@ -15,14 +15,14 @@ const Chapter = z.object({
   started: z.iso.datetime(),
   ended: z.iso.datetime(),
 })
-/** How the agent changed. */
+/** A recorded change of the agent's identity. */
 const EvolutionNote = z.object({
   at: z.iso.datetime(),
   kind: z.enum(['opinion', 'worldview', 'question', 'answer']),
   note: z.string(),
 })
 
-/** Who an agent has become. */
+/** An agent's identity. */
 export const IdentityRecord = z
   .object({
     agent_id: z.string(),
@@ -43,22 +43,22 @@ export const IdentityRecord = z
 export type IdentityRecord = z.infer<typeof IdentityRecord>
 
 export interface Identity {
-  /** @param when as `Agents.profileOf` takes it */
+  /** @param when see `Agents.profileOf` */
   of(agent: AgentRow, when?: 'now' | 'beat'): Promise<IdentityRecord>
-  /** Returns the agent's life as a page of Markdown, with what other modules know of it. */
+  /** Returns the agent's biography as Markdown, including facts from other modules. */
   biography(agent: AgentRow): Promise<string>
-  /** What `summary.json` of a life and `svc lives` hold: who it is, its goals, and what `LifeSummaries` add. */
+  /** Returns the content of `summary.json` and `svc lives`: identity, goals, and the parts of `LifeSummaries`. */
   summary(agent: AgentRow): Promise<Record<string, unknown>>
 }
 export const Identity = token<Identity>('identity')
 
-/** What a module knows of an agent's life, for its summary and its biography. */
+/** Facts of a module about an agent's life, for its summary and its biography. */
 export interface LifeSummary {
-  /** The key under which it stands in a summary. */
+  /** Key of this part in the summary. */
   name: string
   /** The heading in the biography. */
   title: string
-  /** A few fields, of texts, numbers and lists of texts; undefined when there is nothing to say. */
+  /** Returns a few fields: strings, numbers and arrays of strings; undefined when there is nothing to report. */
   summarize(agent: AgentRow): Promise<Record<string, unknown> | undefined>
 }
 export const LifeSummaries = point<LifeSummary>('life_summaries', {
@@ -67,8 +67,8 @@ export const LifeSummaries = point<LifeSummary>('life_summaries', {
 })
 
 /**
- * Types of events that become lines of an agent's narrative, each with the line made of its data; undefined makes none.
- * Ended goals are always narrated.
+ * An event type that becomes a line of an agent's narrative. `line` formats the event's data; undefined skips the
+ * event. Ended goals are always narrated.
  */
 export interface NarrativeSource {
   event: string
@@ -87,7 +87,7 @@ declare module '#kernel' {
 
 declare module '#core/goals/contract' {
   interface GoalContext {
-    /** Who the agent has become. */
+    /** The agent's identity. */
     identity?: IdentityRecord
   }
 }

@@ -20,7 +20,7 @@ import {
 const ENDINGS = ['goal_completed', 'goal_abandoned']
 /** Number of events narrated at a time. */
 const PIECE = 100
-/** Number of events that are not worth a line after which they are skipped for good. */
+/** Number of events without a narrative line after which the stored position advances anyway. */
 const FAR_BEHIND = 1_000
 const TRAITS = 4
 const LONGEST_DOMAIN = 50
@@ -29,17 +29,17 @@ const DOMAINS = 5
 /** An identity with its narrative up to the last event. */
 interface NarratedStory {
   kept: IdentityRow
-  /** Up to which event the story is stored, and how it goes on. */
+  /** Event up to which the story is stored, and its continuation. */
   from: number
   story: Story
   sealed: SealedChapter[]
   newest: number
 }
 
-/** Keeps the identities of agents: their story follows from their events and is brought up to date when it is read. */
+/** Manages the identities of agents. An agent's story is derived from its events and is updated when it is read. */
 export class Identities implements Identity {
   readonly #svc: PluginHandle
-  /** What running cycles have read of their agents' stories. */
+  /** Stories that running cycles have read, by agent. */
   readonly #read = new Map<string, NarratedStory>()
 
   constructor(svc: PluginHandle) {
@@ -86,7 +86,7 @@ export class Identities implements Identity {
     }
   }
 
-  /** `cleanup`: writes what the cycle read of the story down, in the cycle's commit. */
+  /** `cleanup`: stores the story that the cycle has read, in the cycle's commit. */
   async narrate(cycle: Cycle): Promise<void> {
     const { agent_id } = cycle
     const { from, story, sealed, newest } = this.#read.get(agent_id) ?? (await this.#narratedStory(agent_id))
@@ -96,12 +96,12 @@ export class Identities implements Identity {
       cycle.effects.push(tellStory({ agent_id, from, story, sealed }))
       return
     }
-    // A working agent is narrated often enough; a resting one is narrated once and then not again.
+    // A working agent's story is stored often enough; an idle agent's is stored once.
     if (cycle.result !== 'idle' && newest - from < FAR_BEHIND) return
     cycle.effects.push(tellStory({ agent_id, from, story: { ...story, seq: newest }, sealed: [] }))
   }
 
-  /** All that is kept of an agent, with what is not written down yet. */
+  /** Returns an agent's complete identity, including events that are not stored in its narrative yet. */
   async readIdentity(agent_id: string): Promise<IdentityRow> {
     return (await this.#narratedStory(agent_id)).kept
   }

@@ -21,7 +21,7 @@ export default definePlugin({
     const identities = new Identities(svc)
     svc.provide(Identity, identities)
     svc.add(CheckpointParts, checkpointPart(identities))
-    // After everything that a cycle is narrated from: what it writes here happened before.
+    // Runs at the end of `cleanup`, after the writes whose events are narrated.
     const hasWork: HasWork = due => agentsWithNewEvents(svc.use(Store), idsOf(due))
     svc.tap('cleanup', { name: svc.name, stage: 2000, hasWork }, (cycle: Cycle) => identities.narrate(cycle))
   },

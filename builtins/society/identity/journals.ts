@@ -3,7 +3,7 @@ import { Agents } from '#core/agents/contract'
 import { type PluginHandle, token } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 
-/** So much of the end of a journal is read, in bytes. */
+/** Number of bytes read from the end of a journal. */
 const GLANCE = 4_096
 const ENOENT = ['ENOENT', 'ENOTDIR']
 
@@ -16,7 +16,7 @@ export interface JournalHead {
 
 export const OwnJournals = token<Journals>('identity/journals')
 
-/** What agents write for themselves: `journals/<agent_id>/notepad.md`, read and never written here. */
+/** Reads the notes of agents: `journals/<agent_id>/notepad.md`. Never writes them. */
 export class Journals {
   readonly #svc: PluginHandle
 
@@ -24,7 +24,7 @@ export class Journals {
     this.#svc = svc
   }
 
-  /** The journals of the agents that have one, the one written in last first. */
+  /** Returns the journals of all agents that have one, most recently modified first. */
   async list(limit: number): Promise<JournalHead[]> {
     const agents = await this.#svc.use(Agents).list({})
     const heads: JournalHead[] = []

@@ -20,7 +20,7 @@ const NAMES = [
   ],
 ]
 
-/** An agent's display name: fixed by its id, which a seeded run draws again. */
+/** Returns an agent's display name, which depends only on its id, so that a seeded run gets the same name. */
 export function displayName(agent_id: string): string {
   const digest = createHash('sha256').update(`display name of ${agent_id}`).digest()
   return NAMES[digest.readUInt32BE() % NAMES.length]!

@@ -1,18 +1,18 @@
 import { sanitizeLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
 
-/** A narrative that would be longer becomes a chapter, in characters. */
+/** Maximum length of a narrative before it is sealed as a chapter, in characters. */
 const LONGEST_NARRATIVE = 800
 const LONGEST_LINE = 240
-/** Of the first and the last line of a chapter, so much stands in its summary. */
+/** Number of characters of a chapter's first and last line that its summary quotes. */
 const GLANCE = 48
 
-/** A story as far as it is narrated. */
+/** A story and the event up to which it is narrated. */
 export interface Story {
-  /** Up to which event. */
+  /** Sequence number of the last narrated event. */
   seq: number
   narrative: string
-  /** Lines of the narrative, when the first and the last of them happened, and what they say. */
+  /** Number of lines in the narrative; times and contents of the first and last. */
   entries: number
   since: number | null
   until: number | null
@@ -27,7 +27,7 @@ export interface SealedChapter {
   ended_at: number
 }
 
-/** Something that is worth a line. */
+/** An event that gets a narrative line. */
 export interface Happening {
   seq: number
   at: number
@@ -76,9 +76,9 @@ function chapterOf({ entries, since, until, first_line, last_line }: Story): Sea
   }
 }
 
-/** Text of an agent or of others on one line, cleaned. */
+/** Cleans a string and puts it on one line, cut to a maximum length. */
 export function oneLine(text: string, longest: number): string {
   const line = sanitizeLine(text)
-  // Half of a pair of surrogates is no text.
+  // A surrogate without its pair is invalid.
   return line.length > longest ? `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…` : line
 }

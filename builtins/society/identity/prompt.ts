@@ -3,13 +3,13 @@ import type { PromptSection } from '#core/goals/contract'
 import type { IdentityRecord } from './contract.ts'
 import { oneLine } from './narrative.ts'
 
-/** How much of each stands in a prompt: about 350 tokens in all, in characters. */
+/** Maximum amounts shown in a prompt, about 350 tokens in total. `narrative` and `worldview` are in characters. */
 const SHOWN = { chapters: 2, narrative: 400, worldview: 200, opinions: 3, questions: 2 }
 const LONGEST = { chapter: 150, opinion: 100, question: 100 }
 
 /**
- * Returns who the agent has become, in a fence that no line of it can close: each is one line behind a dash. Empty for
- * a new agent.
+ * Returns the agent's identity as prompt text in a fence. Each entry is one line after a dash, so that none can close
+ * the fence. undefined for a new agent.
  */
 export function identityText(identity: IdentityRecord): string | undefined {
   const { display_name, chapters, narrative, worldview, opinions, open_questions } = identity

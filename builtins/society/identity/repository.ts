@@ -6,7 +6,7 @@ import { EMPTY_STORY, type Story } from './narrative.ts'
 
 const agent_id = z.string()
 const count = z.number().int().min(0)
-/** Milliseconds, up to the last time that a date can name. */
+/** Milliseconds, up to the maximum of `Date`. */
 const time = z.number().int().min(0).max(8.64e15)
 const StoryShape = z.object({
   seq: count,
@@ -29,7 +29,7 @@ const NoteShape = z.object({
   note: z.string(),
 })
 
-/** All that is kept of an identity. */
+/** The complete stored identity. */
 export const IdentityRow = z.object({
   story: StoryShape.omit({ seq: true }),
   worldview: z.string(),
@@ -42,7 +42,7 @@ export type IdentityRow = z.infer<typeof IdentityRow>
 
 const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
 
-/** How an agent sees the world; undefined where it has not said so. */
+/** Returns an agent's view of the world; undefined when it has not stated one. */
 export async function worldviewOf(store: Store, id: string): Promise<string | undefined> {
   const row = await store.get<{ worldview: string }>('SELECT worldview FROM identities WHERE agent_id = ?', [id])
   return row?.worldview
@@ -59,7 +59,7 @@ export async function agentsWithNewEvents(store: Store, agents: readonly string[
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Oldest first. */
+/** Returns an agent's opinions, oldest first. */
 export function listOpinions(store: Store, id: string) {
   return store.all<IdentityRow['opinions'][number]>(
     'SELECT domain, opinion, formed_at FROM identity_opinions WHERE agent_id = ? ORDER BY formed_at, domain',
@@ -67,7 +67,7 @@ export function listOpinions(store: Store, id: string) {
   )
 }
 
-/** Oldest first. */
+/** Returns an agent's open questions, oldest first. */
 export function listQuestions(store: Store, id: string) {
   return store.all<IdentityRow['questions'][number]>(
     'SELECT question_id, question, asked_at FROM identity_questions WHERE agent_id = ? ORDER BY asked_at, question_id',
@@ -85,13 +85,13 @@ export interface EventRow {
 /** A stored identity, with the events of its agent after the end of its narrative. */
 export interface Stored extends Pick<IdentityRow, 'worldview' | 'chapters' | 'opinions' | 'questions' | 'notes'> {
   story: Story
-  /** Oldest first. */
+  /** Events after the end of the narrative, oldest first. */
   since: EventRow[]
-  /** The newest event of the agent, of whatever kind. */
+  /** Sequence number of the agent's newest event of any type. */
   newest: number
 }
 
-/** One row of any table of an identity, under common names; what a table has no column for is 0 or empty. */
+/** A row of any identity table under common column names; missing columns are 0 or empty. */
 interface PartRow {
   part: 'chapter' | 'event' | 'newest' | 'note' | 'opinion' | 'question' | 'story'
   n: number
@@ -116,7 +116,11 @@ const PARTS = `SELECT 'story' AS part, seq AS n, worldview AS about, narrative A
   UNION ALL SELECT 'note', note_id, kind, note, 0, at, 0, '', '' FROM identity_notes WHERE agent_id = ?
   ORDER BY part, n, at, about`
 
-/** Reads an identity in one statement. @param types events that are worth a line @param limit of those events */
+/**
+ * Reads an identity in one statement.
+ * @param types event types that are narrated
+ * @param limit maximum number of these events
+ */
 export async function readIdentity(store: Store, id: string, types: readonly string[], limit: number): Promise<Stored> {
   const rows = await store.all<PartRow>(PARTS, [id, id, id, id, jsonList(types), limit, id, id, id, id])
   const of = (part: PartRow['part']) => rows.filter(row => row.part === part)
@@ -141,7 +145,7 @@ export async function readIdentity(store: Store, id: string, types: readonly str
   }
 }
 
-/** A story has times as soon as it has an entry. */
+/** Times are set only when the story has entries. */
 function storyOf({ n, text, count, at, until, first, last }: PartRow): Story {
   const times = count > 0 ? { since: at, until } : { since: null, until: null }
   return { seq: n, narrative: text, entries: count, ...times, first_line: first, last_line: last }
@@ -163,7 +167,7 @@ export async function countGoals(store: Store, id: string): Promise<{ completed:
   return row ?? { completed: 0, abandoned: 0 }
 }
 
-/** There is a row for the agent, if there is such an agent. */
+/** Creates the identity row of an existing agent. */
 const ensureIdentity = (id: string): Statement => ({
   sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
         ON CONFLICT (agent_id) DO NOTHING`,
@@ -222,7 +226,7 @@ function insertNotes(id: string, at: number, kind: IdentityRow['notes'][number][
   ]
 }
 
-/** One opinion a domain; the oldest gives way where there are too many. */
+/** Stores an opinion, one for each domain. Beyond the maximum, the oldest is deleted. */
 export const formOpinion = defineEffect({
   name: 'identity.form_opinion',
   schema: z.object({ agent_id, domain: z.string(), opinion: z.string(), note: z.string() }),
@@ -315,7 +319,7 @@ export const restoreIdentity = defineEffect({
   },
 })
 
-/** What is kept of an identity as it is shown. */
+/** Converts a stored identity to its public form. */
 export function toIdentityRecord(
   kept: IdentityRow,
 ): Pick<IdentityRecord, 'narrative' | 'chapters' | 'worldview' | 'opinions' | 'open_questions' | 'evolution'> {

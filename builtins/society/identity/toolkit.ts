@@ -25,9 +25,15 @@ const ReflectionRefusedError = defineError({
 
 const text = (longest: number) => z.string().trim().min(1).max(longest)
 
-/** With what an agent changes who it is. Each write is committed with the outcome of its call, and leaves a note of the change. */
+/**
+ * Tools with which an agent changes its identity. Each write is committed with the call's outcome and records a note of
+ * the change.
+ */
 export function identityToolkit(svc: PluginHandle): Toolkit {
-  /** The text as it may stand in the agent's prompts from now on. @throws GuardrailBlockedError */
+  /**
+   * Returns the text cleaned for use in later prompts.
+   * @throws GuardrailBlockedError
+   */
   const admitText = async (agent_id: string, said: string, longest: number) => {
     const clean = oneLine(said, longest)
     if (clean === '') throw new ReflectionRefusedError({ message: 'Nothing readable is left of that text.' })

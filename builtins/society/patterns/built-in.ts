@@ -1,7 +1,10 @@
 import type { A2AMessage } from '#society/a2a/contract'
 import type { CollaborationPattern, PatternState, Step } from './contract.ts'
 
-/** So much of what one said is shown to the next: with the words around it, and twice in a debate, it fits into one message. */
+/**
+ * Maximum number of quoted characters. A message has space for its own words and one such quote; a debate quotes two of
+ * half the length.
+ */
 const QUOTED = 7_000
 const QUOTED_TWICE = 3_500
 
@@ -13,7 +16,7 @@ function isDeclined(answer: A2AMessage | undefined): boolean {
   return answer?.type === 'reject'
 }
 
-/** Work is reviewed and revised until the reviewer approves, or rounds are over. */
+/** Work is reviewed and revised until the reviewer approves or no rounds are left. */
 const review: CollaborationPattern = {
   name: 'review',
   summary: "One agent reviews the initiator's work, which is revised until it is approved",
@@ -49,7 +52,7 @@ const review: CollaborationPattern = {
   partial: ({ messages }) => ({ feedback: messages.findLast(({ type }) => type === 'feedback')?.body ?? null }),
 }
 
-/** A question to an agent that knows, and follow-up questions while rounds are left and the mentee asks. */
+/** The initiator asks a mentor, and may ask follow-up questions while rounds are left. */
 const mentor: CollaborationPattern = {
   name: 'mentor',
   summary: 'The initiator asks a mentor, and may ask further until it has understood',
@@ -85,7 +88,7 @@ const mentor: CollaborationPattern = {
   partial: ({ messages }) => ({ guidance: messages.filter(({ type }) => type === 'answer').map(({ body }) => body) }),
 }
 
-/** Two sides argue in turn; each hears what the other said last. */
+/** Two sides argue in turn; each receives the other's last argument. */
 const debate: CollaborationPattern = {
   name: 'debate',
   summary: 'Two sides argue for and against in turn; with one participant the initiator is the first side',
@@ -115,7 +118,7 @@ const debate: CollaborationPattern = {
   partial: state => ({ arguments: answers(state) }),
 }
 
-/** Each does its part with what the one before made of it. */
+/** Each participant does its part, based on the result of the previous one. */
 const chain: CollaborationPattern = {
   name: 'chain',
   summary: 'A task goes from one agent to the next; each is delegated its part with the result of the one before',
@@ -129,7 +132,7 @@ const chain: CollaborationPattern = {
       sent.push({
         ...{ step: `link-${n + 1}`, type: 'delegate', from: initiator, to: agent },
         subject: `Part ${n + 1} of ${participants.length}`,
-        // A delegated goal is short: earlier messages are quoted as far as they fit.
+        // A delegated goal is short, so the task and the earlier result are cut.
         body: before
           ? `${task.slice(0, 220)} (part ${n + 1}; before you: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
           : task.slice(0, 480),
@@ -144,7 +147,7 @@ const chain: CollaborationPattern = {
   partial: state => ({ results: answers(state) }),
 }
 
-/** All are asked at once. */
+/** Asks all participants at once. */
 const swarm: CollaborationPattern = {
   name: 'swarm',
   summary: 'The same task goes to several agents at once; it ends when each has answered or declined',
@@ -174,7 +177,7 @@ const swarm: CollaborationPattern = {
   partial: state => ({ answers: answers(state) }),
 }
 
-/** What was answered, declined or not. */
+/** Returns all answers, including rejections. */
 function answers({ messages }: PatternState) {
   const final = messages.filter(({ type, reply_to }) => reply_to !== null && type !== 'ack')
   return final.map(({ from_agent, type, body }) => ({ agent: from_agent, declined: type === 'reject', answer: body }))

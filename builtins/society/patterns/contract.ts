@@ -3,7 +3,7 @@ import type { A2AMessage, MessageType } from '#society/a2a/contract'
 
 export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'over_budget', 'cancelled'] as const
 
-/** What a run may cost, and what it has: model calls of agents that owe it an answer. */
+/** Budget of a run, or its spending: model calls of agents while they owe the run an answer. */
 const Budget = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
 
 /** One run of a collaboration pattern. */
@@ -27,7 +27,7 @@ export const PatternRun = z
   .meta({ id: 'PatternRun' })
 export type PatternRun = z.infer<typeof PatternRun>
 
-/** What a pattern goes by: who takes part, and what was said. */
+/** Input of a pattern: its participants and the messages so far. */
 export interface PatternState {
   initiator: string
   participants: readonly string[]
@@ -36,16 +36,18 @@ export interface PatternState {
   /** All messages of this run, oldest first. */
   messages: readonly A2AMessage[]
   /**
-   * Returns the answer to a step, once it is there. An agent that is gone, or silent for `patterns.answer_timeout`,
-   * counts as having
-   * rejected it, with that as the reason.
+   * Returns the answer to a step, once there is one. An agent that is not alive, or that did not answer within
+   * `patterns.answer_timeout`, counts as having rejected it, with the reason.
    */
   answerTo(step: string): A2AMessage | undefined
 }
 
 /** One message that a pattern sends. */
 export interface Step {
-  /** Its name within the run, as in `review-2`: a step is sent once, however often the pattern asks for it. */
+  /**
+   * Name of the step within the run, such as `review-2`. A step is sent only once, even if the pattern requests it
+   * again.
+   */
   step: string
   type: MessageType
   from: string
@@ -54,26 +56,26 @@ export interface Step {
   body: string
 }
 
-/** What a pattern does next. */
+/** Next move of a pattern. */
 export type Move =
-  /** Sends what of these was not sent yet, and waits for answers. */
+  /** Sends the steps that were not sent yet, and waits for answers. */
   | { send: readonly Step[] }
-  /** Ends. */
+  /** Ends the run. */
   | { end: (typeof PATTERN_ENDS)[number]; result: Record<string, unknown> }
 
 /**
- * A way of working together. It keeps no state: from what was said it says what comes next, the same for the same. Asked
- * whenever a message of the run was sent, in any process.
+ * A collaboration pattern: a stateless, deterministic function from the messages so far to the next move. Called after
+ * each message of the run, in any process.
  */
 export interface CollaborationPattern {
   name: string
   summary: string
-  /** How many take part beside the initiator. */
+  /** Number of participants besides the initiator. */
   participants: { min: number; max: number }
   /** Default and maximum number of rounds. */
   rounds: { usual: number; max: number }
   next(state: PatternState): Move
-  /** What there is when time is up. */
+  /** Returns the partial result when the run ends early. */
   partial(state: PatternState): Record<string, unknown>
 }
 export const CollaborationPatterns = point<CollaborationPattern>('collaboration_patterns', {

@@ -16,7 +16,7 @@ ALTER TABLE a2a_patterns ADD COLUMN max_tokens INTEGER;
 ALTER TABLE a2a_patterns ADD COLUMN spent_micros INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE a2a_patterns ADD COLUMN spent_tokens INTEGER NOT NULL DEFAULT 0;
 `,
-  /** What other modules read. */
+  /** Views for other modules. */
   '046-views': `
 CREATE VIEW a2a_patterns_view AS SELECT pattern_id, name, status, created_at FROM a2a_patterns;
 `,

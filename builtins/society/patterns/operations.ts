@@ -179,7 +179,7 @@ export const patternOperations = [
   patternsCancel,
 ]
 
-/** A run in a list; its result has its own field. */
+/** Formats a run for a list, without its result. */
 function describePattern({
   pattern_id,
   name,

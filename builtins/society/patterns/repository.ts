@@ -15,10 +15,10 @@ export interface PatternRow {
   participants: string
   task: string
   rounds: number
-  /** null where nothing limits. */
+  /** null: no limit. */
   max_micros: number | null
   max_tokens: number | null
-  /** Once it has ended. */
+  /** Set when the run has ended. */
   spent_micros: number
   spent_tokens: number
   status: PatternRun['status']
@@ -35,8 +35,8 @@ export interface SpendSum {
 }
 
 /**
- * What a run has cost: the model calls of whom it asked something, between question and answer, on no goal or on one that was
- * begun since the question. What an agent was at before is not the run's.
+ * Returns what a run has cost: the model calls of the agents that it asked, from question to answer, without a goal or
+ * on goals created since the question. Calls on older goals are not counted.
  */
 export async function spendOfRun(store: Store, pattern_id: string): Promise<SpendSum> {
   const row = await store.get<{ micros: number | null; tokens: number | null }>(
@@ -55,17 +55,17 @@ export async function spendOfRun(store: Store, pattern_id: string): Promise<Spen
 const WAITING = `FROM a2a_patterns p JOIN a2a_messages_view q ON q.pattern_id = p.pattern_id
   WHERE p.status = 'running' AND (p.max_micros IS NOT NULL OR p.max_tokens IS NOT NULL) AND q.to_agent = ? AND q.expects_reply = 1`
 
-/** The expression that is true where a running pattern with a limit waits for an answer of this agent. */
+/** Returns the SQL condition that a running pattern with a limit waits for an answer of this agent. */
 export function isWaitedFor(agent_id: string): Statement {
   return { sql: `EXISTS (SELECT 1 ${WAITING})`, params: [agent_id] }
 }
 
-/** The running patterns with a limit that wait for an answer of this agent. */
+/** Returns the running patterns with a limit that wait for an answer of this agent. */
 export function waitingFor(store: Store, agent_id: string): Promise<{ pattern_id: string }[]> {
   return store.all(`SELECT DISTINCT p.pattern_id ${WAITING}`, [agent_id])
 }
 
-/** Which of these agents are not alive. */
+/** Returns those of these agents that are not alive. */
 export async function findMissingAgents(store: Store, agents: readonly string[]): Promise<Set<string>> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT agent_id FROM agents_view WHERE died_at IS NULL AND agent_id ${AMONG}`,
@@ -75,7 +75,7 @@ export async function findMissingAgents(store: Store, agents: readonly string[])
   return new Set(agents.filter(agent_id => !alive.has(agent_id)))
 }
 
-/** The delegated goals of a run that are not done. */
+/** Returns the delegated goals of a run that have not ended. */
 export function openGoals(store: Store, pattern_id: string): Promise<{ goal_id: string; agent_id: string }[]> {
   return store.all(
     `SELECT g.goal_id, g.agent_id FROM delegations_view d JOIN a2a_messages_view m ON m.message_id = d.message_id
@@ -88,7 +88,7 @@ export function participantsOf({ participants }: Pick<PatternRow, 'participants'
   return JSON.parse(participants) as string[]
 }
 
-/** @param spent what it has cost, while it runs */
+/** @param spent cost so far, for a running pattern */
 export function runOf(
   { max_micros, max_tokens, spent_micros, spent_tokens, ...row }: PatternRow,
   spent?: SpendSum,
@@ -110,7 +110,7 @@ export function findRun(store: Store, pattern_id: string): Promise<PatternRow | 
   return store.get<PatternRow>(`SELECT ${COLUMNS} FROM a2a_patterns p WHERE pattern_id = ?`, [pattern_id])
 }
 
-/** Newest first. */
+/** Returns the runs, newest first. */
 export function listRuns(store: Store, limit: number, offset: number): Promise<PatternRow[]> {
   return store.all<PatternRow>(
     `SELECT ${COLUMNS} FROM a2a_patterns p ORDER BY created_at DESC, pattern_id LIMIT ? OFFSET ?`,
@@ -134,7 +134,7 @@ export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
   return store.all("SELECT pattern_id FROM a2a_patterns WHERE status = 'running' ORDER BY deadline LIMIT 1000")
 }
 
-/** The run's messages as a pattern sees them, oldest first. */
+/** Returns the messages of a run in the form for patterns, oldest first. */
 export async function messagesOf(store: Store, pattern_id: string): Promise<A2AMessage[]> {
   const rows = await store.all<Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number }>(
     `SELECT message_id, type, from_agent, coalesce(to_agent, 'operator') AS to_agent, subject, body, reply_to, thread_id,
@@ -155,7 +155,7 @@ export const insertRun = defineEffect({
     rounds: z.number().int(),
     max_micros: z.number().int().nullable(),
     max_tokens: z.number().int().nullable(),
-    /** Milliseconds from now. */
+    /** Time limit from now, in milliseconds. */
     within: z.number().int(),
   }),
   statements: ({ pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, within }, now) => [
@@ -170,7 +170,7 @@ export const insertRun = defineEffect({
   ],
 })
 
-/** Refused when it does not run any more: it ends once, and sends nothing after that. */
+/** Ends a run. Refused when it is not running, so that it ends once and sends nothing afterwards. */
 export const endRun = defineEffect({
   name: 'patterns.end',
   mustChange: true,
@@ -189,7 +189,7 @@ export const endRun = defineEffect({
   ],
 })
 
-/** Withdraws the unread messages of a run that is over. */
+/** Withdraws the unread messages of an ended run. */
 export const withdraw = defineEffect({
   name: 'patterns.withdraw',
   schema: z.object({ pattern_id: z.string() }),

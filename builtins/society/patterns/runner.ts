@@ -45,9 +45,9 @@ export interface NewPattern {
   participants: readonly string[]
   task: string
   rounds?: number | undefined
-  /** Seconds. */
+  /** Time limit, in seconds. */
   timeout?: number | undefined
-  /** What it may cost; 0 sets no limit. */
+  /** Maximum cost; 0 sets no limit. */
   budget_usd?: number | undefined
   budget_tokens?: number | undefined
 }
@@ -57,7 +57,7 @@ const MOST_STEPS = 1_000
 
 export const OwnPatterns = token<PatternRunner>('patterns/runner')
 
-/** Runs patterns: whenever a message of one was sent it is asked what comes next, by what is written alone. */
+/** Runs patterns: after each message of a run, asks the pattern for its next move, based only on stored messages. */
 export class PatternRunner {
   readonly #svc: PluginHandle
   readonly #limits: PatternsConfig
@@ -68,7 +68,7 @@ export class PatternRunner {
     this.#limits = limits
   }
 
-  /** The writes that begin a run, its first messages among them. */
+  /** Returns the writes that start a run, including its first messages. */
   async begin(start: NewPattern): Promise<{ pattern_id: string; effects: Effect[] }> {
     const { name, task } = start
     const pattern = this.#pattern(name)
@@ -111,7 +111,10 @@ export class PatternRunner {
     return row
   }
 
-  /** A run as people see it, with what it has cost so far. @throws PatternRunNotFoundError */
+  /**
+   * Returns a run in its public form, with its cost so far.
+   * @throws PatternRunNotFoundError
+   */
   async findRun(pattern_id: string): Promise<PatternRun> {
     return this.toRun(await this.find(pattern_id))
   }
@@ -127,7 +130,10 @@ export class PatternRunner {
     await this.#end(row, 'cancelled', this.#partial(row, messages))
   }
 
-  /** Before an agent calls its model, the runs with a budget that it owes an answer are looked at: those that have spent it end. */
+  /**
+   * Returns a call limit that, before an agent's model call, ends runs that wait for the agent and have used up their
+   * budget.
+   */
   limit(): CallLimit {
     return {
       name: 'patterns',
@@ -140,12 +146,15 @@ export class PatternRunner {
     }
   }
 
-  /** All that run: for what other processes wrote, and for deadlines. */
+  /** Advances all running patterns, for messages of other processes and for deadlines. */
   async sweep(): Promise<void> {
     for (const { pattern_id } of await listRunning(this.#svc.use(Store))) await this.advance(pattern_id)
   }
 
-  /** Does what comes next in a run. One at a time: its steps have ids of their own, so that none is sent twice anyway. */
+  /**
+   * Makes the next move of a run. Serialized in this process; across processes, fixed step ids prevent sending a step
+   * twice.
+   */
   advance(pattern_id: string): Promise<void> {
     const done = this.#turn
       .then(() => this.#advance(pattern_id))
@@ -198,7 +207,7 @@ export class PatternRunner {
     return effects
   }
 
-  /** What the pattern says when those who are gone, or silent for too long, are taken to have declined. */
+  /** Returns the pattern's next move, with missing agents and those silent for too long counted as rejecting. */
   #next(pattern: CollaborationPattern, row: PatternRow, messages: PatternState['messages'], gone: Set<string>): Move {
     const declined = new Map<string, A2AMessage>()
     const state = stateOf(row.pattern_id, { ...row, participants: participantsOf(row) }, messages, declined)
@@ -222,13 +231,13 @@ export class PatternRunner {
     const asked = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
     if (!asked) return undefined
     const { answer_timeout } = this.#limits
-    // Who has accepted is given until the deadline.
+    // An agent that sent ACK has time until the run's deadline.
     const accepted = messages.some(({ reply_to, type }) => reply_to === asked.message_id && type === 'ack')
     const silent = this.#svc.clock.ms() - Date.parse(asked.ts) >= answer_timeout * 1000
     return silent && !accepted ? `${step.to} has not answered within ${answer_timeout} s.` : undefined
   }
 
-  /** What a run has spent, when that is all that it may. */
+  /** Returns a run's spending if its budget is used up; otherwise undefined. */
   async #over({ pattern_id, max_micros, max_tokens }: PatternRow): Promise<SpendSum | undefined> {
     if (max_micros === null && max_tokens === null) return undefined
     const spent = await spendOfRun(this.#svc.use(Store), pattern_id)
@@ -237,7 +246,7 @@ export class PatternRunner {
     return isOver ? spent : undefined
   }
 
-  /** Ends a run and takes back what was cut short, so that no agent goes on with it. */
+  /** Ends a run, withdraws its unread messages and abandons its open goals, so that no agent continues them. */
   async #end(
     row: PatternRow,
     status: (typeof PATTERN_ENDS)[number],
@@ -251,7 +260,7 @@ export class PatternRunner {
     const ended = appendEvent({ type: 'pattern_ended', agent_id: initiator, data })
     const taken = status === 'completed' ? [] : await this.#abandonGoals(pattern_id, status)
     if (await store.apply([endRun({ pattern_id, status, result, spent }), ended, ...taken])) return
-    // A goal that ended meanwhile needs no taking back.
+    // A goal ended in the meantime, so only the messages are withdrawn.
     await store.apply([endRun({ pattern_id, status, result, spent }), ended, withdraw({ pattern_id })])
   }
 

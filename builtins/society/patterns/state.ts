@@ -2,7 +2,7 @@ import { isoTime } from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
 import type { PatternState, Step } from './contract.ts'
 
-/** A step is known by its run and name. */
+/** Returns a step's message id, made of the run and the step's name. */
 export function idOf(pattern_id: string, step: string): string {
   return `msg-${pattern_id}-${step}`
 }
@@ -17,7 +17,7 @@ export function stateOf(
     ...{ initiator, participants, task, rounds, messages },
     answerTo(step) {
       const id = idOf(pattern_id, step)
-      // An acceptance promises an answer and is none; the answer to it comes from whom it was sent to.
+      // An ACK is not the answer. Only the recipient of the step can answer it.
       const to = messages.find(({ message_id }) => message_id === id)?.to_agent
       const said = messages.find(
         ({ reply_to, type, from_agent }) => reply_to === id && type !== 'ack' && from_agent === to,
@@ -27,7 +27,7 @@ export function stateOf(
   }
 }
 
-/** The answer that counts for an agent that is gone or silent. */
+/** Returns the rejection that stands for the answer of a missing or silent agent. */
 export function rejection(pattern_id: string, { step, from, to, subject }: Step, body: string): A2AMessage {
   const reply_to = idOf(pattern_id, step)
   return {

@@ -8,7 +8,10 @@ import type { PatternRunner } from './runner.ts'
 
 const LONGEST = 6_000
 
-/** How agents begin to work together. Beginning is a write of the call's own commit: a repetition is none. */
+/**
+ * Tools with which agents start patterns. The start is committed with the call's outcome, so a repeated call starts
+ * none.
+ */
 export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolkit {
   return {
     name: 'patterns',

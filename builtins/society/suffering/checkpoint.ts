@@ -5,7 +5,10 @@ import { Store } from '#platform/store/contract'
 import { findLot, restoreLife } from './repository.ts'
 import { newborn, PersistedState } from './state/state.ts'
 
-/** An inner life as it stood. Base and stressors are kept, never what they amount to: that would become the base of the next. */
+/**
+ * Captures and restores an agent's inner state. Stores base values and stressors, not effective values, which would
+ * otherwise become the new base.
+ */
 export function checkpointPart(svc: PluginHandle): CheckpointPart {
   const part: CheckpointPart<PersistedState> = {
     name: 'suffering',

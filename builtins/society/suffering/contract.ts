@@ -14,40 +14,42 @@ export const PersonaFields = z.object({
 })
 export type PersonaFields = Readonly<z.infer<typeof PersonaFields>>
 
-/** Facts about an agent that stressors are computed from; hours are hours of its waking time, times `suffering.time_scale`. */
+/**
+ * Facts about an agent that stressors are computed from. Hours are waking hours, multiplied by `suffering.time_scale`.
+ */
 export interface LotFacts {
   agent_id: string
-  /** Of the last ten goals that ended. */
+  /** Counts of the last ten ended goals. */
   goals: { ended: number; completed: number; abandoned: number }
-  /** Steps of the goal that ended last. */
+  /** Number of steps of the last ended goal. */
   last_steps: number
-  /** Hours without a goal since one was completed last, or since it was spawned. */
+  /** Hours without a goal since the last completed one, or since the agent was spawned. */
   hours_without_goal: number
-  /** Hours since it last received a message. */
+  /** Hours since the last received message. */
   hours_unheard: number
-  /** Number of messages that it sent since then, of the last twenty. */
+  /** Number of messages sent since then, among the last twenty. */
   unanswered: number
-  /** Refused or declined actions: each adds 1, and fades with a time constant of four hours. */
+  /** Number of refused or declined actions, which decays exponentially with a time constant of four hours. */
   refusals: number
-  /** Failures of its cycles in a row. */
+  /** Number of consecutive failed cycles. */
   failures: number
-  /** The share of the daemon's budget that is left; null where nothing limits it, 0 once it is used up. */
+  /** Remaining share of the daemon's budget, from 0 to 1; null without a limit. */
   budget_left: number | null
 }
 
-/** `raise`: its condition holds. `resolve`: it no longer does. undefined: unchanged. */
+/** `raise`: the stressor's condition holds. `resolve`: it no longer does. undefined: unchanged. */
 export type StressorVerdict = 'raise' | 'resolve' | undefined
 
 /** A kind of stressor. While its condition holds its severity rises; afterwards it fades. */
 export interface Stressor {
   name: string
-  /** What it is, in words for the agent. */
+  /** Description of the stressor, addressed to the agent. */
   description: string
-  /** How it is resolved, in words for the agent. */
+  /** Condition under which the stressor is resolved, addressed to the agent. */
   condition: string
   /** Severity per hour of waking time while its condition holds. Default: 0.03. */
   rate?: number
-  /** What it adds to the fields of the persona at severity 1; in proportion below. Each adds less to concentration besides. */
+  /** Added to persona fields at severity 1, proportionally less below. Every stressor also reduces concentration. */
   effects?: Partial<PersonaFields>
   /** Reads the facts at each heartbeat. Without it other modules set the stressor through `Suffering`. */
   sense?(facts: LotFacts): StressorVerdict | Promise<StressorVerdict>
@@ -74,7 +76,7 @@ export interface InnerState {
   persona: PersonaFields
 }
 
-/** Names moods, in a word. The first model that answers decides; the built-in one comes last. */
+/** Names moods, in a word. The first model that answers decides; the built-in model is asked last. */
 export interface MoodModel {
   name: string
   stage?: number
@@ -96,7 +98,7 @@ export const ActiveStressor = z.object({
   since: z.iso.datetime(),
 })
 
-/** How an agent suffers. */
+/** An agent's suffering. */
 export const SufferingState = z
   .object({
     load: unit.describe('The sum of all severities, at most 1'),
@@ -128,7 +130,7 @@ export interface Suffering {
   add(agent_id: string, stressor: string, options?: { severity?: number; note?: string }): Effect
   /** Resolves a stressor: its severity is halved at once and fades from then on. */
   resolve(agent_id: string, stressor: string, options?: { note?: string }): Effect
-  /** As it stands now. */
+  /** Returns the current state. */
   state(agent: AgentRow): Promise<SufferingState>
 }
 export const Suffering = token<Suffering>('suffering')
@@ -154,9 +156,9 @@ declare module '#kernel' {
 
 declare module '#core/goals/contract' {
   interface GoalContext {
-    /** How the agent suffers; null where agents do not. */
+    /** The agent's suffering; null when the feature is off. */
     suffering?: SufferingState | null
-    /** The five fields of its persona as they are in effect; null where it has none. */
+    /** The five effective persona fields; null when the agent has none. */
     persona?: PersonaFields | null
   }
 }

@@ -20,14 +20,14 @@ const OUTCOMES = 10
 /** Share of a stressor's severity that is left when an operator relieves it. */
 const RELIEF = 0.5
 
-/** What events made of an agent: each counts once, since the cursor moves in the same commit. */
+/** Result of applying events. Each event counts once, because the cursor is stored in the same commit. */
 export interface AppliedEvents {
   inner: PersistedState
   seq: number
   heard_at: number
 }
 
-/** Takes in what happened, in its order. */
+/** Applies events in their order. */
 export async function applyEvents(
   svc: PluginHandle,
   lot: LotRow,
@@ -48,7 +48,7 @@ export async function applyEvents(
   return { inner, seq, heard_at }
 }
 
-/** Only a goal's end is looked up. */
+/** Applies one event. Only the end of a goal needs a database lookup. */
 function applyEvent(
   svc: PluginHandle,
   inner: PersistedState,
@@ -101,7 +101,7 @@ function isAddressed({ type, data }: HappenedRow, agent_id: string): boolean {
   return type === 'nudge_received' || (type === 'message_sent' && data.to_agent === agent_id)
 }
 
-/** What conditions look at. */
+/** Returns the facts that stressor conditions use. */
 export function factsOf(lot: LotRow, inner: PersistedState, heard_at: number, budget_left: number | null): LotFacts {
   const ended = inner.outcomes.length
   const completed = inner.outcomes.filter(([done]) => done).length
@@ -111,7 +111,7 @@ export function factsOf(lot: LotRow, inner: PersistedState, heard_at: number, bu
     last_steps: inner.outcomes.at(-1)?.[1] ?? 0,
     hours_without_goal: inner.hours_without_goal,
     hours_unheard: inner.hours_unheard,
-    // It was counted since it was addressed last, and it has been addressed meanwhile.
+    // A message arrived after the count was read, so none is unanswered.
     unanswered: heard_at > lot.heard_at ? 0 : lot.unanswered,
     refusals: inner.refusals,
     failures: lot.failures,
@@ -121,7 +121,7 @@ export function factsOf(lot: LotRow, inner: PersistedState, heard_at: number, bu
 
 const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
 
-/** Asks each stressor that has a say in it whether it is there. */
+/** Asks each stressor with a `sense` function whether its condition holds. */
 export async function runStressors(
   svc: PluginHandle,
   inner: PersistedState,
@@ -132,7 +132,7 @@ export async function runStressors(
   const now = svc.clock.ms()
   for (const stressor of svc.list(Stressors)) {
     const given = verdictOf(svc, stressor, facts)
-    // Nearly all answer at once.
+    // Most stressors answer synchronously.
     const verdict = given instanceof Promise ? await given : given
     if (VERDICTS.includes(verdict)) next = applyVerdict(next, stressor.name, verdict, now, settings)
     else
@@ -146,7 +146,7 @@ export async function runStressors(
   return next
 }
 
-/** One that fails says nothing; what was so goes on. */
+/** Returns a stressor's verdict; a failure counts as unchanged. */
 function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): ReturnType<NonNullable<Stressor['sense']>> {
   try {
     const verdict = stressor.sense?.(facts)
@@ -163,7 +163,7 @@ function logStressorError(svc: PluginHandle, { name }: Stressor, { agent_id }: L
   svc.log.warn({ agent_id }, `stressor "${name}": ${errorMessage(error)}`)
 }
 
-/** The share of the daemon's budget that is left; null where nothing limits it. */
+/** Returns the remaining share of the daemon's budget; null without a limit. */
 export async function budgetLeft(svc: PluginHandle): Promise<number | null> {
   if (!svc.has(Budget)) return null
   const limited = ['daemon.budget_usd', 'daemon.budget_tokens'].some(key => Number(svc.config.get(key)) > 0)

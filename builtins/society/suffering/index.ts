@@ -63,7 +63,7 @@ export default definePlugin({
       { name: svc.name, stage: 500, hasWork: neverHasWork },
       whenEnabled(cycle => lives.save(cycle)),
     )
-    // After everything that a cycle is narrated from: being awake is not reported.
+    // Runs after the writes whose events are narrated. Passed waking time alone is not reported.
     svc.tap(
       'cleanup',
       { name: 'write', stage: 2000, hasWork: neverHasWork },

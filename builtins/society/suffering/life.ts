@@ -5,7 +5,7 @@ import type { LifeSummary } from '#society/identity/contract'
 import type { SufferingState } from './contract.ts'
 import { extremesOf } from './repository.ts'
 
-/** How a life felt, for its summary and its biography. */
+/** Returns mood, load and extremes of an agent's life, for its summary and biography. */
 export function lifeSummary(
   svc: PluginHandle,
   stateOf: (agent: AgentRow) => Promise<SufferingState | null>,
@@ -19,7 +19,7 @@ export function lifeSummary(
       const { mood, load, waking_hours } = state
       const extremes = await extremesOf(svc.use(Store), agent.agent_id)
       if (!extremes) return { mood, load, waking_hours }
-      // How it is just now is not among the moments yet.
+      // The current load is not among the recorded moments yet.
       const peak = load > extremes.peak_load ? { peak_load: load, peak_at: svc.clock.ms() } : extremes
       return { mood, load, waking_hours, ...extremes, peak_load: peak.peak_load, peak_at: isoTime(peak.peak_at) }
     },

@@ -17,7 +17,10 @@ CREATE TABLE suffering_history (
 CREATE INDEX suffering_history_by_agent ON suffering_history (agent_id, at);
 CREATE INDEX suffering_history_by_time ON suffering_history (at);
 `,
-  /** `passed`: how many of its passed cycles an inner life has taken in. `look_at`: when it is looked at again though nothing happens. */
+  /**
+   * `passed`: number of skipped cycles that the inner state accounts for. `look_at`: time of the next check when no
+   * event arrives first.
+   */
   '019-rest': `
 ALTER TABLE inner_lives ADD COLUMN passed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inner_lives ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;

@@ -4,26 +4,26 @@ import { PERSONA_FIELDS, type PersonaField, type PersonaFields } from './contrac
 import { thresholdsOf } from './state/dynamics.ts'
 import { clamp, DEFAULT_HOME, eachField, loadOf, type PersistedState } from './state/state.ts'
 
-/** What the end of a goal does to the base. */
+/** Change of the base values when a goal ends. */
 export const OUTCOME: Readonly<Record<'completed' | 'abandoned', Partial<PersonaFields>>> = {
   completed: { happiness: 0.05, risk_tolerance: -0.05 },
   abandoned: { happiness: -0.1 },
 }
-/** What a stressor of severity 1 takes from concentration, whatever else it does. */
+/** Reduction of concentration by any stressor of severity 1, in addition to its own effects. */
 const DISTRACTION = 0.25
 const LEAST_CONCENTRATION = 0.2
-/** What a crisis makes of a persona when it begins. */
+/** Persona values at the beginning of a crisis. */
 const IN_CRISIS: Partial<PersonaFields> = { risk_tolerance: 0.9, concentration: 0.3 }
-/** How far the distance between base and effect moves what the profile says, as a share of it. */
+/** Shares of the difference between base and effective values by which profile settings are adjusted. */
 const WARMER = 0.5
 const SHORTER = 0.4
 
-/** The profile's own values of the fields that move. */
+/** Returns the profile's values of the persona fields, with defaults. */
 export function homeOf({ persona }: Pick<Profile, 'persona'>): PersonaFields {
   return eachField(field => persona?.[field] ?? DEFAULT_HOME[field])
 }
 
-/** O: a goal has ended; the base moves one step, and never out of 0 to 1. */
+/** O: applies the end of a goal, which moves the base by one step; values stay from 0 to 1. */
 export function afterOutcome(
   inner: PersistedState,
   outcome: keyof typeof OUTCOME,
@@ -34,12 +34,12 @@ export function afterOutcome(
   return { ...inner, offsets: eachField(field => clamp(base[field] + (step[field] ?? 0)) - home[field]) }
 }
 
-/** The base: what the profile says, moved by the goals that have ended. */
+/** Returns the base: the profile's values, moved by the goals that have ended. */
 export function baseOf({ offsets }: Pick<PersistedState, 'offsets'>, home: PersonaFields): PersonaFields {
   return eachField(field => clamp(home[field] + offsets[field]))
 }
 
-/** P: the base, what the stressors add to it in proportion to their severity, and what a crisis makes of it. */
+/** P: returns the base, plus the effects of stressors in proportion to severity, plus the effect of a crisis. */
 export function effectiveOf(
   inner: PersistedState,
   home: PersonaFields,
@@ -58,19 +58,19 @@ export function effectiveOf(
   })
 }
 
-/** K: 1 when a crisis begins, less as the load falls, and 0 when it ends. */
+/** K: returns the strength of a crisis: 1 when it begins, decreasing with the load to 0 when it ends. */
 export function crisisShare(inner: PersistedState, config: SufferingConfig): number {
   if (!inner.crisis) return 0
   const [, , ends, begins] = thresholdsOf(config)
   return begins > ends ? clamp((loadOf(inner) - ends) / (begins - ends)) : 1
 }
 
-/** No stressor takes concentration below a fifth, unless the agent has no more of it anyway. */
+/** Returns a field's minimum: stressors reduce concentration to 0.2 at least, or leave a lower base unchanged. */
 function leastOf(field: PersonaField, base: number): number {
   return field === 'concentration' ? Math.min(LEAST_CONCENTRATION, base) : 0
 }
 
-/** The profile as the agent lives by it now. The words of its prompts follow from it; the numbers that limit it only shrink. */
+/** Returns the profile with the effective persona. Prompt wording follows it; numeric limits may only decrease. */
 export function applyPersona(
   profile: Profile,
   base: PersonaFields,

@@ -4,7 +4,10 @@ const COLUMNS = 60
 const ROWS = 8
 const CELLS = 20
 
-/** The load over time as a small picture: a column is the load at its end, a row an eighth. @param history newest first */
+/**
+ * Draws the load over time: each column is the load at the end of its interval, each row an eighth.
+ * @param history newest first
+ */
 export function plotOf(history: readonly SufferingMoment[]): string {
   const moments = history.map(({ at, load }) => ({ at: Date.parse(at), load })).reverse()
   const [first, last] = [moments[0], moments.at(-1)]
@@ -23,7 +26,7 @@ export function plotOf(history: readonly SufferingMoment[]): string {
   return [...rows, `0.0 └${'─'.repeat(COLUMNS)}`, `     ${legend}`].join('\n')
 }
 
-/** A value from 0 to 1 as a bar. */
+/** Draws a value from 0 to 1 as a bar. */
 export function barOf(value: number): string {
   const filled = Math.round(value * CELLS)
   return '█'.repeat(filled) + '·'.repeat(CELLS - filled)

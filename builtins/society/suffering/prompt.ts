@@ -11,7 +11,7 @@ const URGENCY: Readonly<Record<SufferingState['level'], string | undefined>> = {
   crisis: 'You are in a crisis: do now, in the simplest way, what relieves most of this. Nothing else matters as much.',
 }
 
-/** Returns how an agent suffers, in words for it; empty below the first threshold. */
+/** Returns an agent's suffering as prompt text; undefined below the first threshold. */
 function sufferingText({ level, load, stressors }: SufferingState): string | undefined {
   if (level === 'calm') return undefined
   const lines = stressors.map(({ stressor, severity, condition, trend }) => {
@@ -23,7 +23,7 @@ function sufferingText({ level, load, stressors }: SufferingState): string | und
   return [`Suffering: load ${load.toFixed(2)} of 1`, ...lines, URGENCY[level]].filter(Boolean).join('\n')
 }
 
-/** How an agent fares, for both of its prompts; its mood for the one in which it acts. */
+/** Returns the prompt sections on suffering, for both prompts, and on mood, for the prompt in which the agent acts. */
 export function innerSections(stateOf: (agent: AgentRow) => Promise<SufferingState | null>): PromptSection[] {
   return [
     {

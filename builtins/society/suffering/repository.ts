@@ -4,25 +4,28 @@ import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/st
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { PersistedState } from './state/state.ts'
 
-/** Of what it sent, so much is looked at. */
+/** Number of the agent's latest sent messages that are considered. */
 const LOOKED_AT = 20
 /** Number of events applied at a time. */
 const PIECE = 500
 const DAY_MS = 86_400_000
-/** For so long every moment is kept, and for so long the first of each hour, however retention is set. */
+/**
+ * Time for which every moment is kept, and time for which the first of each hour is kept, regardless of retention
+ * settings.
+ */
 const FINE_MS = DAY_MS
 const COARSE_MS = 90 * DAY_MS
 const HOUR_MS = 3_600_000
 
 export interface LotRow extends NewAgent {
   failures: number
-  /** Whether it has a goal. */
+  /** Whether the agent has a goal. */
   busy: number
   unanswered: number
-  /** 0: there is no row yet. */
+  /** 0: no row exists yet. */
   version: number
   at: number
-  /** Number of its cycles that were skipped, and of those that it has accounted for. */
+  /** Number of the agent's skipped cycles, and the number of those already accounted for. */
   passed: number
   passed_before: number
   seq: number
@@ -40,7 +43,7 @@ const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
 
 type StoredLot = Omit<LotRow, 'inner'> & { state: string | null }
 
-/** Where an agent stands, and what bears on it; undefined when there is no such agent. */
+/** Returns an agent's state and the data that affects it; undefined when the agent does not exist. */
 export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
   const row = await store.get<StoredLot>(LOT, [agent_id, agent_id])
   return row && lotOf(row)
@@ -64,7 +67,7 @@ const LIFE = `WITH lot AS MATERIALIZED (${LOT})
 type LifeRow = StoredLot &
   ({ event_seq: number; event_type: string; event_at: number; event_data: string } | { event_seq: null })
 
-/** The same with what happened to the agent since, oldest first. */
+/** Returns the same and the events of the agent since, oldest first. */
 export async function findLife(
   store: Store,
   agent_id: string,
@@ -80,7 +83,7 @@ export async function findLife(
   return { lot: lotOf(first), events }
 }
 
-/** In how many steps a goal came to its end, and whether it was the model that declined. */
+/** Returns the number of steps of an ended goal, and whether the model declined it. */
 export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps: number; declined: boolean }> {
   const row = await store.get<{ steps: number; result: string | null }>(
     'SELECT steps_completed AS steps, result FROM goals_view WHERE goal_id = ?',
@@ -89,7 +92,7 @@ export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps:
   return { steps: row?.steps ?? 0, declined: row?.result?.startsWith('The model declined') ?? false }
 }
 
-/** The write of a cycle. Refused silently when another write, such as a restored checkpoint, came in between. */
+/** Writes the state after a cycle. Does nothing when another write, such as a restored checkpoint, came in between. */
 export const recordCycle = defineEffect({
   name: 'suffering.lived',
   schema: z.object({
@@ -124,7 +127,7 @@ export const recordCycle = defineEffect({
   },
 })
 
-/** Puts an agent back to where it was. What happened until now does not count again. */
+/** Restores an agent's inner state. Earlier events are not applied again. */
 export const restoreLife = defineEffect({
   name: 'suffering.restore',
   schema: z.object({ agent_id: z.string(), inner: PersistedState }),
@@ -139,7 +142,7 @@ export const restoreLife = defineEffect({
   ],
 })
 
-/** Of these agents, those to whom something has happened, or in whom by now something has moved that one could see. */
+/** Returns those of these agents that have new events or whose time for the next check has come. */
 export async function findChangedAgents(store: Store, agents: readonly string[], now: number): Promise<string[]> {
   const rows = await store.all<{ agent_id: string }>(
     `SELECT a.agent_id FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
@@ -150,7 +153,7 @@ export async function findChangedAgents(store: Store, agents: readonly string[],
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** A moment worth keeping. What is older than a day is thinned out to the first moment of each hour. */
+/** Records a moment. Of moments older than a day, only the first of each hour is kept. */
 export const recordMoment = defineEffect({
   name: 'suffering.record',
   schema: z.object({
@@ -189,7 +192,7 @@ interface MomentRow {
   base: string
 }
 
-/** The newest first. */
+/** Returns recorded moments, newest first. */
 export async function listMoments(
   store: Store,
   agent_id: string,
@@ -216,7 +219,7 @@ export async function countMoments(store: Store, agent_id: string): Promise<numb
   return row?.n ?? 0
 }
 
-/** The heaviest load of an agent's kept past, and the happiest that it was; undefined when nothing is kept. */
+/** Returns the highest load and highest happiness among an agent's recorded moments; undefined without any. */
 export function extremesOf(store: Store, agent_id: string) {
   return store.get<{ peak_load: number; peak_at: number; happiest: number; moments_in_crisis: number }>(
     `SELECT h.load AS peak_load, h.at AS peak_at,

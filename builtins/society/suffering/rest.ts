@@ -5,7 +5,10 @@ import { Stressors } from './contract.ts'
 import { findChangedAgents } from './repository.ts'
 import { BUILT_IN } from './state/stressors.ts'
 
-/** Of these agents, those whose inner life is to be looked at. What plugins' stressors go by is not known: they are asked each time. */
+/**
+ * Returns those of these agents whose inner state must be updated. With plugin stressors, whose inputs are unknown,
+ * these are all agents.
+ */
 export async function agentsWithWork(svc: PluginHandle, due: readonly Due[]): Promise<string[]> {
   const agents = idsOf(due)
   if (svc.list(Stressors).some(stressor => stressor.sense && !BUILT_IN.includes(stressor))) return agents

@@ -21,11 +21,11 @@ import { feelingOf, moodOf } from './state/mood.ts'
 import { eachField, loadOf, newborn, type PersistedState, type ReportedState } from './state/state.ts'
 import { DEFAULT_RATE } from './state/stressors.ts'
 
-/** A change of the load, or of a field of the persona, that is worth telling, and how often at most. */
+/** Minimum change of the load or of a persona field that is reported, and minimum time between two reports. */
 const WORTH_TELLING = 0.02
 const LEAST_MS = 60_000
 
-/** How an agent suffers, and what its persona is: at home in its profile, at base, and in effect. */
+/** An agent's suffering and persona: profile values, base, and effective values. */
 interface CurrentState {
   state: SufferingState
   home: PersonaFields
@@ -33,25 +33,28 @@ interface CurrentState {
   persona: PersonaFields
 }
 
-/** Where an agent stands in its running cycle. */
+/** An agent's state during its running cycle. */
 interface CycleState {
   lot: LotRow
   inner: PersistedState
   home: PersonaFields
   seq: number
   heard_at: number
-  /** When its cycle's own time began to count, monotonic. */
+  /** Monotonic time from which the cycle's own time counts. */
   began: number
 }
 const CycleState = token<CycleState>('inner_life')
 
 export const OwnSuffering = token<SufferingService>('suffering/suffering')
 
-/** Runs the inner life of this process's agents through their cycles, and reads that of any agent. */
+/** Updates the inner state of this process's agents in their cycles, and reads that of any agent. */
 export class SufferingService implements Suffering {
   readonly #svc: PluginHandle
   readonly #config: SufferingConfig
-  /** Agents whose cycle runs here now: they are ahead of their rows. All that a cycle reads of them is the same. */
+  /**
+   * Agents whose cycle runs in this process; their state is newer than the stored row. All reads within one cycle get
+   * the same state.
+   */
   readonly #living = new Map<string, { cycle_num: number; inner: PersistedState; look: CurrentState }>()
 
   constructor(svc: PluginHandle, config: SufferingConfig) {
@@ -59,7 +62,7 @@ export class SufferingService implements Suffering {
     this.#config = config
   }
 
-  /** `suffering_escalation`: takes in what happened, asks what weighs on the agent, and lets the time since its last cycle pass. */
+  /** `suffering_escalation`: applies new events, runs stressors, and advances the time since the last cycle. */
   async escalate(cycle: Cycle): Promise<void> {
     const svc = this.#svc
     const life = await findLife(svc.use(Store), cycle.agent_id)
@@ -76,7 +79,7 @@ export class SufferingService implements Suffering {
     cycle.set(CycleState, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
-  /** `cleanup`: adds the time of the cycle itself, and reports changes in its commit. */
+  /** `cleanup`: adds the cycle's own duration, and reports changes in its commit. */
   async save(cycle: Cycle): Promise<void> {
     const living = cycle.get(CycleState)
     if (!living) return
@@ -97,7 +100,7 @@ export class SufferingService implements Suffering {
     cycle.set(CycleState, { ...living, inner: isNews || inner.told === null ? { ...inner, told: reported } : inner })
   }
 
-  /** The last of a cycle's writes; by itself it is no news. */
+  /** Adds the state write to the cycle, as its last write. This alone is no reason to run a cycle. */
   write(cycle: Cycle): void {
     const living = cycle.get(CycleState)
     if (!living) return
@@ -107,7 +110,7 @@ export class SufferingService implements Suffering {
     cycle.effects.push(recordCycle({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
 
-  /** The cycle is over: its row says where the agent stands, unless another has begun, which the agent was taken for. */
+  /** Ends a cycle: the stored row is current again. Does nothing when a newer cycle of the agent has begun. */
   endCycle({ agent_id, cycle_num }: { agent_id: string; cycle_num: number }): void {
     if (this.#living.get(agent_id)?.cycle_num === cycle_num) this.#living.delete(agent_id)
   }
@@ -134,7 +137,7 @@ export class SufferingService implements Suffering {
     )
   }
 
-  /** What the agent's profile means as it feels now. */
+  /** Returns the agent's profile adjusted by its current state. */
   shape({ agent_id }: NewAgent, profile: Profile): Profile | Promise<Profile> {
     return this.#config.enabled && profile.persona ? this.#shape(agent_id, profile) : profile
   }
@@ -145,7 +148,7 @@ export class SufferingService implements Suffering {
     return applyPersona(profile, baseOf(inner, home), this.#effective(inner, home), this.#config)
   }
 
-  /** Who the agent is just now, with the base beside what is in effect; null when its profile says nothing of a person. */
+  /** Returns the current persona with base and effective values; null when the profile has no persona. */
   async personaOf(agent: AgentRow): Promise<Record<string, unknown> | null> {
     const profile = await this.#svc
       .use(Agents)
@@ -172,8 +175,8 @@ export class SufferingService implements Suffering {
   }
 
   /**
-   * Hours since the last account, at most one heartbeat per cycle: an agent that was paused, frozen or not driven was
-   * not awake.
+   * Returns the hours since the last update, at most one heartbeat per cycle: an agent that was paused, frozen or not
+   * driven was not awake.
    */
   #restSince({ version, at, passed, passed_before }: LotRow): number {
     if (version === 0) return 0
@@ -181,7 +184,7 @@ export class SufferingService implements Suffering {
     return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat * (1 + passed - passed_before))
   }
 
-  /** Nothing has happened to it: that is where telling begins. */
+  /** Returns the state of an agent without events, from which changes are reported. */
   async #newInner(agent_id: string, home: PersonaFields): Promise<PersistedState> {
     const inner = newborn()
     const state = await this.#stateOf(agent_id, inner, home)
@@ -255,7 +258,7 @@ export class SufferingService implements Suffering {
   }
 }
 
-/** What changes by a step: which stressors there are and where they go, the level, the mood. */
+/** Returns the values whose every change is reported: stressors with their trends, the level and the mood. */
 function keyOf({ stressors, level, mood }: SufferingState): string {
   const marks = stressors.map(({ stressor, trend }) => `${trend} ${stressor}`).sort()
   return [`level ${level}`, `mood ${mood}`, ...marks].join('\n')

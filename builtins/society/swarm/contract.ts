@@ -3,9 +3,11 @@ import { defineError, point, token, z } from '#kernel'
 /** A kind of work, known by words and tools: a linear classifier adds up the weights of those that occur. */
 export interface TaskType {
   name: string
-  /** Weights by the beginnings of words of the objective, in lower case: `analy` counts for analyse and analysis. Each counts once. */
+  /**
+   * Weights by word prefixes of the objective, in lower case: `analy` matches analyse and analysis. Each counts once.
+   */
   words: Readonly<Record<string, number>>
-  /** Weights by the names of tools that were called. Each counts once. */
+  /** Weights by names of called tools. Each counts once. */
   tools: Readonly<Record<string, number>>
 }
 const Weights = z.record(z.string(), z.number())
@@ -18,7 +20,7 @@ export const TaskTypes = point<TaskType>('task_types', {
   }),
 })
 
-/** How an agent does in one kind of work. */
+/** An agent's results in one kind of work. */
 export const TaskTypeRecord = z.object({
   task_type: z.string().meta({ examples: ['coding'] }),
   goals: z.number().int(),
@@ -28,7 +30,7 @@ export const TaskTypeRecord = z.object({
 })
 export type TaskTypeRecord = z.infer<typeof TaskTypeRecord>
 
-/** What an agent is good at, by its last 200 goals. */
+/** An agent's strengths, computed from its last 200 goals. */
 export const Specialization = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
@@ -63,7 +65,7 @@ const Figures = z.object({
   mean_specialization: z.number(),
 })
 
-/** What is learned from the last 50 goals of each live agent. */
+/** Findings from the last 50 goals of each live agent. */
 export const SwarmLearning = z.object({
   agents: z.number().int(),
   active_goals: z.number().int(),
@@ -75,7 +77,7 @@ export const SwarmLearning = z.object({
 export type SwarmLearning = z.infer<typeof SwarmLearning>
 
 export const EFFECT_KINDS = ['hint', 'memory', 'route', 'rest'] as const
-/** Something that a report did. */
+/** An action taken by a report. */
 export const SwarmEffect = z
   .object({
     effect_id: z.string().meta({ examples: ['swr-15-1'] }),
@@ -109,24 +111,24 @@ export const SwarmReport = SwarmLearning.extend({
 }).meta({ id: 'SwarmReport' })
 export type SwarmReport = z.infer<typeof SwarmReport>
 
-/** What a policy goes by. */
+/** Input of a policy. */
 export interface SwarmSituation {
   learned: SwarmLearning
   specializations: readonly Specialization[]
-  /** The best agent for a kind of work, with the last goal of it that it completed. */
+  /** Returns the best agent for a kind of work, and the last such goal that it completed. */
   best(task_type: string): { agent_id: string; goal_id: string; objective: string; result: string } | undefined
 }
 
-/** What a policy wants done, for as long as it wants it. The same kind, topic and agent is the same action. */
+/** An action that a policy requests; it ends when no longer requested. Kind, topic and agent identify an action. */
 export interface SwarmAction {
   kind: SwarmEffect['kind']
   agent_id: string
   topic: string
-  /** What the agent reads of it: the hint, the memory; else what people read. */
+  /** Text shown to the agent for a hint or memory; otherwise text for people. */
   text: string
 }
 
-/** Says what is done about what was learned. The same for the same. */
+/** Decides which actions follow from the findings. Must be deterministic. */
 export interface SwarmPolicy {
   name: string
   act(situation: SwarmSituation): SwarmAction[]
@@ -136,7 +138,7 @@ export const SwarmPolicies = point<SwarmPolicy>('swarm_policies', {
   has: { name: 'text', act: 'function' },
 })
 
-/** An agent that a task may be given to. */
+/** An agent that may receive a task. */
 export const RouteCandidate = z.object({
   agent_id: z.string(),
   task_type: z.string(),
@@ -147,11 +149,14 @@ export const RouteCandidate = z.object({
 })
 export type RouteCandidate = z.infer<typeof RouteCandidate>
 
-/** Who does what well. */
+/** Finds the agents that are best at a task. */
 export interface Specialists {
-  /** Whether tasks may be routed to the agents that do them best: a policy acts. */
+  /** Whether tasks may be routed to the best agents, because a policy acts on findings. */
   readonly acting: boolean
-  /** Who could take a task, the best first. @param except who gives it */
+  /**
+   * Returns agents that could take a task, best first.
+   * @param except the agent that gives the task
+   */
   candidates(task: string, except: string | null): Promise<RouteCandidate[]>
 }
 export const Specialists = token<Specialists>('specialists')

@@ -1,15 +1,15 @@
 import type { SwarmAction, SwarmPolicy, SwarmSituation } from './contract.ts'
 
-/** Number of goals of a kind below which they say nothing about an agent's skill. */
+/** Minimum number of goals of a kind for judging an agent's skill. */
 const WEAK_GOALS = 2
 const STRONG = 0.5
 
-/** What is learned is recorded and shown, and nothing is done about it. */
+/** Records and shows findings without acting on them. */
 const passive: SwarmPolicy = { name: 'passive', act: () => [] }
 
 /**
- * An agent that does badly reads so in its prompt and gets fewer delegations; badly done work goes to agents that do it well, and
- * they teach the others.
+ * Gives an agent with bad results a hint in its prompt and fewer delegations, routes kinds of work with bad results to
+ * agents that do them well, and shares successful goals with agents that have bad results.
  */
 const active: SwarmPolicy = {
   name: 'active',
@@ -42,7 +42,7 @@ function routeActions(situation: SwarmSituation, task_type: string, text: string
   return [{ kind: 'route', agent_id: best.agent_id, topic: task_type, text }, ...lessons(situation, task_type)]
 }
 
-/** What worked for the best in each kind of work, for those who do badly in it. */
+/** Shares the best agent's successful goal in each kind of work with agents that have bad results in it. */
 function teachPeers(situation: SwarmSituation): SwarmAction[] {
   const types = new Set(situation.specializations.flatMap(each => each.types.map(({ task_type }) => task_type)))
   return [...types].sort().flatMap(task_type => lessons(situation, task_type))

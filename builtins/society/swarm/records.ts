@@ -5,13 +5,12 @@ import { CURSOR, cursor, listEndedGoals } from './repository.ts'
 import { classify } from './task-types.ts'
 import { recordGoals } from './writes.ts'
 
-/** Goals that are recorded at a time. */
+/** Number of goals recorded at a time. */
 const PIECE = 200
 
 /**
- * Records what agents did and how it went. The events are the queue: goals that ended in another process, or before a
- * crash, are
- * recorded at the next look, with the cursor in the same commit; and each goal once, whichever process looks.
+ * Records the results of ended goals. Events serve as the queue: goals that ended in another process, or before a
+ * crash, are recorded at the next check. The cursor is stored in the same commit, so each goal is recorded once.
  */
 export class Records {
   readonly #svc: PluginHandle
@@ -21,7 +20,7 @@ export class Records {
     this.#svc = svc
   }
 
-  /** Records all that ended since the last look, in this process one look at a time. */
+  /** Records all goals that ended since the last check. Checks are serialized in this process. */
   look(): Promise<void> {
     const looked = this.#looking.then(() => this.#look())
     this.#looking = looked.catch(error => {

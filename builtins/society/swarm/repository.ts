@@ -4,9 +4,9 @@ import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord 
 import type { AgentOutcomes } from './report.ts'
 import { round } from './specialization.ts'
 
-/** Up to which event ended goals were recorded. */
+/** Last event up to which ended goals were recorded. */
 export const CURSOR = { namespace: 'swarm', key: 'goals_seq' } as const
-/** What is done, or about to be, and not undone. */
+/** Statuses of effects that are planned, in force or being reverted. */
 export const OPEN = "('planned', 'in_force', 'reverting')"
 
 export async function cursor(store: Store): Promise<number> {
@@ -27,11 +27,11 @@ export interface EndedGoal {
   steps: number
   duration_ms: number
   at: number
-  /** That were called for it. */
+  /** Names of the tools called for the goal. */
   tools: string[]
 }
 
-/** The goals that ended after an event, in that order; `last` is the event up to which was looked. */
+/** Returns the goals that ended after an event, in order. `last` is the last event that was checked. */
 export async function listEndedGoals(
   store: Store,
   after: number,
@@ -59,7 +59,7 @@ export async function listEndedGoals(
   return { goals, last: events.at(-1)?.seq ?? after }
 }
 
-/** How live agents do in each kind of work. */
+/** Returns the results of live agents in each kind of work. */
 export async function typesOf(store: Store, agent_id?: string): Promise<Map<string, TaskTypeRecord[]>> {
   const rows = await store.all<{ agent_id: string; task_type: string; goals: number; completed: number; mean: number }>(
     `SELECT r.agent_id, task_type, count(*) AS goals, sum(success) AS completed, avg(duration_ms) AS mean
@@ -87,7 +87,7 @@ export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcom
   )
 }
 
-/** The last goal of a kind that an agent completed, as far as it is still there. */
+/** Returns the last goal of a kind that an agent completed, if it still exists. */
 export function lastCompleted(store: Store, agent_id: string, task_type: string) {
   return store.get<{ goal_id: string; objective: string; result: string | null }>(
     `SELECT g.goal_id, g.objective, g.result FROM specialization_records r JOIN goals_view g ON g.goal_id = r.goal_id
@@ -132,7 +132,7 @@ const reportOf = ({ report, created_at, reverted_at, ...row }: ReportRow, effect
   reverted_at: reverted_at === null ? null : isoTime(reverted_at),
 })
 
-/** Newest first. */
+/** Returns the reports, newest first. */
 export async function listReports(store: Store, limit: number, offset: number): Promise<SwarmReport[]> {
   const rows = await store.all<ReportRow>('SELECT * FROM swarm_reports ORDER BY beat DESC LIMIT ? OFFSET ?', [
     ...[limit, offset],
@@ -164,18 +164,18 @@ async function effects(store: Store, where: string, ...params: unknown[]): Promi
   return rows.map(effectOf)
 }
 
-/** What holds now, of all agents or of one. */
+/** Returns the open effects, of all agents or of one. */
 export function openEffects(store: Store, agent_id?: string): Promise<SwarmEffect[]> {
   const open = `status IN ${OPEN}`
   return agent_id === undefined ? effects(store, open) : effects(store, `agent_id = ? AND ${open}`, agent_id)
 }
 
-/** What takes part in deciding: what holds, and what was reverted while its reason lasts. */
+/** Returns the effects that decisions must consider: open ones, and reverted ones whose reason lasts. */
 export function standingEffects(store: Store): Promise<SwarmEffect[]> {
   return effects(store, "status NOT IN ('ended', 'lifted')")
 }
 
-/** What is still to be done, or undone, outside of the database. */
+/** Returns the effects on memory that are not completed or not reverted yet, since memory is outside this database. */
 export function unfinishedEffects(store: Store): Promise<SwarmEffect[]> {
   return effects(store, "status IN ('planned', 'reverting') AND kind = 'memory'")
 }

@@ -1,14 +1,14 @@
 import type { Specialization, TaskTypeRecord } from './contract.ts'
 
-/** What counts as good at something. */
+/** Minimum success rate of a strength. */
 const STRONG = 0.5
-/** Score of an agent that has never done such work, and of one that does it badly. */
+/** Score of an agent without experience in a kind of work, and of one with bad results. */
 const UNKNOWN = 0.5
 const WEAK = 0.3
-/** Number of goals of one kind that make a rate trustworthy. */
+/** Number of goals of one kind that make a rate reliable. */
 const ENOUGH = 10
 
-/** @param types of its last goals, in any order */
+/** @param types of the agent's last goals, in any order */
 export function specializationOf(agent_id: string, types: readonly TaskTypeRecord[]): Specialization {
   const sorted = [...types].sort((a, b) => b.goals - a.goals || (a.task_type < b.task_type ? -1 : 1))
   const goals = sorted.reduce((sum, type) => sum + type.goals, 0)
@@ -16,7 +16,10 @@ export function specializationOf(agent_id: string, types: readonly TaskTypeRecor
   return { agent_id, goals, score: scoreOf(sorted), strengths, types: sorted }
 }
 
-/** Four times the variance of the rates over kinds of work: 0 when all go alike, 1 when half go always and half never. */
+/**
+ * Returns four times the variance of the success rates over kinds of work: 0 when all are equal, 1 when half are 1 and
+ * half are 0.
+ */
 function scoreOf(types: readonly TaskTypeRecord[]): number {
   if (types.length < 2) return 0
   const mean = types.reduce((sum, { rate }) => sum + rate, 0) / types.length
@@ -24,7 +27,10 @@ function scoreOf(types: readonly TaskTypeRecord[]): number {
   return round(4 * variance)
 }
 
-/** How well a task of this kind is with an agent: 0.6 × rate + 0.2 × min(goals / 10, 1) + 0.2; 0.5 unknown, 0.3 weak. */
+/**
+ * Returns an agent's score for a kind of task: 0.6 × rate + 0.2 × min(goals / 10, 1) + 0.2; 0.5 without experience, 0.3
+ * with bad results.
+ */
 export function routeScore(specialization: Specialization | undefined, task_type: string): number {
   const record = specialization?.types.find(type => type.task_type === task_type)
   if (!record) return UNKNOWN
@@ -32,7 +38,7 @@ export function routeScore(specialization: Specialization | undefined, task_type
   return round(0.6 * record.rate + 0.2 * Math.min(record.goals / ENOUGH, 1) + 0.2)
 }
 
-/** To four places, so that reports read well and compare. */
+/** Rounds to four decimals, so that reports are readable and comparable. */
 export function round(value: number): number {
   return Math.round(value * 10_000) / 10_000
 }

@@ -35,24 +35,24 @@ import { routeScore, specializationOf } from './specialization.ts'
 import { classify } from './task-types.ts'
 import { insertEffects, insertReport, markReverted, moveEffect, moveEffects, trimReports } from './writes.ts'
 
-/** SwarmLearning on every so manieth heartbeat of the daemon. */
+/** Number of heartbeats between two evaluations. */
 const EVERY = 5
 /** Number of each agent's latest ended goals that count. */
 const LAST_GOALS = 50
-/** Number of goals of a kind that a teacher must have done. */
+/** Minimum number of goals of a kind whose experience is shared. */
 const TEACHER_GOALS = 3
-/** Of a goal's result so much is shared, in characters. */
+/** Maximum length of a goal's result that is shared, in characters. */
 const LONGEST_RESULT = 1_500
-/** Where delegation is switched off there is no limit of its own. */
+/** Number of active goals from which an agent counts as busy, when delegation is off. */
 const BUSY = 5
 
-/** What is worth telling anew when it has changed. */
+/** Findings that are reported again when they change. */
 const findingsOf = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
 
-/** The swarm with all that operators do to it, by the current provider where it can. */
+/** The swarm service including operator actions, delegated to the current provider where possible. */
 export const OwnSwarm = token<Swarm>('swarm/swarm')
 
-/** Looks at how all agents fare, writes down what is to be learned, and does what the policy wants about it. */
+/** Evaluates the results of all agents, records findings, and executes the policy's actions. */
 export class Swarm implements Specialists {
   readonly #svc: PluginHandle
   readonly #config: SwarmConfig
@@ -72,7 +72,10 @@ export class Swarm implements Specialists {
     return this.#svc.use(Store)
   }
 
-  /** A heartbeat of the daemon: what is left over is finished, and on every fifth it is learned. Nothing while it is frozen. */
+  /**
+   * Handles a heartbeat: completes unfinished effects, and on every fifth evaluates results. Does nothing while the
+   * daemon is frozen.
+   */
   async onHeartbeat(beat: number): Promise<void> {
     if (this.#svc.has(Freeze) && (await this.#svc.use(Freeze).isFrozen())) return
     await this.#records.look()
@@ -84,7 +87,7 @@ export class Swarm implements Specialists {
     }
   }
 
-  /** What an agent is good at. */
+  /** Returns an agent's specialization. */
   async specialization(agent_id: string): Promise<Specialization> {
     await this.#records.look()
     return specializationOf(agent_id, (await typesOf(this.#store, agent_id)).get(agent_id) ?? [])
@@ -127,7 +130,7 @@ export class Swarm implements Specialists {
     return found
   }
 
-  /** Undoes what a report did, as far as it holds; it is not done again while its reason lasts. Twice is once. */
+  /** Reverts the open effects of a report; they are not applied again while their reason lasts. Idempotent. */
   async revert(report_id: string): Promise<SwarmReport> {
     const { effects } = await this.report(report_id)
     const [memories, others] = [effects.filter(isMemory), effects.filter(effect => !isMemory(effect))]
@@ -143,7 +146,7 @@ export class Swarm implements Specialists {
     return this.report(report_id)
   }
 
-  /** Does and undoes what lies outside of the database; what was cut off is done at the next heartbeat, each once by its id. */
+  /** Applies and reverts effects on memory. Interrupted ones are completed at the next heartbeat, once each by id. */
   async finish(): Promise<void> {
     if (!this.#svc.has(Memory)) return
     for (const effect of await unfinishedEffects(this.#store)) {
@@ -163,7 +166,7 @@ export class Swarm implements Specialists {
     const memory = this.#svc.use(Memory)
     const id = memory.idOf(`swarm/${effect_id}`)
     await memory.of(agent_id).store(text, { kind: 'swarm', report_id }, id)
-    // Reverted in the meantime: the memory may have been removed before it was there.
+    // Reverted in the meantime: the revert may have run before the memory was stored.
     if (!(await this.#store.apply([moveEffect({ effect_id, from: 'planned', to: 'in_force' })])))
       await memory.of(agent_id).forget(id)
   }
@@ -224,7 +227,7 @@ export class Swarm implements Specialists {
 const isMemory = ({ kind }: SwarmEffect) => kind === 'memory'
 const keyOf = ({ kind, topic, agent_id }: SwarmAction | SwarmEffect) => JSON.stringify([kind, topic, agent_id])
 
-/** What is wanted and does not stand already, nor was reverted. */
+/** Returns the requested actions that are neither in force nor reverted. */
 function newActions(
   standing: readonly SwarmEffect[],
   wanted: readonly SwarmAction[],
@@ -242,7 +245,10 @@ function numberActions(report_id: string, actions: readonly SwarmAction[]) {
   return actions.map((action, n) => ({ effect_id: `${report_id}-${n + 1}`, ...action }))
 }
 
-/** What is wanted no more ends; what was taught stays; what was reverted may be done again should its reason come back. */
+/**
+ * Returns the writes that end effects no longer requested, except memories. Reverted ones may be applied again if their
+ * reason returns.
+ */
 function effectsToEnd(standing: readonly SwarmEffect[], wanted: readonly SwarmAction[]) {
   const keys = new Set(wanted.map(keyOf))
   const ceased = standing.filter(effect => !keys.has(keyOf(effect)))

@@ -1,11 +1,11 @@
 import type { TaskType } from './contract.ts'
 
-/** What fits no type. */
+/** Type of goals that match no other type. */
 const GENERAL = 'general'
-/** Less than this says nothing. */
+/** Minimum score for a type. */
 const THRESHOLD = 1
 
-/** Kinds of work that are known from the start. The weights are set by hand: 2 names the work, 1 goes with it. */
+/** Built-in kinds of work. Weights are set by hand: 2 for words that name the work, 1 for words that accompany it. */
 export const TASK_TYPES: readonly TaskType[] = [
   {
     name: 'coding',
@@ -109,8 +109,8 @@ export const TASK_TYPES: readonly TaskType[] = [
 ]
 
 /**
- * The kind of work that a goal is: that whose weights add up to most, over the beginnings of the objective's words and the
- * tools that were called, each counted once. Of equals the one that was named first; `general` when none reaches 1.
+ * Returns the kind of work of a goal: the type with the highest sum of weights, over word prefixes of the objective and
+ * called tools, each counted once. Ties go to the type listed first; `general` when no sum reaches 1.
  */
 export function classify(types: readonly TaskType[], objective: string, tools: readonly string[]): string {
   const words = new Set(objective.toLowerCase().match(/\p{L}+/gu) ?? [])

@@ -43,7 +43,7 @@ export const recordGoals = defineEffect({
   ],
 })
 
-/** Refused when there is a report of this beat already: only one process makes it. */
+/** Inserts a report. Refused when this heartbeat has one already, so that only one process creates it. */
 export const insertReport = defineEffect({
   name: 'swarm.report',
   mustChange: true,
@@ -57,7 +57,7 @@ export const insertReport = defineEffect({
   ],
 })
 
-/** What a report does. What is done already, or was reverted and its reason lasts, is not done again. */
+/** Inserts a report's effects. Does nothing for effects in force, or reverted ones whose reason lasts. */
 export const insertEffects = defineEffect({
   name: 'swarm.effects',
   schema: z.object({
@@ -93,7 +93,7 @@ export const moveEffects = defineEffect({
     })),
 })
 
-/** The same of one, refused when it is not so any more. */
+/** Changes the status of one effect. Refused when its status has changed meanwhile. */
 export const moveEffect = defineEffect({
   name: 'swarm.move_one',
   mustChange: true,
@@ -118,7 +118,7 @@ export const markReverted = defineEffect({
   ],
 })
 
-/** Old reports go, but for those whose effects last. */
+/** Deletes old reports, except those whose effects last. */
 export const trimReports = defineEffect({
   name: 'swarm.trim',
   schema: z.object({}),

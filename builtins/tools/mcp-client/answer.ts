@@ -5,13 +5,16 @@ import { Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import { cut } from './clean.ts'
 
-/** Characters of an answer: about 2,000 tokens. */
+/** Maximum answer length shown to a model, in characters: about 2,000 tokens. */
 const ANSWER_CHARS = 8_000
-/** Characters that are kept in a file. */
+/** Maximum answer length kept in a file, in characters. */
 const KEPT_CHARS = 1_000_000
 const ERROR_CHARS = 2_000
 
-/** What a model reads of a server's answer; one that is too long for that is kept in a file of the agent, which is named. */
+/**
+ * Returns a server's answer as shown to the model. A longer answer is saved to a file of the agent, which the text
+ * names.
+ */
 export async function answerOf(svc: PluginHandle, who: string, text: string, call: ToolCall): Promise<string> {
   if (text.trim() === '') return '[The tool gave no text.]'
   if (text.length <= ANSWER_CHARS) return markUntrusted(`what ${who} gave`, text)
@@ -21,8 +24,8 @@ export async function answerOf(svc: PluginHandle, who: string, text: string, cal
 }
 
 /**
- * What a model reads when a call failed: the words of others go through what stands before results too.
- * @param what we know of it ourselves
+ * Returns the error that the model reads when a call failed. The server's words pass the guardrails for tool results.
+ * @param what our own description of the failure
  */
 export async function failureOf(
   svc: PluginHandle,

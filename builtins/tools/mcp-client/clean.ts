@@ -1,15 +1,18 @@
-/** Variation selectors beyond those of letters: they show nothing and can carry any text. */
+/** Variation selectors that are invisible and can encode hidden text. */
 const HIDING = /[\u{e0100}-\u{e01ef}]/gu
-/** What follows an escape, so that no rest of a sequence remains. */
+/** Escape sequences, removed as a whole so that no remainder stays visible. */
 const SEQUENCE = /[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu
 
-/** A text of a server without what moves a cursor, hides, or reverses: control and format characters, halves of pairs. */
+/**
+ * Removes characters that move the cursor, hide text or reverse it: control and format characters, and unpaired
+ * surrogates.
+ */
 export function clean(text: string): string {
   const plain = text.replace(/\r\n?/g, '\n').replace(SEQUENCE, '').replace(HIDING, '')
   return plain.replace(/[^\P{Cc}\t\n]|[\p{Cf}\p{Cs}]/gu, '')
 }
 
-/** The same on one line. */
+/** Cleans a string and puts it on one line. */
 export function cleanLine(text: string): string {
   return clean(text).replace(/\s+/g, ' ').trim()
 }

@@ -2,11 +2,11 @@ import { z } from '#kernel'
 
 const Variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of an environment variable')
 const Seconds = z.number().positive().max(86_400)
-/** Of tools, as their server names them; `*` stands for anything. */
+/** Patterns of tool names as the server lists them; `*` matches anything. */
 const Patterns = z.array(z.string().min(1).max(200))
-/** Two `_` part it from the name of a tool. */
+/** Pattern of server names. Two `_` are not allowed, because they separate the server from the tool in tool names. */
 const SERVER_NAME = /^(?=.{1,32}$)[a-z0-9]+([_-][a-z0-9]+)*$/
-/** What is called like this is no value for a file that is shown. */
+/** Variable names that suggest a secret, whose value does not belong in a configuration file. */
 const SECRET_NAME =
   /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(_|$)|(KEY|TOKEN|SECRET|PASSWORD)$/i
 

@@ -43,7 +43,7 @@ export const McpServer = z
   .meta({ id: 'McpServer' })
 export type McpServer = z.output<typeof McpServer>
 
-/** A tool says something else of itself than before, or is new. `held` until the operator accepts it, where the server is pinned. */
+/** A tool is new or its listing has changed. `held`: a pinned server's tool, until the operator accepts it. */
 export const McpToolChanged = z
   .object({
     server: z.string(),

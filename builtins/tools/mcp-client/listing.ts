@@ -5,10 +5,10 @@ import { clean, cleanLine, cut } from './clean.ts'
 import { cleanSchema, LONGEST_SCHEMA } from './schema.ts'
 import type { Session } from './session/session.ts'
 
-/** Tools of one server that are looked at, and pages that they may come in. */
+/** Maximum number of tools read from one server, and maximum number of pages. */
 const MOST_TOOLS = 200
 const MOST_PAGES = 50
-/** Characters of what a tool says of itself. */
+/** Maximum length of a tool's description, in characters. */
 const LONGEST_DESCRIPTION = 1_200
 
 /** A tool as its server lists it, cleaned and bounded. */
@@ -43,7 +43,7 @@ const RawTool = z.looseObject({
     .optional(),
 })
 
-/** All tools of a server, page by page, as far as they can be used. */
+/** Returns all usable tools of a server, read page by page. */
 export async function readListing(session: Session, signal: AbortSignal): Promise<Listing> {
   const tools = new Map<string, ListedTool>()
   const left_out: Listing['left_out'] = []
@@ -80,7 +80,7 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
   return {
     ...{ name, schema },
     description: cut(clean(description || title || annotations.title || name).trim(), LONGEST_DESCRIPTION),
-    // What only reads destroys nothing, whatever else is said.
+    // A read-only tool is not destructive, even if the server says so.
     destructive: annotations.destructiveHint === true && annotations.readOnlyHint !== true,
     repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
     hash: createHash('sha256').update(said).digest('hex'),

@@ -75,7 +75,7 @@ export const mcpServersAccept = operation({
 
 export const mcpServerOperations = [mcpServersList, mcpServersRestart, mcpServersAccept]
 
-/** Each server with its tools; what is wrong stands where it is. */
+/** Formats each server with its tools and its problems. */
 function render(servers: readonly McpServer[]): string {
   if (servers.length === 0)
     return 'No MCP servers. Add them in .svc/config.yaml under mcp.servers, or a browser with: svc config set mcp.servers.browser.preset playwright'

@@ -1,4 +1,6 @@
-/** Whether a name is as one of the patterns says; `*` stands for anything. Looks at each part once. */
+/**
+ * Returns whether a name matches one of the patterns; `*` matches anything. Runs in linear time, without backtracking.
+ */
 export function isAmong(patterns: readonly string[], name: string): boolean {
   return patterns.some(pattern => matchesPattern(pattern, name))
 }

@@ -2,17 +2,17 @@ import { delimiter, isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle } from '#kernel'
 import type { McpServerSettings } from './config.ts'
 
-/** Playwright's MCP server, in the version that the preset was tried with. */
+/** Playwright's MCP server, in the version that was tested with the preset. */
 const PLAYWRIGHT = '@playwright/mcp@0.0.83'
 /** Runs code in the server's own process, which is outside the sandbox. */
 const NEVER_OFFERED = 'browser_run_code_unsafe'
-/** Under which browsers are found: on Linux as programs, on macOS where they are installed. */
+/** Program names of browsers, and Chrome's path on macOS. */
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const CHROME_ON_MAC = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
 
 type Parts = Pick<PluginHandle, 'ports' | 'project'>
 
-/** Returns the settings with what their preset says; those without a preset as they are. */
+/** Returns the settings completed by their preset; settings without a preset unchanged. */
 export function withPreset(settings: McpServerSettings): McpServerSettings {
   if (settings.preset === undefined) return settings
   const { allow, deny } = settings.tools
@@ -20,15 +20,16 @@ export function withPreset(settings: McpServerSettings): McpServerSettings {
     ...settings,
     command: 'npx',
     args: ['-y', PLAYWRIGHT, '--headless', '--isolated', ...settings.args],
-    // What it may upload, and where it saves files.
+    // Folder of files to upload and of saved files.
     cwd: join('.svc', 'browser'),
     tools: { allow, deny: [...deny, NEVER_OFFERED] },
   }
 }
 
 /**
- * Makes ready what a preset needs on this machine. @returns the settings with the arguments that depend on it
- * @throws an Error that says what is missing and how to install it
+ * Prepares a preset on this machine.
+ * @returns the settings with machine-dependent arguments
+ * @throws an Error that names what is missing and how to install it
  */
 export async function preparePreset(parts: Parts, settings: McpServerSettings): Promise<McpServerSettings> {
   if (settings.preset === undefined) return settings
@@ -54,7 +55,10 @@ export function presetFailure({ preset }: McpServerSettings, error: unknown): Er
   return new Error(`${problem}; ${remedy}`, { cause: error })
 }
 
-/** Which browser is driven: one that the arguments name, one of the machine, or Playwright's own. */
+/**
+ * Returns arguments that select the browser: none when the settings do, else an installed browser, else Playwright's
+ * own.
+ */
 async function browserArguments(parts: Parts, args: readonly string[]): Promise<string[]> {
   if (args.some(arg => /^--(executable-path|browser|cdp-endpoint|config)(=|$)/.test(arg))) return []
   for (const name of [...BROWSERS, CHROME_ON_MAC]) {
@@ -75,7 +79,7 @@ async function browserArguments(parts: Parts, args: readonly string[]): Promise<
   )
 }
 
-/** Returns where a program is, by its path or in PATH. */
+/** Returns the path of a program, given by path or found in PATH. */
 async function findProgram({ ports: { env, files } }: Parts, name: string): Promise<string | undefined> {
   const paths = isAbsolute(name) ? [name] : (env.PATH ?? '').split(delimiter).map(folder => join(folder, name))
   for (const path of paths) {

@@ -4,7 +4,7 @@ import { KnownTools } from './memory.ts'
 
 const NAMESPACE = 'mcp-client'
 
-/** What is known of each server, by name. */
+/** Returns the stored state of each server, by name. */
 export async function allKnown(svc: PluginHandle): Promise<Map<string, KnownTools>> {
   const rows = await svc
     .use(Store)

@@ -3,12 +3,12 @@ import type { ImageSource } from '#core/images/contract'
 import { z } from '#kernel'
 import { clean, cleanLine, cut } from './clean.ts'
 
-/** Pieces of a result that are looked at. */
+/** Maximum number of content blocks that are read. */
 const MOST_BLOCKS = 500
 
 const Block = z.looseObject({ type: z.string() })
 
-/** What a call gives, as far as it matters here: kinds of content that are not known yet do not spoil the others. */
+/** Result of a call. Unknown kinds of content are accepted. */
 export const ToolResult = z.looseObject({
   content: z.array(Block).default([]),
   structuredContent: z.unknown().optional(),
@@ -16,7 +16,10 @@ export const ToolResult = z.looseObject({
 })
 export type ToolResult = z.output<typeof ToolResult>
 
-/** A result as text: what is no text is named, and what is data stands there as JSON unless a text says just that. */
+/**
+ * Returns a result as text: other content is named, and structured data is appended as JSON unless a text block
+ * contains the same.
+ */
 export function textOf({ content, structuredContent: data }: ToolResult): string {
   const shown = content.slice(0, MOST_BLOCKS)
   const texts = shown.map(blockText)
@@ -26,7 +29,7 @@ export function textOf({ content, structuredContent: data }: ToolResult): string
   return texts.filter(text => text !== '').join('\n')
 }
 
-/** The images of a result, of those that are looked at. Which of them are taken is not decided here. */
+/** Returns the images among the blocks that are read. The caller decides which to use. */
 export function imagesOf({ content }: ToolResult): ImageSource[] {
   return content.slice(0, MOST_BLOCKS).flatMap(({ type, data, resource }) => {
     if (type === 'image' && typeof data === 'string') return [{ data }]
@@ -48,7 +51,7 @@ function blockText(block: z.output<typeof Block>): string {
   return `[${line(type)}: ${line(mimeType) || 'bytes'}, ${sizeOf(data)}${shown}]`
 }
 
-/** Of bytes in base64. */
+/** Formats the size of base64 data. */
 function sizeOf(base64: unknown): string {
   const bytes = typeof base64 === 'string' ? Math.floor((base64.length * 3) / 4) : 0
   return bytes < 10_000 ? `${bytes} bytes` : `${Math.round(bytes / 1000)} kB`
@@ -58,7 +61,7 @@ function line(text: unknown): string {
   return typeof text === 'string' ? cut(cleanLine(text), 300) : ''
 }
 
-/** Whether a text says what the data is: as JSON, or being all that there is in it. */
+/** Returns whether a text equals the data: as JSON, or as its only value. */
 function isSame(text: string, data: unknown): boolean {
   if (typeof data !== 'object' || data === null) return false
   const values = Object.values(data)

@@ -4,15 +4,18 @@ import { clean, cut } from './clean.ts'
 
 type Schema = Record<string, unknown>
 
-/** What is nested deeper is no schema for a model. */
+/** Maximum nesting depth of a schema. */
 const DEEPEST = 16
-/** What explains, and of that so much. */
+/** Explanatory keys of a schema, and the maximum length of their values. */
 const TEXTS = new Set(['description', 'title', '$comment'])
 const LONGEST_TEXT = 300
-/** Characters of a tool's schema as JSON: about 4,000 tokens. */
+/** Maximum length of a tool's schema as JSON, in characters: about 4,000 tokens. */
 export const LONGEST_SCHEMA = 16_000
 
-/** A server's schema for the arguments of a tool, cleaned and bounded. @returns undefined when it is too deep or too large */
+/**
+ * Cleans and limits a server's schema for the arguments of a tool.
+ * @returns undefined when it is too deep or too large
+ */
 export function cleanSchema(raw: Schema): Schema | undefined {
   const cleaned = cleanValue(raw, 0)
   if (cleaned === undefined) return undefined
@@ -39,8 +42,8 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * The arguments of a tool by the server's own schema: models get it, and arguments are checked by it. Where it
- * cannot be checked, or not in time, the server has the last word. To be parsed with `safeParseAsync`.
+ * Returns a Zod type from a server's own schema, which models receive and arguments are checked against. If the check
+ * is impossible or too slow, only the server checks. Parse with `safeParseAsync`.
  */
 export function parametersOf(schema: Schema, check: Schemas['check']): z.ZodType {
   const names = Object.keys((schema.properties ?? {}) as Schema)
@@ -49,7 +52,7 @@ export function parametersOf(schema: Schema, check: Schemas['check']): z.ZodType
     const { issues } = await check(schema, args)
     for (const { path, message } of issues) context.addIssue({ code: 'custom', path: path ? [path] : [], message })
   })
-  // In the place of what zod would make of the shape.
+  // Replaces the JSON schema that Zod would derive from the shape.
   Object.assign(parameters._zod, { toJSONSchema: () => structuredClone(schema), parent: undefined })
   return parameters
 }

@@ -19,7 +19,7 @@ import { type CallTool, toolkitName, toolkitOf } from './toolkit.ts'
 
 const UNKNOWN = 'Whether the call took effect is unknown: check before you do it again.'
 
-/** One configured server: what is known of its tools, the toolkit that they are, and their calls. */
+/** One configured server: its known tools, their toolkit, and their calls. */
 export class Server {
   readonly name: string
   readonly settings: McpServerSettings
@@ -27,10 +27,10 @@ export class Server {
   readonly #connection: Connection
   readonly #hide: (text: string) => string
   readonly #stop = new AbortController()
-  /** One look at what is known, and one write of it, after the other. */
+  /** Serializes reading and writing the stored state. */
   readonly #turn = keyedMutex()
   #known: KnownTools | undefined
-  /** The toolkit on offer, with what it was made of. */
+  /** The registered toolkit, and the state from which it was created. */
   #offer: { of: string; undo: Undo } | undefined
   #shown: McpServer['tools'] = []
   #calls = 0
@@ -44,13 +44,17 @@ export class Server {
     this.#connection = new Connection(svc, name, settings, listing => this.#learn(listing))
   }
 
-  /** Offers what is known from before. @param known of this server @param asks whether a server that is not known is started to be asked */
+  /**
+   * Offers the tools known from earlier.
+   * @param known stored state of this server
+   * @param asks whether to start a server without stored state, to list its tools
+   */
   open(known: KnownTools | undefined, asks: boolean): void {
     this.take(known)
     if (asks && this.settings.enabled && !this.#known) void this.#ask()
   }
 
-  /** What another process may have learned, or the operator accepted. */
+  /** Takes over a state that another process learned or the operator accepted. */
   take(known: KnownTools | undefined): void {
     if (known?.place !== placeOf(this.settings)) return
     this.#known = known
@@ -61,12 +65,18 @@ export class Server {
     this.take(await knownOf(this.#svc, this.name))
   }
 
-  /** Ends what runs and starts it anew, with a new listing. @throws McpServerDownError */
+  /**
+   * Restarts the server and lists its tools again.
+   * @throws McpServerDownError
+   */
   async restart(): Promise<void> {
     if (this.settings.enabled) await this.#connection.restart()
   }
 
-  /** Accepts what a tool, or all of them, say of themselves now. @throws McpToolNotFoundError */
+  /**
+   * Accepts the current description of a tool, or of all tools.
+   * @throws McpToolNotFoundError
+   */
   accept(tool: string | undefined): Promise<void> {
     return this.#turn('', async () => {
       const known = await knownOf(this.#svc, this.name)
@@ -99,10 +109,10 @@ export class Server {
     }
   }
 
-  /** A server whose tools are unknown gets no calls, so it is tried until it answers. */
+  /** Connects until a server with unknown tools answers, since without tools no call would start it. */
   async #ask(): Promise<void> {
     while (!this.#known && !this.#stop.signal.aborted) {
-      // What went wrong is logged, and shown.
+      // Failures are already logged and shown.
       const isUp = await this.#connection.ready().then(
         () => true,
         () => false,
@@ -186,7 +196,7 @@ export class Server {
       return result
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      // The server has forgotten the session, and did not do what it was asked to.
+      // The server no longer knows the session, so it did not execute the call.
       if (statusOf(error) === 404 && !again) {
         await this.#connection.drop(session)
         return this.#callTool(tool, args, call, true)
@@ -199,7 +209,7 @@ export class Server {
 
   async #fault(error: unknown, session: Session, call: ToolCall): Promise<Error> {
     const problem = this.#hide(explainError(error))
-    // An answer that means no, or that means nothing, is one; anything else says that it is not to be reached.
+    // An error response or an invalid response is an answer; any other error means that the server is unreachable.
     const { code, issues } = error as { code?: unknown; issues?: unknown }
     const isAnswer = Array.isArray(issues) || (typeof code === 'number' && code < 0 && code !== CONNECTION_CLOSED)
     const who = `the MCP server "${this.name}"`
@@ -209,7 +219,7 @@ export class Server {
   }
 }
 
-/** What is waited for, unless the signal comes first. */
+/** Returns the result of the work, or rejects when the signal is aborted first. */
 async function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.throwIfAborted()
   let abort = () => {}
@@ -224,7 +234,7 @@ async function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Where a server is, without what its arguments or its query may hold. */
+/** Returns a server's command or address, without arguments and query, which may contain secrets. */
 function targetOf({ command = '', url, preset }: McpServerSettings): string {
   if (preset) return `preset ${preset}`
   return url ? `${new URL(url).origin}${new URL(url).pathname}` : command

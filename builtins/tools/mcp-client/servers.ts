@@ -12,7 +12,7 @@ import { toolkitName } from './toolkit.ts'
 
 export const OwnServers = token<Servers>('mcp-client/servers')
 
-/** All servers of the configuration, as it is in force. */
+/** All servers of the current configuration. */
 export class Servers {
   readonly #svc: PluginHandle
   readonly #config: McpClientConfig
@@ -25,19 +25,19 @@ export class Servers {
     this.#config = config
   }
 
-  /** Ends servers that are no longer named, or named otherwise, and takes up the others. */
+  /** Closes servers that were removed or changed in the configuration, and opens new and changed ones. */
   apply(): Promise<void> {
     const applied = this.#applying.then(() => this.#apply())
     this.#applying = applied.catch(() => {})
     return applied
   }
 
-  /** Names of those that the configuration has, also before they are there. */
+  /** Returns the names of configured servers, including those not opened yet. */
   names(): string[] {
     return Object.keys(this.#config.servers)
   }
 
-  /** By name. */
+  /** Returns the servers, sorted by name. */
   list(): Server[] {
     return [...this.#servers.values()].sort((a, b) => a.name.localeCompare(b.name))
   }
@@ -49,7 +49,7 @@ export class Servers {
     throw new McpServerNotFoundError({ name, known: this.list().map(each => each.name) })
   }
 
-  /** Takes over what other processes of the project learned of the servers. */
+  /** Takes over the stored state that other processes of the project have learned. */
   async look(): Promise<void> {
     if (this.#servers.size === 0) return
     const known = await allKnown(this.#svc)
@@ -62,7 +62,7 @@ export class Servers {
     await Promise.all(this.list().map(server => server.close()))
   }
 
-  /** A profile without the toolkits of servers that its agent's preset does not get. */
+  /** Returns the profile without toolkits of servers that are not for the agent's preset. */
   profileFor({ preset }: NewAgent, profile: Profile): Profile {
     const kept = new Set(
       this.list()
@@ -87,7 +87,7 @@ export class Servers {
     const fresh = Object.entries(wanted).filter(([name]) => !this.#servers.has(name))
     if (fresh.length === 0) return
     const known = await allKnown(this.#svc)
-    // A command that ends at once starts no process for what it may not need.
+    // Short-lived commands start no server that they may not need.
     const asks = (['daemon', 'joined', 'server'] as const).some(role => this.#svc.roles.has(role))
     for (const [name, settings] of fresh) {
       const server = new Server(this.#svc, name, settings)

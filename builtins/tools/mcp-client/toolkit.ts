@@ -9,13 +9,13 @@ import { isHeld, type KnownTools } from './memory.ts'
 import { isAmong } from './patterns.ts'
 import { parametersOf } from './schema.ts'
 
-/** All MCP servers at once, in a profile's `toolkits`. */
+/** Name that selects all MCP servers in a profile's `toolkits`. */
 const GROUP = 'mcp'
-/** What models' providers take as the name of a tool. */
+/** Maximum length of a tool's name that model providers accept. */
 const LONGEST_NAME = 64
 
 type ShownTool = McpServer['tools'][number]
-/** Calls a tool. `name` is that which agents know it by. */
+/** Calls a tool. `name` is the tool's name for agents. */
 export type CallTool = (
   name: string,
   tool: ListedTool,
@@ -27,13 +27,16 @@ export function toolkitName(server: string): string {
   return `${GROUP}_${server}`
 }
 
-/** Whether a toolkit or a tool of this name may be of one of these servers. What tools a server has is known once it answers. */
+/**
+ * Returns whether a toolkit or tool of this name may belong to one of these servers. A server's tools are known only
+ * after it answers.
+ */
 export function isOfServer(kind: 'toolkit' | 'tool', name: string, servers: readonly string[]): boolean {
   if (kind === 'tool') return servers.some(server => name.startsWith(`${server}__`))
   return name === GROUP || servers.some(server => name === toolkitName(server))
 }
 
-/** The tools of a server that agents are given, and of all that it lists why they are not. */
+/** Returns the tools of a server that agents get, and for the others of its list why not. */
 export function toolkitOf(
   server: string,
   settings: McpServerSettings,
@@ -82,7 +85,7 @@ function problemOf(listed: ListedTool, { tools, pin }: McpServerSettings, known:
   return isHeld(known, listed, pin) ? 'held back: it is new or changed, and not accepted' : null
 }
 
-/** Letters that no name may hold become `_`; one that is changed or cut ends in a hash of what it was. */
+/** Replaces invalid characters by `_`. A changed or shortened name ends in a hash of the original. */
 function nameFor(server: string, tool: string): string {
   const plain = `${server}__${tool.replace(/[^A-Za-z0-9_-]/g, '_')}`
   if (plain.length <= LONGEST_NAME && plain === `${server}__${tool}`) return plain

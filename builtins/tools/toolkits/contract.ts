@@ -1,7 +1,7 @@
-/** Tools that agents may be given: what a toolkit is, and where plugins add theirs. */
+/** Contract of toolkits: tools that agents may use, and the point where plugins add them. */
 import { ConflictError, defineError, type Effect, point, type Undo, z } from '#kernel'
 
-/** For whom, and under which limits, a tool runs. */
+/** The agent and the limits for which a tool runs. */
 export interface ToolCall {
   readonly call_id: string
   readonly agent_id: string
@@ -9,44 +9,51 @@ export interface ToolCall {
   readonly cycle_num: number
   /** Aborted at the tool's time limit, or when the cycle ends. */
   readonly signal: AbortSignal
-  /** Where the agent works, absolute: its own folder, or one that the operator gave it. */
+  /** Absolute path of the workspace: the agent's own folder, or one that the operator assigned. */
   readonly workspace: string
-  /** The agent's own folder, where that is another; and the folders that it was given. */
+  /** The agent's own folder if the workspace is a different one; and the folders assigned to the agent. */
   readonly scratch?: string
   readonly folders?: readonly { path: string; access: 'read-only' | 'read-write' }[]
   /** `agent:epoch:step`, for services that take an idempotency key. */
   readonly idempotency_key: string
-  /** Tokens of its result that the model in use reads; the rest is cut off. Up to 8,000, which holds where it is absent. */
+  /**
+   * Maximum tokens of the result that the current model reads; the rest is cut off. At most 8,000, which is also the
+   * default.
+   */
   readonly result_tokens?: number
-  /** Adds a write that is committed together with the outcome of this call: exactly once. */
+  /** Adds a write that is committed exactly once, together with the call's outcome. */
   effect(effect: Effect): void
 }
 
 export interface Tool<P extends z.ZodType = z.ZodType> {
   name: string
-  /** What it does and when to use it, in words that a small model understands. */
+  /** Description of the tool and of when to use it, in words that a small model understands. */
   description: string
   parameters: P
-  /** May be run again when it is unknown whether it ran. */
+  /** Whether a call may run again when its outcome is unknown. */
   idempotent?: boolean
-  /** What it can do harm to, in a word: shown to the operator. */
+  /** What the tool can harm, in a word; shown to the operator. */
   danger?: string
-  /** Whether a person is to agree to each call first; in a project they are asked where `approval.enabled` is on. */
+  /** Whether a person must approve each call; in a project only where `approval.enabled` is on. */
   requires_approval?: boolean
-  /** Whether it is left out of prompts until `find_tools` finds it, also where the rest of its toolkit is in view. */
+  /**
+   * Whether the tool is left out of prompts until `find_tools` finds it, even if the rest of its toolkit is visible.
+   */
   hidden?: boolean
-  /** The result for the model: text, or something that becomes JSON. A throw becomes an error that the model reads. */
+  /**
+   * Returns the result for the model: a string, or a value that is converted to JSON. The model receives thrown errors.
+   */
   execute(args: z.output<P>, call: ToolCall): unknown
 }
 
-/** Keeps the types of one tool together. */
+/** Preserves the argument types of one tool. */
 export function tool<P extends z.ZodType>(definition: Tool<P>): Tool {
   return definition as unknown as Tool
 }
 
 /**
- * What a tool cannot do, as the model should read it: an answer, and no failure of the plugin that the tool is from. Any other
- * error that is thrown reaches the model too, and is also logged and counted.
+ * An error result that the model reads, which does not count as a failure of the plugin. Any other thrown error reaches
+ * the model too, and is also logged and counted.
  * @example throw new ToolError({ problem: 'There is no city of this name; list them with list_cities.' })
  */
 export const ToolError = defineError({
@@ -58,11 +65,14 @@ export const ToolError = defineError({
 
 export interface Toolkit {
   name: string
-  /** A name by which several are meant at once: `plugins` for those of plugin files. */
+  /** Name that selects several toolkits at once: `plugins` for those of plugin files. */
   group?: string
-  /** One line for the system prompt of agents that have it in view. */
+  /** One line for the system prompt of agents that see the toolkit. */
   instructions?: string
-  /** Whether it is in view for agents whose profile names no toolkits; true for plugin files by default. Others are found with `find_tools`. */
+  /**
+   * Whether agents whose profile lists no toolkits see it; true for plugin files by default. Other toolkits are found
+   * with `find_tools`.
+   */
   everyday?: boolean
   tools: readonly Tool[]
 }

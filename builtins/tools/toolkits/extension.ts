@@ -1,7 +1,7 @@
 import { checkFields, type Extension, type PluginCall } from '#kernel'
 import { type Tool, type ToolCall, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 
-/** Gives the handles of plugins `toolkit`. */
+/** Adds the method `toolkit` to plugin handles. */
 export const toolkitsExtension: Extension = (svc, { ofFile, interceptor }) => ({
   toolkit(toolkit) {
     checkFields(Toolkits.name, Toolkits.options.has, toolkit, svc.name)

@@ -13,8 +13,8 @@ const LONGEST = 2_000
 const ACCEPT = 'Accept'
 
 /**
- * Refuses criteria that could never be checked.
- * @throws CommandError for a command that the shell of agents may not run; ConflictError where a module is off
+ * Refuses criteria that can never be checked.
+ * @throws CommandError for a command that the agents' shell may not run; ConflictError where a required module is off
  */
 export async function refuseUncheckable(svc: PluginHandle, acceptance: readonly Acceptance[]): Promise<void> {
   for (const each of acceptance) {
@@ -37,13 +37,13 @@ export interface Verdict {
   checks: AcceptanceCheck[]
   /** Writes that book the cost of the check. */
   effects: Effect[]
-  /** Set while the operator has been asked. */
+  /** Set while the operator's answer is awaited. */
   waits?: Waiting
 }
 
 /**
- * Checks the criteria: files and commands first, then what a model judges, and last, if all others are met, the
- * operator.
+ * Checks the criteria: files and commands first, then those that a model judges, and last, if all others are met, those
+ * that the operator decides.
  */
 export async function check(
   svc: PluginHandle,

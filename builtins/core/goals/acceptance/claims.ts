@@ -3,12 +3,12 @@ import { Store } from '#platform/store/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
 import { commandsOf } from './repository.ts'
 
-/** A file name: an ending that begins with a letter, no spaces, no URL. */
+/** Matches a file name: an extension that begins with a letter, no spaces, no URL. */
 const FILE = /^(?!\w+:\/\/)[^\s`]*\w\.[A-Za-z]\w{0,7}$/
-/** A command: in backticks, or behind a dollar sign. */
+/** Matches a command: in backticks, or after a dollar sign. */
 const COMMAND = /^(?:`([^`]+)`|\$ (.+))$/
 
-/** Returns what is not true of named evidence: files that are not there, commands that were not run for this goal. */
+/** Returns false claims of the evidence: files that do not exist, commands that were not run for this goal. */
 export async function untrueClaims(
   svc: PluginHandle,
   goal_id: string,
@@ -31,7 +31,7 @@ export async function untrueClaims(
   ]
 }
 
-/** Whether a file exists. What is out of reach is not looked for: it counts as there. */
+/** Checks whether a file exists. Files outside the agent's reach are not looked up, and count as existing. */
 async function exists(svc: PluginHandle, reach: Reach, file: string): Promise<boolean> {
   if (!svc.has(Jail)) return true
   try {

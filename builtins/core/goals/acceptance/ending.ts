@@ -12,7 +12,7 @@ import { untrueClaims } from './claims.ts'
 import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
-/** What a goal ends with whose agent called it finished too often while it is not. */
+/** Ends a goal whose agent claimed too often that it was finished. */
 export const NotAcceptedError = defineError({
   code: 'goal_not_accepted',
   status: 409,
@@ -21,7 +21,7 @@ export const NotAcceptedError = defineError({
     `Not accepted after ${p.refusals} tries. ${p.problem}\nThe agent said: ${p.summary}`,
 })
 
-/** Judges what agents say they achieved: a goal ends as completed only when nothing speaks against it. */
+/** Checks what agents say they achieved: a goal completes only when no check objects. */
 export class Ending {
   readonly #svc: PluginHandle
   readonly #config: GoalsConfig
@@ -48,17 +48,17 @@ export class Ending {
   }
 
   /**
-   * Returns why a goal is not reached, or that the operator's word is waited for.
-   * @throws NotAcceptedError when it was refused too often
+   * Returns why a goal is not reached, or that the operator's answer is awaited.
+   * @throws NotAcceptedError when the claim was refused too often
    */
   async objection(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
     const terms = await findTerms(this.#svc.use(Store), goal_id)
     if (terms && terms.open_subgoals > 0)
       return `${terms.open_subgoals} of its subgoals are active still. They come first; you will see how they ended.`
-    // Its agent may have set terms since the cycle began.
+    // The agent may have set criteria since the cycle began.
     if (isOwn(this.#goal)) this.#goal.acceptance = terms?.acceptance ?? this.#goal.acceptance
-    // A check may take its time: what the agent said before it is stored first.
+    // A check may take long, so what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
     const problem = (await this.#untrue(claim)) ?? (await this.#checkAcceptance(claim))
@@ -68,7 +68,7 @@ export class Ending {
     return refuteClaim(this.#svc, claimed, this.#config.tool_timeout)
   }
 
-  /** Once for each goal: what looks like a file or a command may be neither. */
+  /** Refuses missing evidence once per goal, because text that looks like a file or a command may be neither. */
   async #untrue({ evidence }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
     if (claims_refused || evidence.length === 0) return undefined

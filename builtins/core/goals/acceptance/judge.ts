@@ -9,11 +9,11 @@ import { assemblyOf } from '../context/assembly.ts'
 import type { AcceptanceCheck, PursuedGoal } from '../contract.ts'
 import { recordSpend } from '../pursuit/outcome.ts'
 
-/** Files of the evidence that a judge reads, and bytes of each. */
+/** Maximum number of evidence files that a judge reads, and of bytes of each. */
 const MOST_FILES = 5
 const LONGEST_FILE = 12_000
 
-/** The end of a goal as its agent claims it. */
+/** The end of a goal as claimed by its agent. */
 export interface Claimed extends Claim {
   goal: PursuedGoal
   reach: Reach
@@ -64,7 +64,7 @@ function readJudgement(text: string): z.infer<typeof Judgement> | undefined {
   }
 }
 
-/** What files that the evidence names hold, as far as they can be read. */
+/** Returns the contents of the files that the evidence names, where they are readable. */
 async function filesOf(svc: PluginHandle, { evidence, reach }: Claimed): Promise<string[]> {
   if (!svc.has(Jail)) return []
   const read = evidence.slice(0, MOST_FILES).map(async file => {

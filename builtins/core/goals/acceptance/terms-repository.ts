@@ -5,12 +5,12 @@ import { COLUMNS } from '../repository.ts'
 
 const Plan = z.array(PlanStep)
 
-/** What a goal's column `plan` holds. */
+/** Parses a goal's column `plan`. */
 export function readPlan(column: string | null): PlanStep[] {
   return column === null ? [] : Plan.parse(JSON.parse(column))
 }
 
-/** Writes an active goal's plan in place of the one before. */
+/** Replaces the plan of an active goal. */
 export const setPlan = defineEffect({
   name: 'goals.set_plan',
   schema: z.object({ goal_id: z.string(), plan: Plan }),
@@ -22,7 +22,7 @@ export const setPlan = defineEffect({
   ],
 })
 
-/** Sets when a goal begins, and until when it is to be reached. */
+/** Sets when a goal begins, and its deadline. */
 export const setTerms = defineEffect({
   name: 'goals.set_terms',
   schema: z.object({ goal_id: z.string(), deadline_at: z.number().int().nullable(), after: z.array(z.string()) }),
@@ -46,7 +46,7 @@ export function overdueGoals(store: Store, now: number): Promise<{ goal_id: stri
   )
 }
 
-/** The goals that a goal comes after. */
+/** Returns the goals that a goal must wait for. */
 export function goalsBefore(store: Store, goal_id: string): Promise<GoalRow[]> {
   return store.all<GoalRow>(
     `SELECT ${COLUMNS} FROM goals WHERE goal_id IN (SELECT after_goal_id FROM goal_dependencies WHERE goal_id = ?)
@@ -55,7 +55,7 @@ export function goalsBefore(store: Store, goal_id: string): Promise<GoalRow[]> {
   )
 }
 
-/** What goals wait for, by their ids: other goals, and the operator's answer to a question. */
+/** What goals wait for, by goal id: other goals, and the operator's answer to a question. */
 export interface WaitsFor {
   after: string[]
   question_id: string | null

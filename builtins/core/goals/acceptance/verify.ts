@@ -6,9 +6,9 @@ import { type GoalClaim, type GoalVerifier, GoalVerifiers } from '../contract.ts
 const LONGEST = 2_000
 
 /**
- * Why a goal is not reached, by the first verifier that objects.
- * @param limit of each in seconds; 0 sets none
- * @throws what the claim's signal was aborted with: a goal whose cycle is over is not completed by it
+ * Returns why a goal is not reached, from the first verifier that objects.
+ * @param limit time limit of each verifier, in seconds; 0 sets none
+ * @throws the abort reason of the claim's signal, so that a goal whose cycle is over does not complete
  */
 export async function refuteClaim(svc: PluginHandle, claim: GoalClaim, limit: number): Promise<string | undefined> {
   for (const verifier of svc.list(GoalVerifiers)) {

@@ -8,10 +8,10 @@ import { Acceptance, Goal, PlanStep, sanitize } from '../contract.ts'
 import { listGoals } from '../repository.ts'
 import { transcriptOf, writeTranscript } from './checkpoint.ts'
 
-/** The newest go into a bundle, and no more are taken out of one. */
+/** Maximum number of goals in a bundle, the newest ones; also the limit of an import. */
 const MOST_GOALS = 5_000
 const LONGEST = 100_000
-/** Beyond any that the scheduler sets; milliseconds. */
+/** A time in milliseconds, up to the maximum date. */
 const time = z.number().int().min(0).max(8.64e15)
 const text = z.string().max(LONGEST)
 
@@ -47,7 +47,7 @@ const Goals = z
   )
 type Goals = z.infer<typeof Goals>
 
-/** Goals as another agent had them. */
+/** Inserts goals of the exported agent. */
 export const insertHistory = defineEffect({
   name: 'goals.history',
   schema: z.object({ agent_id: z.string(), goals: Goals }),
@@ -69,11 +69,11 @@ export const insertHistory = defineEffect({
     ]),
 })
 
-/** All that an agent wanted and wants, the oldest first, with what was said for its active goals. */
+/** Packs all goals of an agent, oldest first, with the conversations of its active goals. */
 export function goalsBundle(svc: PluginHandle): BundlePart {
   const part: BundlePart<Goals> = {
     name: 'goals',
-    // Others name goals by the ids that they are given here.
+    // Before the parts that refer to goals by the new ids assigned here.
     stage: -10,
     schema: Goals,
     async pack(agent_id) {

@@ -8,7 +8,9 @@ import { withdrawQuestions } from '#safety/questions/statements'
 import { goalEnding } from '../pursuit/outcome.ts'
 import { activeBelow, activeGoals, findGoal } from '../repository.ts'
 
-/** Of longer conversations nothing is kept, in characters of JSON: their goals are begun anew. */
+/**
+ * Maximum length of a saved conversation, in characters of JSON. A longer one is not saved, and its goal starts again.
+ */
 const LONGEST_TRANSCRIPT = 4_000_000
 
 const Row = z.object({ seq: z.number().int(), message: Message, at: z.number().int() })
@@ -26,7 +28,7 @@ export type KeptGoal = z.infer<typeof KeptGoal>
 const Kept = z.record(z.string(), KeptGoal)
 type Kept = z.infer<typeof Kept>
 
-/** A goal's conversation as far as it is kept. */
+/** Returns the part of a goal's conversation that is still kept. */
 export async function transcriptOf(store: Store, goal_id: string): Promise<KeptGoal['transcript']> {
   const rows = await store.all<{ seq: number; message: string; at: number }>(
     'SELECT seq, message, created_at AS at FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
@@ -36,7 +38,7 @@ export async function transcriptOf(store: Store, goal_id: string): Promise<KeptG
   return rows.map(row => ({ ...row, message: Message.parse(JSON.parse(row.message)) }))
 }
 
-/** The statements that write a goal's conversation in place of what is there. */
+/** Returns the statements that replace a goal's conversation. */
 export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoal['transcript']): Statement[] {
   return [
     { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
@@ -49,8 +51,8 @@ export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoa
 }
 
 /**
- * Makes a goal what it was. Calls that were begun since are closed, and approvals and questions that only they wait for go; a call
- * that stood open then stands open again.
+ * Restores a goal. Calls begun since then are closed, and approvals and questions that only they wait for are removed;
+ * calls that were open are opened again.
  */
 export const restoreGoal = defineEffect({
   name: 'goals.restore',
@@ -87,12 +89,12 @@ function openCalls(transcript: KeptGoal['transcript']): string[] {
   return (last?.message.tool_calls ?? []).map(({ id }) => id).filter(id => !answered.has(id))
 }
 
-/** The active goals with what was said for them. What has become active since is given up. */
+/** Saves active goals with their conversations. Goals that became active since are abandoned on restore. */
 export function goalsCheckpoint(svc: PluginHandle): CheckpointPart {
   const store = () => svc.use(Store)
   const part: CheckpointPart<Kept> = {
     name: 'goals',
-    // Before those who would take a goal that is given up for something that happened.
+    // Before the parts that would treat an abandoned goal as something that happened to the agent.
     stage: -10,
     schema: Kept,
     async capture(agent_id) {

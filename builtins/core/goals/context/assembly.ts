@@ -5,7 +5,7 @@ import { Store } from '#platform/store/contract'
 import { ActiveAgent, ActiveGoal, ActiveProfile, type PursuedGoal } from '../contract.ts'
 import { activeGoal } from '../repository.ts'
 
-/** `context_assembly`: who the agent is now, and whether it has a goal. */
+/** `context_assembly`: loads the agent, its profile and its goal, if any. */
 export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const agents = svc.use(Agents)
   const agent = cycle.get(ActiveAgent) ?? (await agents.find(cycle.agent_id))
@@ -14,7 +14,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   if (agent.goal_id === null) return
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return
-  // It has nothing else to do.
+  // A blocked goal is chosen only when the agent has no other.
   if (goal.blocked) {
     const waiting_for = describeWait(goal)
     if (agent.waiting_for !== waiting_for)
@@ -26,13 +26,13 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   cycle.pursuing = true
 }
 
-/** What keeps a goal from being pursued, as a sentence. */
+/** Describes what a goal waits for, in one sentence. */
 export function describeWait({ goal_id, question_id }: PursuedGoal): string {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; svc questions`
   return `Its goal ${goal_id} waits for other goals; svc goals show ${goal_id}`
 }
 
-/** What `assemble` found; the phases after it run only when it succeeded. */
+/** Returns what `assemble` found; later phases run only when it succeeded. */
 export function assemblyOf(cycle: Cycle) {
   const agent = cycle.get(ActiveAgent)
   const profile = cycle.get(ActiveProfile)

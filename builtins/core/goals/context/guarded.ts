@@ -3,10 +3,10 @@ import { recordInput } from '#lib/recording-context'
 import { Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
 import { type MessageSource, News, PendingMessages, sanitize, type UnreadMessages } from '../contract.ts'
 
-/** What an agent reads in place of a message that a guardrail blocked. */
+/** Text that an agent reads in place of a message blocked by a guardrail. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
-/** A nudge as the agent reads it: cleaned always, checked when guardrails are on. */
+/** Returns a nudge as the agent reads it: always cleaned, and checked by guardrails when they are on. */
 export function sanitizeNudge(svc: PluginHandle, agent_id: string, message: string): Promise<string> {
   return checkText(svc, 'input', agent_id, sanitize(message), BLOCKED)
 }
@@ -51,7 +51,7 @@ export async function readSource(
   return parse(SourceAnswer, await source.pending(agent_id), what)
 }
 
-/** Sources that had nothing for an agent, with its wake counter then. */
+/** Sources without messages for an agent, and its wake counter when they were asked. */
 interface SilentSources {
   wakes: number
   sources: Sources
@@ -59,8 +59,8 @@ interface SilentSources {
 const silences = new WeakMap<PluginHandle, Map<string, SilentSources>>()
 
 /**
- * Returns what reached an agent from others than the operator, each cleaned and checked, the writes once it is read, and
- * whether there may be more. Sources that wake the agent are not asked again while it was not woken.
+ * Returns messages to an agent from others than the operator, each cleaned and checked, the writes that acknowledge
+ * them, and whether there may be more. Sources that wake the agent are not asked again until it was woken.
  * @param wakes the agent's wake counter, read before
  */
 export async function pendingMessagesFor(
@@ -89,12 +89,12 @@ export async function pendingMessagesFor(
   }
 }
 
-/** What came of work that others may have done, cleaned and checked as what they write. */
+/** Returns a result of work that other agents may have done, cleaned and checked like their messages. */
 export function redactIncoming(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
   return checkText(svc, 'peer', agent_id, sanitize(result), BLOCKED)
 }
 
-/** What an agent says it achieved, as people read it. */
+/** Returns what an agent says it achieved, checked by guardrails for human readers. */
 export function redactOutput(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
   return checkText(svc, 'output', agent_id, result, WITHHELD)
 }

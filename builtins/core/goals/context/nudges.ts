@@ -9,8 +9,7 @@ const WINDOW_SHARE = 0.2
 const FEW_TOKENS = 400
 
 /**
- * Returns the oldest messages of the operator, as many as fit one step but at least one, and how many wait for the
- * next steps.
+ * Returns the oldest messages of the operator that fit one step, at least one, and the number left for the next steps.
  */
 export async function nudgesFor<Nudge extends { message: string }>(
   svc: PluginHandle,

@@ -31,7 +31,7 @@ export function pursuitParts(
     RULES,
     ...tools.instructions,
     profile.system_prompt.trim(),
-    // Each skill by its heading.
+    // Each skill as a part of its own, split at its heading.
     ...skills.split(/\n\n(?=# )/),
     profile.inner_life.includes('persona') && personaPrompt(profile),
     profile.inner_life.includes('mood') && moodPrompt(profile),
@@ -55,7 +55,7 @@ export function goalMessage(
   ])
 }
 
-/** Describes how other goals ended, for the goal that waited for them. They may be of other agents. */
+/** Describes how other goals ended, for a goal that waited for them. They may belong to other agents. */
 export function endedMessage(
   heading: string,
   ended: readonly Pick<GoalRow, 'objective' | 'status' | 'result'>[],
@@ -71,7 +71,7 @@ export function nudgeMessage(message: string): string {
   return `Message from the operator: ${sanitize(message)}`
 }
 
-/** Added after messages of the operator if further ones did not fit. */
+/** Returns the text added to messages of the operator when further ones did not fit. */
 export function waitingMessage(waiting: number): string {
   return `(At least ${waiting} more from the operator did not fit into this step. You read them in the next ones.)`
 }

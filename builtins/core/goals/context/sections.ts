@@ -7,7 +7,7 @@ import { type GoalContext, GoalContextParts, type PromptSection, PromptSections 
 
 const Said = z.string().optional()
 
-/** What modules say of an agent's situation in one kind of prompt, in order. */
+/** Returns the sections of modules for one kind of prompt, in order. */
 export async function sectionsFor(
   svc: PluginHandle,
   prompt: PromptSection['prompts'][number],
@@ -34,7 +34,7 @@ export async function sectionsFor(
     .map(({ name, text }) => ({ name, text }))
 }
 
-/** What modules add to the situation that goal strategies are given. */
+/** Returns the modules' parts of the context for goal strategies. */
 export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>> {
   return Object.assign({}, ...(await Promise.all(svc.list(GoalContextParts).map(each => each.part(agent, profile)))))
 }
@@ -52,7 +52,7 @@ export function toolsDescription(svc: PluginHandle, profile: Profile): string {
   return text
 }
 
-/** Of a tool's description: enough to know what could be done with it. */
+/** Returns the first sentence of a tool's description, which is enough for choosing a goal. */
 function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
 }

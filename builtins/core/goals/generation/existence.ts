@@ -5,12 +5,12 @@ import { type PluginHandle, z } from '#kernel'
 import { generationMessage, selfPrompt } from '../context/prompt.ts'
 import type { GeneratedGoal, GoalContext, GoalStrategy } from '../contract.ts'
 
-/** No goal is the answer that there is nothing to do. */
+/** A null goal means that there is nothing to do. */
 const Answer = z.object({ goal: z.string().nullable(), reasoning: z.string().nullish() })
 
 export const EXISTENCE_LOOP = 'existence-loop'
 
-/** The built-in strategy, asked last: the agent's own model is asked what is worth doing, if anything is. */
+/** The built-in strategy, called last: asks the agent's own model what is worth doing, if anything. */
 export function existenceLoop(svc: PluginHandle): GoalStrategy {
   return {
     name: EXISTENCE_LOOP,
@@ -46,11 +46,14 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
   }
 }
 
-/** How much of an answer is searched, and how many opening braces are tried: enough for any honest answer, and linear for others. */
+/**
+ * Maximum number of searched characters and of tried opening braces: enough for any valid answer, and a bound for the
+ * work on others.
+ */
 const SEARCHED = 20_000
 const TRIED = 20
 
-/** The JSON object in an answer that may have fences, thoughts or prose around it. */
+/** Returns the JSON object in an answer, also between code fences, thoughts or prose. */
 function readGoal(text: string): z.infer<typeof Answer> | undefined {
   const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
   let from = plain.indexOf('{')
@@ -61,7 +64,7 @@ function readGoal(text: string): z.infer<typeof Answer> | undefined {
       const parsed = Answer.safeParse(JSON.parse(plain.slice(from, to + 1)))
       if (parsed.success) return parsed.data
     } catch {
-      // Braces around something else: the next one may be it.
+      // The braces enclose something else; try the next ones.
     }
   }
   return undefined

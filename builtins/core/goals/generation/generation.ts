@@ -20,13 +20,13 @@ import { isSameGoal } from './sameness.ts'
 
 const RECENT = 5
 const PEERS = 8
-/** Characters of the last objective by which the agent's memory is searched, beside its role. */
+/** Characters of the last objective that are added to the role in the memory query. */
 const ABOUT = 80
-/** Characters of an objective. */
+/** Minimum and maximum length of an objective, in characters. */
 const SHORTEST = 10
 const LONGEST = 500
 
-/** What a strategy may answer: anything else counts as no goal. */
+/** A valid answer of a strategy; any other answer counts as no goal. */
 const Generated = z.object({
   objective: z.string().max(100_000).nullable(),
   reasoning: z.string().max(20_000).optional(),
@@ -35,12 +35,12 @@ const Generated = z.object({
   tokens: z.number().int().min(0).default(0),
 })
 
-/** `goal_generation`: asks the strategies for something to do, and takes it when it is new and well-formed. */
+/** `goal_generation`: asks the strategies for a goal, and accepts it when it is new and well-formed. */
 export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cycle): Promise<void> {
   const { agent_id } = cycle
-  // Before it hears anything: what comes from now on wakes it.
+  // Read before any message, so that messages from now on wake the agent.
   const standing = await readIdleState(svc, sleeperOf(cycle))
-  // This runs at each heartbeat for idle agents, so it gathers nothing that only a strategy would read.
+  // This runs at each heartbeat of idle agents, so it loads nothing that only strategies need.
   if (isAsleep(svc, config, standing) && (await recordInput('asleep', () => sleepsOn(svc, agent_id)))) {
     cycle.effects.push(...clearFailure(svc, cycle))
     return
@@ -70,10 +70,10 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     cycle.effects.push(sleepUntilChanged(cycle, standing, answer.message), ...clearFailure(svc, cycle))
     return
   }
-  // What was spent is booked whatever becomes of the goal.
+  // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
-  // There may be more than one prompt holds.
+  // More messages may wait than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
   cycle.effects.push(...news.acknowledgements, ...clearFailure(svc, cycle))
   const goal = newGoal(svc, cycle, answer, recent)
@@ -106,7 +106,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
     ...(standing.isRecorded ? [wokeUp({ agent_id })] : []),
   )
   cycle.result = 'generated'
-  // There is something to do now: no reason to wait for the next heartbeat.
+  // The new goal is pursued at once, without waiting for the next heartbeat.
   cycle.run_at = svc.clock.ms()
 }
 
@@ -119,11 +119,11 @@ interface Search {
   /** null when there is nothing to do. */
   objective: string | null
   reasoning: string | null
-  /** Why the objective is not taken. */
+  /** Why the objective is refused. */
   refusal?: string
 }
 
-/** What a strategy answered, and whether it is taken. */
+/** Returns the goal of a strategy's answer, and why it is refused, if it is. */
 function newGoal(
   svc: PluginHandle,
   { agent_id, cycle_num }: Cycle,
@@ -196,7 +196,7 @@ function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
   ]
 }
 
-/** Why an objective is refused; undefined when it is taken. */
+/** Returns why an objective is refused; undefined when it is accepted. */
 function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
   if (objective.length < SHORTEST || objective.length > LONGEST)
     return `an objective has ${SHORTEST} to ${LONGEST} characters, and it has ${objective.length}`

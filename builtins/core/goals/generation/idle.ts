@@ -12,27 +12,30 @@ import type { GoalContext } from '../contract.ts'
 /** Stands for a time that never comes. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
-/** What an agent decides by: the same again brings the same again. */
+/** State on which goal generation depends: the same state leads to the same decision. */
 interface DecisionState {
-  /** A fingerprint of who it is and what it could do. A new goal ends its sleep by itself, and what others are at changes all the time. */
+  /**
+   * Fingerprint of the agent's identity and abilities. It leaves out its goals, because a new one wakes it, and other
+   * agents' activity, which changes constantly.
+   */
   world: string
-  /** How often the agent was woken until then. */
+  /** Number of times the agent had been woken by then. */
   wakes: number
 }
 
-/** Whose sleep it is. */
+/** The agent whose idle state is read. */
 type Sleeper = Pick<GoalContext, 'agent_id' | 'profile' | 'model'>
 
-/** How an agent stands that may have nothing to do: its world, and how it was when nothing to do was found the last time. */
+/** State of an agent that may be idle: its current fingerprint, and its last search that found nothing to do. */
 interface IdleState extends DecisionState {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
-  /** Whether a row says that nothing to do was found, in whatever world. */
+  /** Whether a row records that nothing to do was found, with any fingerprint. */
   isRecorded: boolean
-  /** The operator has said something that no model has answered yet. */
+  /** Whether the operator sent messages that no model has answered yet. */
   nudged: boolean
 }
 
-/** How an agent stands now. */
+/** Reads the current idle state of an agent. */
 export async function readIdleState(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<IdleState> {
   const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
     `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
@@ -54,7 +57,7 @@ interface IdleRow {
 }
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
-/** What the configuration says of models and their answers. */
+/** Configuration keys that affect models and their answers. */
 const MODEL_KEYS = ['default_model', 'planning_model', 'parameters', 'providers', 'ollama_base_url']
 
 function fingerprint(svc: PluginHandle, profile: Profile, model: string | null): string {
@@ -62,24 +65,24 @@ function fingerprint(svc: PluginHandle, profile: Profile, model: string | null):
   return hash('sha256', JSON.stringify([lastingProfile(profile), model, ofModels, toolsDescription(svc, profile)]))
 }
 
-/** The profile without what moves by itself as a person does: an agent that only feels otherwise lives in the same world. */
+/** Returns the profile without fields that change with mood, so that a mood does not change the fingerprint. */
 function lastingProfile({ temperature: _, max_steps: __, persona, ...lasting }: Profile): object {
   const moving = Object.fromEntries(PERSONA_FIELDS.map(field => [field, undefined]))
   return { ...lasting, persona: persona && { ...persona, ...moving } }
 }
 
-/** Whether a search in this world has just found nothing to do. */
+/** Returns whether a recent search with this fingerprint found nothing to do. */
 export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { before }: IdleState): boolean {
   if (before?.ask_again_at === NEVER) return true
   if (!idle_backoff || !before) return false
   const now = svc.clock.ms()
-  // A clock that was set back must not prolong it.
+  // A clock that was set back must not prolong the sleep.
   return before.asked_at <= now && now < before.ask_again_at
 }
 
 /**
- * Whether who is asleep hears nothing. What the operator says, and most of what others do, wakes the agent in the commit that
- * brings it; the other sources are asked.
+ * Returns whether a sleeping agent has no new messages. Nudges, and messages of most sources, wake the agent in their
+ * own commit; only the other sources are asked here.
  */
 export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
   for (const source of messageSources(svc)) {
@@ -88,14 +91,14 @@ export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boo
   return true
 }
 
-/** An agent whose model has just said that there is nothing to do, with the world of which it said so. */
+/** An agent whose last search found nothing to do, with the fingerprint of that search. */
 interface Sleeping extends NewAgent {
   world: string
 }
 
 /**
- * Of these agents, those that do not sleep on: those with a goal, with something to undo or to read, whose world has changed, or
- * whose model is to be asked again.
+ * Returns the due agents that must run: those with a goal, with a failure or wait to clear, with messages to read, with
+ * a changed fingerprint, or whose model is to be asked again.
  */
 export async function findAgentsToRun(
   svc: PluginHandle,
@@ -118,7 +121,7 @@ export async function findAgentsToRun(
   return agents.filter(agent_id => !asleep.has(agent_id))
 }
 
-/** The worlds of agents that are looked at together: of most, the same few. */
+/** Returns a function that computes the fingerprints of agents, and caches those that agents share. */
 function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | undefined> {
   const presets = new Map<string, Promise<Profile | undefined>>()
   const known = new Map<Profile, Map<string | null, string>>()
@@ -126,7 +129,7 @@ function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | unde
   return async agent => {
     let preset = presets.get(agent.preset)
     if (!preset) {
-      // A whole cycle reports one that is broken or gone.
+      // A full cycle reports a preset that is broken or missing.
       preset = svc
         .use(Profiles)
         .get(agent.preset, 'beat')
@@ -145,20 +148,20 @@ function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | unde
   }
 }
 
-/** As the agent's row or its profile names it; null for the default. */
+/** Returns the model that the agent's row or its profile names; null for the default. */
 export function modelOf(agent: Pick<NewAgent, 'model'>, profile: Profile): string | null {
   return agent.model || profile.model || null
 }
 
-/** Why nothing came of a search for a goal. */
+/** Why a search found no goal. */
 export interface NoGoal {
-  /** Why there is nothing to do, or why the objective was refused; null when nothing was said. */
+  /** Why there is nothing to do, or why the objective was refused; null when no reason was given. */
   said: string | null
   /** The objective that was refused. */
   refused: string | null
 }
 
-/** No goal was found: the next search is after twice as long as the last time, unless something changes. */
+/** Records that no goal was found. The wait until the next search doubles, unless something changes. */
 export function sleepLonger(
   svc: PluginHandle,
   config: GoalsConfig,
@@ -173,19 +176,22 @@ export function sleepLonger(
   return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest), ...noGoal })]
 }
 
-/** The model refuses what it is asked: it is asked again when it is another, or something happens to the agent. */
+/**
+ * Records that the model refuses the request. It is asked again when the model changes, or something happens to the
+ * agent.
+ */
 export function sleepUntilChanged({ agent_id }: Cycle, { world, wakes }: IdleState, said: string): Effect {
   return fellAsleep({ agent_id, times: 0, world, wakes, rest: null, said, refused: null })
 }
 
-/** There is something to do again. */
+/** Wakes an agent that may have something to do. */
 export const wokeUp = defineEffect({
   name: 'idle.woke_up',
   schema: z.object({ agent_id: z.string() }),
   statements: ({ agent_id }) => [{ sql: 'DELETE FROM idle_agents WHERE agent_id = ?', params: [agent_id] }],
 })
 
-/** What all agents decide by may be another now. */
+/** Wakes all agents, because something that affects all their decisions may have changed. */
 export const allWokeUp = defineEffect({
   name: 'idle.all_woke_up',
   schema: z.object({}),
@@ -199,7 +205,7 @@ const fellAsleep = defineEffect({
     times: z.number().int(),
     world: z.string(),
     wakes: z.number().int(),
-    /** Milliseconds; null: until something changes. */
+    /** Milliseconds until the next search; null waits for a change. */
     rest: z.number().int().nullable(),
     said: z.string().nullable().default(null),
     refused: z.string().nullable().default(null),
@@ -216,7 +222,10 @@ const fellAsleep = defineEffect({
 
 export const IDLE_EFFECTS = [wokeUp, allWokeUp, fellAsleep]
 
-/** Why an agent has no goal, as of its last search, and until when it rests, in milliseconds; undefined once it was woken. */
+/**
+ * Returns why the last search found no goal, and until when the agent rests, in milliseconds; undefined once it was
+ * woken.
+ */
 export function lastSearch(
   svc: PluginHandle,
   agent_id: string,

@@ -1,18 +1,19 @@
-/** Words that make no difference between two goals. */
+/** Words that do not change the meaning of a goal. */
 const FILLERS = new Set('a an the this that these those please now then also just and'.split(' '))
 
-/** Plain words that make another goal of one: they count, order or negate. */
+/** Common words that make a different goal, because they count, order or negate. */
 const TELLING = new Set(
   `zero one two three four five six seven eight nine ten eleven twelve first second third fourth fifth sixth seventh eighth ninth
   tenth next another last today tomorrow yesterday not no never without`.split(/\s+/),
 )
 
-/** Share of the longer objective's words that both must have. */
+/** Minimum share of the longer objective's words that both must contain. */
 const ALIKE = 0.8
 
 /**
- * Returns whether two objectives ask for the same thing: all words of the shorter one stand in the longer one, in the same order,
- * and what the longer one has besides is a few plain words. A number, a name, a date or a replaced word makes another goal.
+ * Returns whether two objectives ask for the same thing: the shorter one's words appear in the longer one in the same
+ * order, and its additional words are few and plain. A number, a name, a date or a replaced word makes a different
+ * goal.
  */
 export function isSameGoal(a: string, b: string): boolean {
   const [short, long] = [wordsOf(a), wordsOf(b)].sort((x, y) => x.length - y.length) as [Word[], Word[]]
@@ -28,7 +29,7 @@ export function isSameGoal(a: string, b: string): boolean {
 
 interface Word {
   text: string
-  /** It can be neither a number nor a name. */
+  /** Whether the word is neither a number nor a name. */
   isPlain: boolean
 }
 

@@ -9,7 +9,7 @@ import type { GoalsConfig } from '../config.ts'
 import { ActiveAgent } from '../contract.ts'
 import { endGoal, endTranscript } from '../repository.ts'
 
-/** The longest that an agent whose model fails stays away, in milliseconds. */
+/** Maximum rest of an agent whose model fails, in milliseconds. */
 const LONGEST_REST_MS = 600_000
 
 /** The writes that end a goal: its state, its transcript, its event. */
@@ -27,21 +27,24 @@ export function goalEnding(
   ]
 }
 
-/** Books the cost of a model call, on the agent and on its parent. */
+/** Books the cost of a model call for the agent and its parent. */
 export function recordSpend(cycle: Cycle, kind: string, goal_id: string | null, spend: Spend, step?: number): Effect {
   const { agent_id, cycle_num } = cycle
   const root_agent_id = cycle.get(ActiveAgent)?.root_agent_id ?? agent_id
   return bookSpend({ agent_id, root_agent_id, cycle_num, goal_id, kind, step, ...spend })
 }
 
-/** Takes back a failure that an earlier cycle left on the agent. */
+/** Returns the writes that clear a failure of an earlier cycle. */
 export function clearFailure(svc: PluginHandle, cycle: Cycle): Effect[] {
   const agent = cycle.get(ActiveAgent)
   if (agent && agent.failures === 0 && agent.waiting_for === null) return []
   return [svc.use(Agents).recordOutcome({ agent_id: cycle.agent_id, error: null, waiting_for: null })]
 }
 
-/** The budget allows no further model call now, which is no failure. The agent shows what it waits for, and asks again at the next heartbeat. */
+/**
+ * Records that the budget allows no model call now, which is not a failure. The agent shows what it waits for, and
+ * tries again at the next heartbeat.
+ */
 function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void {
   const { agent_id, cycle_num } = cycle
   if (cycle.get(ActiveAgent)?.waiting_for !== waiting_for) {
@@ -53,8 +56,8 @@ function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void
 }
 
 /**
- * Writes a failure on the agent, and lets it rest, longer from failure to failure.
- * @param retryAfter seconds before which nothing can be better
+ * Records a failure of the agent, which then rests, longer after each failure in a row.
+ * @param retryAfter minimum rest, in seconds
  */
 export function restAfter(
   svc: PluginHandle,
@@ -72,8 +75,8 @@ export function restAfter(
 }
 
 /**
- * Runs a phase's work so that a failure, of the model above all, ends the cycle and never the goal: it is written on the
- * agent, and the agent rests, longer from failure to failure. What a failed call cost has been booked by then.
+ * Runs a phase so that a failure, usually of the model, ends the cycle but not the goal: it is recorded, and the agent
+ * rests, longer after each failure in a row. The cost of a failed call has been booked by then.
  */
 export async function orFail(
   svc: PluginHandle,
@@ -84,7 +87,7 @@ export async function orFail(
   try {
     await work()
   } catch (error) {
-    // Stopped or out of time: that is not the agent's failure.
+    // A cycle that was stopped or ran out of time is not a failure of the agent.
     if (cycle.signal.aborted) throw cycle.signal.reason
     if (error instanceof FencedError) throw error
     const isBudget = error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError

@@ -8,12 +8,12 @@ import { setPlan } from '../acceptance/terms-repository.ts'
 import { PlanStep } from '../contract.ts'
 import { findGoal } from '../repository.ts'
 
-/** The tool by which an agent writes down how it goes about its goal. */
+/** Name of the tool with which an agent writes a plan for its goal. */
 export const UPDATE_PLAN = 'update_plan'
 
 /** Number of messages after which the plan is shown again. */
 const IN_VIEW = 30
-/** Of one goal. */
+/** Maximum number of acceptance criteria of one goal. */
 const MOST_TERMS = 20
 const HEADING = 'Your plan, as you wrote it down:'
 
@@ -49,7 +49,9 @@ export function updatePlan(svc: PluginHandle): Tool {
   })
 }
 
-/** The write that adds commands to the terms of an agent's own goal. What was a term stays one. */
+/**
+ * Returns the write that adds commands to the criteria of a goal that the agent chose itself. Existing criteria stay.
+ */
 async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly string[]): Promise<Effect> {
   const goal = await findGoal(svc.use(Store), goal_id)
   if (!goal || !isOwn(goal)) throw new Error('the terms of this goal are not yours to set; leave done_when out')
@@ -63,7 +65,7 @@ async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly st
   })
 }
 
-/** How far a plan is. */
+/** Returns the progress of a plan. */
 export function progressOf(plan: readonly PlanStep[]): { steps: number; done: number; current: string | null } {
   const isOver = ({ status }: PlanStep) => status === 'done' || status === 'skipped'
   const current = plan.find(({ status }) => status === 'in_progress') ?? plan.find(step => !isOver(step))
@@ -72,12 +74,14 @@ export function progressOf(plan: readonly PlanStep[]): { steps: number; done: nu
 
 const MARKS = { pending: '[ ]', in_progress: '[>]', done: '[x]', skipped: '[-]' } as const
 
-/** A plan, a line for each step. */
+/** Renders a plan, one line for each step. */
 export function planLines(plan: readonly PlanStep[]): string[] {
   return plan.map(({ step, status }) => `${MARKS[status]} ${step.replace(/\s+/g, ' ')}`)
 }
 
-/** The message that shows an agent its plan again; undefined while it is in view, or when there is none. */
+/**
+ * Returns the message that repeats the plan for the agent; undefined while the plan is in view, or when there is none.
+ */
 export function planReminder(plan: readonly PlanStep[], messages: readonly Message[]): string | undefined {
   if (plan.length === 0) return undefined
   const summary = messages.findLastIndex(message => message.summary !== undefined)

@@ -50,7 +50,7 @@ import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
 
-/** `goal_pursuit`: runs the loop from where it was, and writes each of its events down before it goes on. */
+/** `goal_pursuit`: continues the loop where it stopped, and stores each event before the next step. */
 export async function pursue(
   svc: PluginHandle,
   config: GoalsConfig,
@@ -61,11 +61,11 @@ export async function pursue(
   const pursuit = new Pursuit(svc, config, cache, cycle, goal)
   const end = await pursuit.run().catch(error => {
     if (error instanceof NotAcceptedError) return { status: 'not_reached', problem: error.message } as const
-    // The next cycle would send the same.
+    // The next cycle would send the same request.
     if (!isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
   })
-  // Its next cycle would begin with the same: it rests as after a failure, longer each time.
+  // The next cycle would repeat the same calls, so the agent rests as after a failure, longer each time.
   if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
@@ -109,7 +109,7 @@ export async function pursue(
       cycle.result = 'parked'
       return
     case 'yielded':
-      // Something else is at hand: a subgoal, a goal that matters more.
+      // Another goal comes first: a subgoal, or one of higher priority.
       cycle.run_at = svc.clock.ms()
   }
 }
@@ -127,7 +127,7 @@ function userMessage(content: string, images: readonly ImageRef[] = []): Message
 
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
-/** Workspaces that are known to exist, for each project in this process. */
+/** Workspaces known to exist, for each project of this process. */
 const made = new WeakMap<PluginHandle, Set<string>>()
 
 class Pursuit {
@@ -140,13 +140,13 @@ class Pursuit {
   #transcript = new Transcript([])
   /** The epoch of the lease under which the transcript was last written to. */
   #written: number | null
-  /** How things stood before the model call that is next or under way. */
+  /** State of the goal, read before the next or current model call. */
   #atHand: CurrentGoal | undefined
-  /** Nothing was done since the goal was read. */
+  /** Whether nothing was done since the goal was read. */
   #isFresh = false
-  /** The writes of an answer without calls to run: they are part of the next write, or of the cycle's end. */
+  /** Writes of an answer without calls to run; they go into the next write, or the end of the cycle. */
   #unsaved: Effect[] = []
-  /** Nudges and ended subgoals that stand in the prompt of the model call that is under way. */
+  /** Ids of nudges, and of ended subgoals, in the prompt of the current model call. */
   #reading: string[] = []
   #reportedGoals: string[] = []
   /** The writes that mark the messages of that prompt as read. */
@@ -170,7 +170,7 @@ class Pursuit {
     const { goal_id } = this.#goal
     const begun = this.#goal.steps_completed > 0
     const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
-    // What waits for the operator is gone on with in any case.
+    // Calls that wait for the operator are continued even without `pursuit_resume`.
     if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
       this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
@@ -195,7 +195,7 @@ class Pursuit {
   async #loadTranscript(): Promise<Transcript> {
     const { goal_id, transcript_epoch } = this.#goal
     const kept = this.#cache.take(goal_id, transcript_epoch)
-    // No one else writes to it meanwhile, so it makes no difference to a recording when it is read, or whether.
+    // Only this cycle writes to the transcript, so a recording does not depend on when it is read, or whether.
     return kept ?? new Transcript(await withoutRecording(() => loadTranscript(this.#svc.use(Store), goal_id)))
   }
 
@@ -227,7 +227,7 @@ class Pursuit {
       ...reach,
       unanswered,
       waiting,
-      // Asked anew at each step: a toolkit may come or go in the middle of a pursuit.
+      // Read anew at each step, because a toolkit may be added or removed during a pursuit.
       get tools() {
         return runtime.toolsFor(profile)
       },
@@ -250,7 +250,7 @@ class Pursuit {
     }
   }
 
-  /** Which model is asked, and for whom. */
+  /** The model to call, and the purpose of the call. */
   get #called(): Pick<RunRequest, 'model' | 'purpose'> {
     const { agent, profile } = assemblyOf(this.#cycle)
     const { agent_id, cycle_num } = this.#cycle
@@ -274,7 +274,7 @@ class Pursuit {
     return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
   }
 
-  /** Once in each process: tools make the folder again when it is removed meanwhile. */
+  /** Creates a workspace once per process; tools create it again if it is removed. */
   async #makeOnce(workspace: string): Promise<void> {
     const known = made.get(this.#svc) ?? new Set()
     made.set(this.#svc, known)
@@ -285,13 +285,13 @@ class Pursuit {
 
   async #yields(): Promise<boolean> {
     await this.#save([])
-    // A pursuit that has done nothing yet finds all as its goal was read.
+    // A pursuit that has done nothing yet uses the state read with its goal.
     this.#atHand = this.#isFresh ? this.#goal : await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
     this.#isFresh = false
     return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
   }
 
-  /** The goal at the very beginning, and the operator's messages between two steps. */
+  /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */
   async #news(): Promise<Message[]> {
     const { agent_id, goal_id } = this.#goal
     const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
@@ -321,7 +321,7 @@ class Pursuit {
     )
   }
 
-  /** How other goals ended, cleaned and checked: other agents may have pursued them. */
+  /** Describes how other goals ended, cleaned and checked, because other agents may have pursued them. */
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
     const results = goals.map(async goal => ({
       ...goal,
@@ -355,7 +355,7 @@ class Pursuit {
     }
     const { received, message, calls, spend } = event
     const rows = this.#transcript.answer(received, message, calls)
-    // There is room left for the results that are to come.
+    // Leaves space for the results of these calls.
     const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
     const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
     const reported = this.#reportedGoals.length > 0 ? [markSubgoalsReported({ goal_ids: this.#reportedGoals })] : []
@@ -381,7 +381,7 @@ class Pursuit {
     return { args_hash, state, ...call }
   }
 
-  /** Writes these effects after those of an answer that is not written yet. */
+  /** Writes these effects after those of an unsaved answer. */
   async #save(more: readonly Effect[]): Promise<void> {
     const effects = [...this.#unsaved.splice(0), ...more]
     if (effects.length === 0) return

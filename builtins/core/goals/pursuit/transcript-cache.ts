@@ -1,10 +1,10 @@
 import type { Transcript } from './transcript.ts'
 
-/** Maximum number of characters of all transcripts that are kept. */
+/** Maximum size of all cached transcripts together, in characters. */
 const MAX_CHARS = 16_000_000
 
 interface CachedTranscript {
-  /** The epoch of the lease under which it was last written to. */
+  /** The epoch of the lease under which the transcript was last written. */
   epoch: number
   transcript: Transcript
 }
@@ -16,15 +16,15 @@ export class TranscriptCache {
   #chars = 0
 
   /**
-   * Takes a transcript out: the cycle that pursues the goal goes on with it.
-   * @param epoch the one that the goal's row names now: with another, something else has written to the transcript since
+   * Removes and returns a transcript, for the cycle that continues the goal.
+   * @param epoch the current one in the goal's row; a different one means that the transcript was changed since
    */
   take(goal_id: string, epoch: number | null): Transcript | undefined {
     const kept = this.#remove(goal_id)
     return kept?.epoch === epoch ? kept?.transcript : undefined
   }
 
-  /** Keeps a transcript that is stored as it is; others are dropped until all that are kept fit. */
+  /** Caches a stored transcript, and drops the least recently used ones until all fit. */
   keep(goal_id: string, epoch: number, transcript: Transcript): void {
     this.#remove(goal_id)
     this.#kept.set(goal_id, { epoch, transcript })

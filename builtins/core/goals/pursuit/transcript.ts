@@ -2,19 +2,25 @@ import { Message } from '#core/models/contract'
 import { isEmptyAnswer, type PlannedCall } from '#core/runtime/contract'
 import type { TranscriptRow } from '../repository.ts'
 
-/** Share of the messages that may be kept which goes when there are more: a provider's prompt cache is lost each time. */
+/**
+ * Share of the maximum number of messages that is dropped at once, because each drop invalidates the provider's prompt
+ * cache.
+ */
 const PRUNED_SHARE = 0.25
 
-/** What of a conversation is kept, besides its first message: what has this seq or a higher one, and a summary. */
+/** Messages kept besides the first one: those from the seq `from` on, and a summary. */
 export interface TranscriptRange {
   from: number
   summary: number | null
 }
 
-/** Numbers the messages of a pursuit. Results have their places right after their calls, so that they read in that order whenever they come. */
+/**
+ * Numbers the messages of a pursuit. Results get the numbers right after their calls, so that their order does not
+ * depend on when they arrive.
+ */
 export class Transcript {
   readonly #rows: TranscriptRow[]
-  /** Of results to the last answer, by the id by which the model knows the call. */
+  /** Reserved seqs of results to the last answer, by the model's call id. */
   readonly #places = new Map<string, number>()
   #next: number
   #chars = 0
@@ -33,7 +39,7 @@ export class Transcript {
     return this.#rows.map(row => row.message)
   }
 
-  /** About as many characters as its messages have. */
+  /** Approximate number of characters of its messages. */
   get chars(): number {
     return this.#chars
   }
@@ -72,9 +78,10 @@ export class Transcript {
   }
 
   /**
-   * Drops the oldest once there are more than `max`, a quarter at once, so that a request keeps its beginning for as long: the first message (the goal) and the newest summary stay, and an assistant
-   * message goes together with its results, never alone. What was said last stays whole, also when that is more than `max`.
-   * @returns the seq from which messages are kept, and that of a summary before it; null when nothing had to go
+   * Drops the oldest messages once there are more than `max`, a quarter at once, so that the beginning of requests
+   * changes rarely. The first message (the goal) and the newest summary stay; an assistant message goes together with
+   * its results. The last turn stays whole, even when it is longer than `max`.
+   * @returns the seq from which messages are kept, and that of a summary before it; null when nothing was dropped
    */
   prune(max: number): TranscriptRange | null {
     if (this.#rows.length <= max) return null
@@ -82,7 +89,7 @@ export class Transcript {
     const left = max - Math.floor(max * PRUNED_SHARE)
     let cut = this.#rows.length - Math.max(left - 1, 1)
     while (this.#rows[cut]?.message.role === 'tool') cut++
-    // The results of the last turn stand at the end: it stays whole.
+    // The results of the last turn come last, and that turn stays whole.
     if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')
     const from = this.#rows[cut]?.seq
     if (from === undefined || cut <= 1) return null
@@ -97,7 +104,10 @@ export class Transcript {
   }
 }
 
-/** Returns a message as it is when it is read from the database: what a recording compares is the same whether it was read or kept. */
+/**
+ * Returns a message in the form in which the database returns it, so that recordings match whether it was read or
+ * cached.
+ */
 function toStoredMessage(message: Message): Message {
   return Message.parse(message)
 }

@@ -5,17 +5,17 @@ import { planLines, progressOf } from '../pursuit/plan.ts'
 
 const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
 
-/** Characters of an objective and of a result in a list. */
+/** Maximum length of an objective and of a result in a list, in characters. */
 const SHORT_CHARS = 80
 
-/** A goal in one line of a list: its state, and how it ended. */
+/** Renders a goal as one line of a list: its state, and how it ended. */
 export function line(goal: Goal): string {
   const { goal_id, status, objective, result } = goal
   const more = status === 'active' ? progress(goal) : short(result ?? '')
   return `${MARK[status]} ${goal_id}  ${short(objective)}${more ? `: ${more}` : ''}`
 }
 
-/** How far an active goal is, and what it waits for. */
+/** Describes the progress of an active goal, and what it waits for. */
 function progress({ plan, question_id, after }: Goal): string {
   const { steps, done, current } = progressOf(plan)
   const parts = [
@@ -26,7 +26,7 @@ function progress({ plan, question_id, after }: Goal): string {
   return parts.filter(Boolean).join('; ')
 }
 
-/** A goal in full. */
+/** Renders a goal with all details. */
 export function renderGoal(goal: Goal): string {
   const { goal_id, agent_id, status, objective, priority, origin, acceptance, refusals, result, steps_completed } = goal
   const criteria = criteriaLines(acceptance)

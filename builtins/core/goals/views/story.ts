@@ -6,7 +6,7 @@ import { isoTime, Store } from '#platform/store/contract'
 import { GoalNotFoundError } from '../contract.ts'
 import { findGoal, goalCalls, goalMessages, numberOfCalls } from '../repository.ts'
 
-/** Characters of what a tool was given and returned; the transcript holds all of it. */
+/** Maximum length of a tool's arguments and result, in characters; the transcript has all of it. */
 const SHOWN = 4_000
 
 const goal_id = z
@@ -88,5 +88,5 @@ export const goalsCalls = operation({
       .join('\n') || 'no tool was called',
 })
 
-/** How a pursuit goes and went: what is said in it, and the tools that were called. */
+/** Operations that show a pursuit: its conversation and its tool calls. */
 export const storyOperations = [goalsTranscript, goalsCalls]

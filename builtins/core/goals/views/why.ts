@@ -18,7 +18,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
     },
     {
       name: 'refused',
-      // Before the time of its next cycle, in which nothing is asked.
+      // Before the time of the next cycle, because that cycle asks no model.
       stage: 55,
       async why({ agent_id, goal_id }) {
         const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
@@ -38,7 +38,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
   ]
 }
 
-/** As one sentence of its model after another, and when it is asked again. */
+/** Renders the model's reason, and when it is asked again. */
 function reasonOf({ said, refused }: NoGoal): string {
   const again = 'It is asked again then, or as soon as something happens to it.'
   if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`

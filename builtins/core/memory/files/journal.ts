@@ -3,7 +3,7 @@ import type { Log, Ports } from '#kernel'
 import { lockFile } from '#lib/lock'
 import { replaceFile } from '#lib/yaml'
 
-/** Number of bytes that one read takes. */
+/** Number of bytes per read. */
 const CHUNK = 256 * 1024
 /** Reading time after which the event loop may run, in milliseconds. */
 const TURN_MS = 8
@@ -34,7 +34,7 @@ export class Journal {
   #changedMs = 0
   /** Stamp of the file when all of it was read; undefined before. */
   #stamp: string | undefined
-  /** Bytes before `#read`. */
+  /** The last bytes before position `#read`, to detect a rewritten file. */
   #mark = Buffer.alloc(0)
 
   constructor(file: string, parts: JournalParts) {
@@ -44,11 +44,11 @@ export class Journal {
 
   /**
    * Reads new lines. @param line called with each line's value, in order @param anew called before the first line if
-   * the file is another one than before @returns whether broken lines were skipped: rewrite the file without them then
+   * the file was replaced @returns whether broken lines were skipped, so that the file should be rewritten without them
    */
   async catchUp(line: (value: unknown) => void, anew: () => void): Promise<boolean> {
     const { files, stampOf } = this.#parts.ports
-    // This runs before each turn and finds no change almost always: an asynchronous stat takes ten times as long.
+    // This runs before each operation and rarely finds a change; an asynchronous stat takes ten times as long.
     const stamp = stampOf(this.#file)
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
@@ -139,8 +139,8 @@ export class Journal {
   }
 
   /**
-   * Marks all of the file as read. @param end at least the bytes that the next read compares @param stamp taken before
-   * `stat`
+   * Marks all of the file as read. @param end last bytes of the file, at least those that the next read compares @param
+   * stamp taken before `stat`
    */
   #readTo(stat: Stat, end: Buffer, stamp: string | undefined): void {
     this.#stamp = stamp
@@ -155,7 +155,7 @@ export class Journal {
   }
 
   async #isSame(handle: Handle, stat: Stat): Promise<boolean> {
-    // Rewritten without a change of its size, or another file.
+    // Another file, or one rewritten at the same size.
     if (nameOf(stat) !== this.#known || (stat.size === this.#read && stat.mtimeMs !== this.#changedMs)) return false
     const { length } = this.#mark
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, this.#read - length)

@@ -6,17 +6,17 @@ import type { SharedFiles } from '#platform/store/contract'
 import { ValuesFullError } from '../contract.ts'
 import type { JournalParts } from './journal.ts'
 
-/** All keys and values of a file together, in characters. */
+/** Maximum size of all keys and values of a file together, in characters. */
 const LARGEST = 1_000_000
 
-/** A JSON file of things by key that is replaced as a whole. One that cannot be read is set aside. */
+/** A JSON file of values by key that is replaced as a whole. An unreadable one is renamed to `.corrupt`. */
 export class JsonFile<T> {
   readonly #file: string
   readonly #parts: JournalParts
   readonly #things: z.ZodType<Record<string, T>>
   readonly #elsewhere: { shared: SharedFiles; path: string } | undefined
 
-  /** @param elsewhere where several machines share it, and nothing is in the file */
+  /** @param elsewhere storage shared by several machines, which is used instead of the file */
   constructor(
     file: string,
     thing: z.ZodType<T>,
@@ -29,7 +29,7 @@ export class JsonFile<T> {
     this.#things = z.record(z.string(), thing)
   }
 
-  /** The newest is the last. */
+  /** Returns the values in order, the newest last. */
   async read(): Promise<Map<string, T>> {
     const { ports, log } = this.#parts
     if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
@@ -48,8 +48,8 @@ export class JsonFile<T> {
   }
 
   /**
-   * @param change says whether anything changed
-   * @throws ValuesFullError for what would make the file larger than 1,000,000 characters
+   * @param change changes the values, and returns whether anything changed
+   * @throws ValuesFullError when the file would exceed 1,000,000 characters
    */
   async change(change: (things: Map<string, T>) => boolean): Promise<boolean> {
     const { ports } = this.#parts
@@ -66,7 +66,7 @@ export class JsonFile<T> {
     }
   }
 
-  /** A faster process has made another version, which is changed then. */
+  /** When another process has written a newer version first, the change is applied to that one. */
   async #changeShared(change: (things: Map<string, T>) => boolean): Promise<boolean> {
     const { shared, path } = this.#elsewhere!
     for (;;) {
@@ -87,7 +87,7 @@ export class JsonFile<T> {
   }
 }
 
-/** What is to be written; undefined when nothing was changed. @throws ValuesFullError */
+/** Returns the new text of the file; undefined when nothing changed. @throws ValuesFullError */
 function applyChange<T>(things: Map<string, T>, change: (things: Map<string, T>) => boolean): string | undefined {
   const before = sizeOf(things)
   if (!change(things)) return undefined

@@ -4,20 +4,20 @@ import type { SharedFiles } from '#platform/store/contract'
 import { PlainNote } from '../notes.ts'
 import { KEYED, keyedId } from '../values.ts'
 
-/** What was kept for an agent as plain JSON, by an earlier program or without the one memory: taken over once. */
+/** Plain JSON data of an agent, from an earlier version or from `memory.unified: false`; imported once. */
 export interface Legacy {
   records: readonly { memory_id: string; thought: string; metadata: Record<string, unknown>; ts?: string }[]
-  /** Called when they are stored: they are not looked for again. */
+  /** Called when the records are stored, so that they are not read again. */
   markStored(): Promise<void>
 }
 
-/** Where plain values and notes are kept. */
+/** Paths of the plain JSON files with values and notes. */
 export const valuesFile = (svc: string, agent_id: string) => join(svc, 'agent_memory', `${agent_id}.json`)
 export const notesFile = (svc: string, agent_id: string) => join(svc, 'memory', agent_id, 'notes.json')
 
 /**
- * @param shared where several machines share it: what is there comes before this machine's own files
- * @returns undefined when there is nothing to take over, or it was taken over before
+ * @param shared storage of several machines, which is read before this machine's own files
+ * @returns undefined when there is nothing to import, or it was imported before
  */
 export async function readLegacy(
   svc: string,
@@ -54,7 +54,7 @@ export async function readLegacy(
   }
 }
 
-/** The id follows from the key: taken over twice, it is one record. */
+/** The id is derived from the key, so importing twice yields one record. */
 function recordOf(key: string, value: unknown): Legacy['records'][number] {
   const thought = typeof value === 'string' ? value : JSON.stringify(value)
   return { memory_id: keyedId(key), thought, metadata: { kind: KEYED, key, source: 'legacy_json' } }

@@ -16,7 +16,7 @@ export const Line = z.union([
   z.object({ memory_id: z.string(), forgotten: z.string() }),
 ])
 
-/** A record in memory, with its number in the index. */
+/** A record with its document number in the index. */
 export interface IndexedRecord extends MemoryRecord {
   doc: number
 }

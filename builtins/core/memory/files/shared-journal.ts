@@ -1,11 +1,14 @@
 import type { SharedFiles } from '#platform/store/contract'
 import type { Lines } from './journal.ts'
 
-/** A journal whose lines are in the database of several machines. There no line is ever torn. */
+/** A journal in the database of several machines, where lines are never torn. */
 export class SharedJournal implements Lines {
   readonly #shared: SharedFiles
   readonly #path: string
-  /** What was read of it: how often it had been written anew, and up to which line; -1 to read it from its beginning. */
+  /**
+   * Position of the last read: how often the journal had been rewritten, and its last line; -1 reads from the
+   * beginning.
+   */
   #version = 0
   #read = 0
 
@@ -34,7 +37,7 @@ export class SharedJournal implements Lines {
   }
 
   /**
-   * When another process has written first, the content is asked for again. A write that still has not seen the other's
+   * When another process has written first, the content is read again. A write that repeatedly misses the other's
    * content goes on without it.
    */
   async replace(values: () => Promise<readonly unknown[]>): Promise<void> {

@@ -1,4 +1,4 @@
-/** English words that say nothing about a text. */
+/** English stop words. */
 const STOP = new Set(
   `a about above after again all also am an and any are as at be because been before being below between both but by can
   could did do does doing down during each few for from further had has have having he her here hers him his how i if in
@@ -9,7 +9,7 @@ const STOP = new Set(
     .filter(Boolean),
 )
 
-/** Scripts that put no spaces between words: taken apart into pairs of characters, as CJK analysers of search engines do. */
+/** Scripts without spaces between words: split into pairs of characters, like the CJK analysers of search engines. */
 const UNSPACED =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}ー\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
 const RUNS = new RegExp(`[${UNSPACED}][${UNSPACED}\\p{M}]*|(?:(?![${UNSPACED}])[\\p{L}\\p{M}\\p{N}])+`, 'gu')
@@ -17,7 +17,7 @@ const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u')
 const IS_WORD = /^\p{Script=Han}$/u
 const ASCII = /^[\0-\x7f]*$/
 
-/** The words of a text that count: folded, without stop words and single letters, in any script. */
+/** Returns the searchable words of a text: case-folded, without stop words and single letters, in any script. */
 export function termsOf(text: string): string[] {
   const folded = text.normalize('NFKC').toLowerCase()
   if (ASCII.test(folded)) return (folded.match(/[a-z0-9]+/g) ?? []).filter(counts)
@@ -28,7 +28,10 @@ function counts(word: string): boolean {
   return word.length > 1 && !STOP.has(word)
 }
 
-/** Each two neighbours; and single characters that may be words, so that a query of one finds them. */
+/**
+ * Returns each pair of neighbouring characters, and single characters that may be words, so that one-character queries
+ * match.
+ */
 function pairsOf(run: string): string[] {
   const characters = [...run]
   const pairs = characters.slice(1).map((character, at) => `${characters[at]}${character}`)

@@ -1,37 +1,40 @@
 import { termsOf } from './terms.ts'
 
-/** Which documents have a term, and how often: number, times, number, times … */
+/** The documents that contain a term, and its count in each: number, count, number, count … */
 interface Postings {
   pairs: Uint32Array
-  /** Numbers in use, two a document. */
+  /** Number of used entries in `pairs`, two per document. */
   used: number
-  /** Documents of which the text is still there. */
+  /** Number of these documents that are not removed. */
   live: number
 }
 
-/** Below this a hit is chance. */
+/** Minimum score of a hit; lower ones are random. */
 const MIN_SCORE = 0.05
-/** Lengths of documents depend on all others; they are taken anew once so large a share of the documents came or went … */
+/**
+ * Share of added or removed documents after which the lengths of all documents are recomputed, because each depends on
+ * all others.
+ */
 const DRIFT = 0.1
-/** … and before each search up to this number of records: that costs less than the search. */
+/** Up to this number of records, the lengths are recomputed before each search, which costs less than the search. */
 const EXACT = 500
 
 /**
- * An inverted index with TF-IDF weights: share of the term in the document × (ln((n + 1) / (df + 1)) + 1), and the cosine
- * of the angle between document and query (Salton, Wong, Yang: A vector space model for automatic indexing, 1975), in which
- * counts do for shares. Documents are numbered in the order in which they are added. Of two that are as near, the newer
- * comes first.
+ * An inverted index with TF-IDF weights: share of the term in the document × (ln((n + 1) / (df + 1)) + 1), ranked by
+ * the cosine of the angle between document and query (Salton, Wong, Yang: A vector space model for automatic indexing,
+ * 1975), for which counts can replace shares. Documents are numbered in the order of their addition. Of two with the
+ * same score, the newer comes first.
  */
 export class TfIdf {
   readonly #terms = new Map<string, Postings>()
-  /** Of each document: 1 / length of its vector; 0 for one that is gone, or has no words. */
+  /** 1 / length of each document's vector; 0 for a removed one, or one without words. */
   #scales = new Float64Array(64)
   #gone = new Uint8Array(64)
   #count = 0
   #live = 0
-  /** Documents that came or went since the lengths were taken. */
+  /** Number of documents added or removed since the lengths were computed. */
   #changes = 0
-  // One accumulator for all searches, with the places that were touched, which are cleared after each.
+  // One accumulator for all searches; only the touched entries are cleared after each.
   #scores = new Float64Array(64)
   #touched = new Uint32Array(64)
 
@@ -67,7 +70,7 @@ export class TfIdf {
     return doc
   }
 
-  /** @param text what was added under this number */
+  /** @param text the text that was added under this number */
   remove(doc: number, text: string): void {
     if (this.#gone[doc]) return
     this.#gone[doc] = 1
@@ -80,7 +83,7 @@ export class TfIdf {
     }
   }
 
-  /** The best documents for a query, best first. @param accept leaves out others */
+  /** Returns the best documents for a query, best first. @param accept filters the documents */
   search(
     query: string,
     limit: number,
@@ -128,7 +131,7 @@ export class TfIdf {
     return Math.log((this.#live + 1) / (live + 1)) + 1
   }
 
-  /** The length of every document under the weights of now; what is gone leaves the lists of its terms. */
+  /** Recomputes the length of every document with current weights, and drops removed ones from the postings. */
   #measure(): void {
     const squares = this.#scores
     for (const [term, postings] of this.#terms) {
@@ -155,23 +158,23 @@ export class TfIdf {
   }
 }
 
-/** How often each term is there. */
+/** Returns the number of occurrences of each term. */
 function countTerms(terms: readonly string[]): Map<string, number> {
   const times = new Map<string, number>()
   for (const term of terms) times.set(term, (times.get(term) ?? 0) + 1)
   return times
 }
 
-/** Scores that differ by no more are the same. */
+/** Score differences up to this count as equal. */
 const ROUNDING = 1e-12
 
-/** Of two that are as near, the newer goes first. */
+/** Orders hits by score; of two equal ones, the newer comes first. */
 function isBefore(one: { doc: number; score: number }, other: { doc: number; score: number }): boolean {
   const difference = one.score - other.score
   return Math.abs(difference) > ROUNDING ? difference > 0 : one.doc > other.doc
 }
 
-/** Of a vector's length, given its square. */
+/** Returns 1 / length of a vector, given the square of its length. */
 function scaleOf(square: number): number {
   return square === 0 ? 0 : 1 / Math.sqrt(square)
 }

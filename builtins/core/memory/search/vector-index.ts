@@ -4,22 +4,22 @@ import type { MemoryEmbeddings } from '../contract.ts'
 import type { Lines } from '../files/journal.ts'
 import { type IndexedRecord, wordsOf } from '../files/records.ts'
 
-/** Texts that are sent at a time, the query among them. */
+/** Maximum number of texts sent at a time, including the query. */
 const BATCH = 64
-/** How long an answer is waited for, and the pause after none came, in milliseconds. */
+/** Time limit of a request, and the pause after a failed one, in milliseconds. */
 const LIMIT_MS = 10_000
 const REST_MS = 60_000
-/** Below this a likeness is chance, unless the plugin knows better. */
+/** Default minimum of a cosine; lower ones are random. */
 const MIN_SCORE = 0.3
-/** A file with more lines than this, and twice as many as are of use, is written anew. */
+/** A file with more lines than this, of which fewer than half are in use, is rewritten. */
 const MIN_WASTE = 1_000
 
-/** A line of the file: the vector that was made by `by` of a text with the hash `of`, as base64 of 32-bit floats. */
+/** A line of the file: the vector that backend `by` made of the text with hash `of`, as base64 of 32-bit floats. */
 const Line = z.object({ memory_id: z.string(), by: z.string(), of: z.string(), vector: z.base64() })
 
 /**
- * What the records of one agent mean, as vectors by their number in the index. Vectors are made when a search needs them,
- * and kept in a file beside the memory: it is a cache, and made anew when it is lost.
+ * Embeddings of one agent's records, by document number. They are created when a search needs them, and cached in a
+ * file beside the memory; a lost file is created again.
  */
 export class VectorIndex {
   readonly #journal: Lines
@@ -27,7 +27,7 @@ export class VectorIndex {
   readonly #clock: Clock
   readonly #log: Log
   #vectors = new Map<number, Float32Array>()
-  /** Whose vectors are held. */
+  /** Name of the backend that made the vectors. */
   #by = ''
   #loading: Promise<void> | undefined
   #restsUntil = 0
@@ -50,9 +50,9 @@ export class VectorIndex {
   }
 
   /**
-   * Returns the vector of a query. The newest records without a vector go with it; when there are more, the rest
+   * Returns the vector of a query. The newest records without a vector are embedded in the same request; the rest
    * follows in the background.
-   * @returns undefined when there is no answer: the search goes by words then
+   * @returns undefined when the backend gives no answer, so that the search uses words only
    */
   async of(query: string, ask: () => Promise<ReadonlyMap<string, IndexedRecord>>): Promise<Float32Array | undefined> {
     const backend = this.#backend()
@@ -74,7 +74,7 @@ export class VectorIndex {
     }
   }
 
-  /** The records nearest to a vector, with the cosines. */
+  /** Returns the records most similar to a vector, with their cosines. */
   nearest(query: Float32Array, limit: number, accept: (doc: number) => boolean): Map<number, number> {
     const min = this.#backend()?.min_score ?? MIN_SCORE
     const near: [doc: number, score: number][] = []
@@ -85,7 +85,7 @@ export class VectorIndex {
     return new Map(near.sort(([a, one], [b, other]) => other - one || b - a).slice(0, limit))
   }
 
-  /** The newest without a vector, as many as fit beside a query. */
+  /** Returns the newest records without a vector, as many as fit beside a query. */
   #waiting(records: ReadonlyMap<string, IndexedRecord>): IndexedRecord[] {
     if (this.#vectors.size >= records.size) return []
     const found: IndexedRecord[] = []
@@ -110,7 +110,7 @@ export class VectorIndex {
     }
   }
 
-  /** @returns vectors of the texts; those of records that wait are made with them, and kept */
+  /** @returns vectors of the texts; those of waiting records are requested with them, and stored */
   async #embed(
     backend: MemoryEmbeddings,
     texts: readonly string[],
@@ -131,7 +131,7 @@ export class VectorIndex {
     const units = vectors.map(unitOf)
     const made = waiting.flatMap((record, at) => {
       const vector = units[texts.length + at]
-      // What was forgotten meanwhile, or has other words now, is not what was asked about.
+      // Skips records that were forgotten or changed during the request.
       return vector && records.get(record.memory_id) === record ? [{ record, vector }] : []
     })
     for (const { record, vector } of made) held.set(record.doc, vector)
@@ -143,7 +143,7 @@ export class VectorIndex {
     return units
   }
 
-  /** Takes what was made before of the same texts. */
+  /** Loads stored vectors of unchanged texts. */
   async #load(by: string, records: ReadonlyMap<string, IndexedRecord>): Promise<void> {
     const held = new Map<number, Float32Array>()
     this.#vectors = held
@@ -162,7 +162,7 @@ export class VectorIndex {
       () => {},
     )
     if (read > MIN_WASTE && read > 2 * lines.size) await this.#journal.replace(async () => [...lines.values()])
-    // Unless numbers were given anew meanwhile.
+    // Unless the documents were renumbered meanwhile.
     if (this.#vectors === held) this.#by = by
   }
 
@@ -177,7 +177,7 @@ function hashOf(record: IndexedRecord): string {
   return createHash('sha256').update(wordsOf(record)).digest('base64url').slice(0, 16)
 }
 
-/** The same direction with length 1. @throws TypeError for what has none */
+/** Scales a vector to length 1; a zero vector stays zero. @throws TypeError for numbers that are not finite */
 function unitOf(numbers: readonly number[]): Float32Array {
   const length = Math.hypot(...numbers)
   if (!Number.isFinite(length)) throw new TypeError('a vector has something in it that is no number')

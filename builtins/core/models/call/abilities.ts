@@ -9,17 +9,20 @@ import { type AdaptedTarget, understand } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
 import { promptedSchema } from './structured.ts'
 
-/** So servers say that they, or the model, have no tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and others. */
+/**
+ * Messages of servers that they, or the model, do not support tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and
+ * others.
+ */
 const NO_TOOLS =
   /HTTP (?:400|404|422|500|501): .*\b(?:tools?|tool[_ ]choice|functions?)\b.*(?:support|requires?|enable|unknown|unrecognized|unexpected|not (?:allowed|permitted|available))|HTTP (?:400|404|422|500|501): .*(?:support|unknown|unrecognized|unexpected).*\btools?\b/i
 /**
- * Servers say so that a model sees no images: OpenAI, Mistral, llama.cpp and LM Studio; OpenRouter and Ollama; DeepSeek, Groq, vLLM.
- * Sources: vllm#11629 (OpenAI's), ollama#17301, next-ai-draw-io#55 (DeepSeek's), nexu#733 (OpenRouter's), read on 2026-11-25; the
- * others were not looked up.
+ * Messages of servers that a model does not see images: OpenAI, Mistral, llama.cpp and LM Studio; OpenRouter and
+ * Ollama; DeepSeek, Groq, vLLM. Sources: vllm#11629 (OpenAI's), ollama#17301, next-ai-draw-io#55 (DeepSeek's), nexu#733
+ * (OpenRouter's), read on 2026-11-25; the others were not looked up.
  */
 const NO_VISION =
   /HTTP (?:400|404|415|422|500|501): .*(?:image(?:s|_url)?\b.{0,60}(?:not (?:supported|enabled|allowed)|only supported)|(?:not support|support|missing data required for)( any)? images?\b|unknown variant .?image_url|content must be a string|not a multimodal|at most 0 image)/i
-/** They say so that they cannot read an image, which says nothing of the model: Anthropic, OpenAI, Gemini, vLLM. */
+/** Messages that an image cannot be read, which say nothing about the model: Anthropic, OpenAI, Gemini, vLLM. */
 const BAD_IMAGE =
   /HTTP (?:400|413|422): .*(?:could not process image|unable to process input image|unsupported image|invalid image|failed to (?:load|decode) image|cannot identify image|image.{0,40}(?:exceeds|too large|too big))/i
 const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
@@ -28,8 +31,9 @@ const UNREADABLE = 'the model was not shown it, as its server refused it'
 const GONE = 'no longer kept'
 
 /**
- * Asks models in a form that they take: tools and schemas in the prompt, calls out of the text, parameters left out. Whatever
- * the way, callers see the same requests and answers, so that the model of a conversation can be changed in its middle.
+ * Sends each request in a form that its model supports: tools and schemas described in the prompt, calls parsed from
+ * text, unsupported parameters left out. Callers always see the same requests and answers, so a conversation can switch
+ * models.
  */
 export class Abilities {
   readonly #svc: PluginHandle
@@ -40,14 +44,17 @@ export class Abilities {
     this.#learned = learned
   }
 
-  /** Whether a model is sent images: a refusal knows best, then the catalogue or `models.yaml`, then its server. */
+  /**
+   * Returns whether to send images to a model: by a recorded refusal, then the catalogue or `models.yaml`, then its
+   * server.
+   */
   async canSee(target: Target, { vision }: Pick<ModelFacts, 'vision'>): Promise<boolean> {
     const { model, provider } = target
     if (!provider.vision || (await this.#learned.of(target)).lacks.includes('vision')) return false
     return vision ?? (await provider.vision(model).catch(() => null)) ?? true
   }
 
-  /** The same target, understood. `mode` is what configuration says of the model. */
+  /** Returns the target with adapted requests and answers. `mode` is the model's configured way of calling tools. */
   adapt(target: Target, mode: ToolCalls | undefined): AdaptedTarget {
     return { ...target, ...this.#adaptProvider(target, mode ?? target.provider.tool_calls ?? 'auto') }
   }
@@ -99,7 +106,7 @@ export class Abilities {
     return { stream, ...(provider.complete ? { complete } : {}) }
   }
 
-  /** The request with the bytes of its images; those that are gone are named. */
+  /** Returns the request with the bytes of its images; missing images are named in the text. */
   async #loadImages(request: ModelRequest): Promise<ModelRequest> {
     const { messages } = request
     if (!hasImages(messages)) return request
@@ -120,7 +127,7 @@ export class Abilities {
     return { ...request, messages: filled }
   }
 
-  /** Whether a refusal says what the model lacks, so that asking in another form can help. */
+  /** Records what a refusal shows that the model lacks. Returns whether another form can help. */
   async #learn(error: unknown, sent: ModelRequest, target: Target, mode: ToolCalls): Promise<boolean> {
     if (!(error instanceof ModelError)) return false
     if (error.kind === 'unsupported_parameter') return this.#omits(error, sent, target)
@@ -139,7 +146,7 @@ export class Abilities {
     return true
   }
 
-  /** Leaves out what a model does not take, unless that was left out already. */
+  /** Records a parameter to leave out. Returns false if it was left out already. */
   async #omits(error: ModelError, sent: ModelRequest, target: Target): Promise<boolean> {
     const { parameter } = error
     if (parameter === null || sent.omit?.has(parameter)) return false

@@ -3,26 +3,27 @@ import type { ModelEvent, ModelRequest } from '../contract.ts'
 import type { ToolCallReader } from '../repair/tool-call-reader.ts'
 import { eachOrAbort } from './limits.ts'
 
-/** A model whose answers are understood, in whatever form it was asked. */
+/** A model whose requests and answers are converted to the common form. */
 export interface AdaptedTarget extends Target {
   /**
-   * Calls back with each event of an answer. @throws what the provider's stream throws, and the signal's reason at once
+   * Streams an answer, and calls `tell` with each event. @throws what the provider's stream throws, and the signal's
+   * reason at once
    */
   stream(request: ModelRequest, signal: AbortSignal, tell: (event: ModelEvent) => void): Promise<void>
-  /** The same without streaming. */
+  /** Returns all events of an answer, without streaming. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }
 
-/** A request under way, and the parser of its answer. */
+/** A request in progress, and the parser of its answer. */
 export interface AnswerUnderWay {
   events: AsyncIterable<ModelEvent>
   hearing: ToolCallReader
 }
 
 /**
- * Reads an answer to its end, and repairs its calls.
- * @param ask asks the provider, in the form that is now thought to be the right one
- * @param learns whether an error, before any text, shows that another form can help
+ * Reads an answer to its end, and repairs its tool calls.
+ * @param ask sends the request in the form that is currently believed to work
+ * @param learns returns whether an error, before any text, shows that another form can help
  */
 export async function understand(
   ask: () => Promise<AnswerUnderWay>,

@@ -9,9 +9,9 @@ export interface PlannedSpend {
   model: string
   purpose: CallPurpose
   priced: Spend['priced']
-  /** How long the call may take at most, with all its retries, in milliseconds. */
+  /** Maximum duration of the call with all its retries, in milliseconds. */
   longest_ms: number
-  /** What one attempt may cost at most, its input being estimated. */
+  /** Returns the maximum cost of one attempt, with estimated input. */
   maxSpend(): { cost_micros: number; tokens: number }
 }
 
@@ -21,14 +21,17 @@ export interface CallLimit {
   /** The SQL expression whose value `hold` needs; the expressions of all limits are read in one statement. */
   question?(purpose: CallPurpose): Statement | undefined
   /**
-   * Called before each attempt of a call. What it throws keeps the attempt from being made.
-   * @param answer the value of `question`; undefined where that asks nothing
-   * @returns `held` where something is held that the booking of the call releases
+   * Called before each attempt of a call; throwing prevents the attempt.
+   * @param answer the value of `question`; undefined where there is none
+   * @returns `held` if an amount was reserved that booking the call must release
    */
   hold(call: PlannedSpend, answer?: unknown): Promise<'held' | undefined | void>
-  /** The attempt was not charged for, and another follows after a pause: nothing need be held for it meanwhile. */
+  /**
+   * Called when the attempt was not charged and another follows after a pause, so that nothing need stay reserved
+   * meanwhile.
+   */
   unbilled?(call: PlannedSpend): Promise<void>
-  /** The call is over, however it ended. `spend` is null when it cannot have been charged. */
+  /** Called at the end of a call, however it ended. `spend` is null when it cannot have been charged. */
   settle(call: { call_id: string; purpose: CallPurpose; spend: Spend | null; answered: boolean }): Promise<void>
 }
 export const CallLimits = point<CallLimit>('call_limits', {
@@ -37,9 +40,9 @@ export const CallLimits = point<CallLimit>('call_limits', {
 })
 
 /**
- * Calls `hold` of all limits on an attempt, one after another.
- * @returns whether one of them holds something for it
- * @throws what a limit refuses the attempt with
+ * Calls `hold` of all limits for an attempt, one after another.
+ * @returns whether one of them reserved an amount
+ * @throws the error with which a limit refuses the attempt
  */
 export async function holdAll(svc: PluginHandle, call: PlannedSpend): Promise<boolean> {
   const limits = svc.list(CallLimits).map(limit => ({ limit, question: limit.question?.(call.purpose) }))

@@ -18,11 +18,14 @@ import { limit, orAbort } from './limits.ts'
 import type { ShownText } from './shown-text.ts'
 import { type Attempt, spendOf } from './spend.ts'
 
-/** More text than an answer may have. */
+/** Maximum length of an answer, in characters. */
 const MAX_OUTPUT_CHARS = 1024 * 1024
-/** How long an answer that is complete may keep us waiting for its usage. */
+/** Maximum time to wait for the usage after an answer is complete, in milliseconds. */
 const USAGE_WAIT_MS = 2_000
-/** Of what a provider wants back, the characters of JSON that are kept; part of it would be of no use. */
+/**
+ * Maximum length of a provider's opaque data, in characters of JSON. Longer data is dropped, because a part of it is
+ * useless.
+ */
 const MAX_PROVIDER_DATA_CHARS = 256 * 1024
 
 export interface CallSettings {
@@ -30,43 +33,43 @@ export interface CallSettings {
   log: Log
   price: Price | 'free' | undefined
   call_id: string
-  /** Asked before each attempt; throws when it must not be made. */
+  /** Called before each attempt; throws when the attempt is not allowed. */
   admit: () => Promise<void>
   /** Called before the pause that follows an attempt which the provider did not charge for. */
   unbilled: () => Promise<void>
-  /** Says when an attempt may be made, and learns what became of it. */
+  /** Decides when an attempt may be made, and receives its outcome. */
   governor: Governor
-  /** The model that gave no answer before this one was asked. */
+  /** The model that failed before this one was called. */
   failover_from: string | undefined
   max_retries: number
-  /** Seconds, all of them. */
+  /** Time limits, in seconds. */
   idle_timeout: number
   first_byte_timeout: number
   total_timeout: number
-  /** How much of the total this model may use; another is to have its turn after it. */
+  /** Maximum time for this model, in seconds, so that the next one has time left. */
   share: number
-  /** What the caller has seen of the answer so far, also of the models that were asked before. */
+  /** The part of the answer that the caller has seen, including from models called before. */
   shown: ShownText
   retry_delay: number
   retry_cap: number
 }
 
-/** What all attempts of a call share. */
+/** State shared by all attempts of a call. */
 interface CallState {
   to: AdaptedTarget
   request: ModelRequest
   settings: CallSettings
   shown: ShownText
-  /** An answer has begun: the time that the call may take counts from here. */
+  /** Called when an answer begins; the time limit of the call counts from then. */
   onBegin: () => void
 }
 
-/** What one attempt has brought so far. */
+/** Data received so far in one attempt. */
 interface ReceivedCall extends Attempt {
   text: string
   reasoning: string
   provider_fields: Record<string, unknown>
-  /** Characters that came, and characters of what they were found to mean: the more of them is what is paid for. */
+  /** Number of characters received, and of characters parsed from them; the larger one is charged. */
   came: number
   intended: number
   tool_calls: AskedCall[]
@@ -75,10 +78,10 @@ interface ReceivedCall extends Attempt {
 }
 
 /**
- * One answer out of a provider: streamed, watched, retried while that can help. An answer that broke off is asked for once
- * more without streaming. What a further attempt says takes the place of what was shown before.
- * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs a
- * package; what `admit` throws, with the spend of the attempts before
+ * Gets one answer from a provider: streams it, applies time limits, and retries while that can help. An answer that
+ * broke off is requested once more without streaming. The text of a further attempt replaces what was shown before.
+ * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs
+ * a package; what `admit` throws, with the spend of the attempts before
  */
 export async function callModel(call: ModelCall, to: AdaptedTarget, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from, shown } = settings
@@ -116,7 +119,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
       })
       if (total.signal.aborted) {
-        // Stopped while its budget was held: the provider is not asked, and charges nothing.
+        // Stopped while its budget was being reserved, so the provider was not called and charges nothing.
         pass.leave('unknown')
         throw giveUp(failureOf(to, total.signal.reason, signal))
       }
@@ -160,7 +163,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
   }
 }
 
-/** Follows a stream to its end. Rejects as soon as nothing came for the idle limit, or the signal is aborted. */
+/** Reads a stream to its end. Rejects when nothing arrives within the idle limit, or the signal is aborted. */
 async function receiveStream(
   { to, request, settings, shown, onBegin }: CallState,
   signal: AbortSignal,
@@ -184,7 +187,7 @@ async function receiveStream(
     })
     over = true
   } catch (error) {
-    // The answer is whole; what failed is the way to its usage, which is estimated then.
+    // The answer is complete and only its usage is missing, which is then estimated.
     if (!received.finish_reason || signal.aborted) throw error
   } finally {
     idle.end(!over)
@@ -248,7 +251,10 @@ function answerOf(
   } as const
 }
 
-/** Seconds before the next attempt: exponentially more with jitter, or as many as the provider asks for, up to the cap. */
+/**
+ * Returns the seconds before the next attempt: exponential backoff with jitter, or what the provider asks for, up to
+ * the cap.
+ */
 function waitOf(
   n: number,
   { retryAfter = 0 }: ModelError,

@@ -40,20 +40,20 @@ export interface CallerParts {
   learned: LearnedModels
 }
 
-/** Share of the total time that each model may take, whatever those before it took. */
+/** Minimum share of the total time for each model, however long those before it took. */
 const LEAST_SHARE = 0.25
 
-/** What lets another model have its turn. */
+/** Errors after which the next model is tried. */
 type UnavailableError = ModelError | InstanceType<typeof MissingDependencyError>
 
-/** One who was asked and gave no answer. */
+/** A model that was called and gave no answer. */
 interface FailedTarget {
-  /** As people wrote it, or what that meant. */
+  /** The configured name, or the resolved id. */
   model: string
   failure: UnavailableError
 }
 
-/** Asks the model of a call, and those that may stand in for it, one after another. */
+/** Calls the model of a call, then its fallbacks, one after another. */
 export class Caller {
   readonly #svc: PluginHandle
   readonly #parts: CallerParts
@@ -68,14 +68,14 @@ export class Caller {
     this.#context = new ContextEngine(svc, { ...parts, sees })
   }
 
-  /** Measures a call that is not made. @throws ModelNameError, ModelError */
+  /** Measures a call without making it. @throws ModelNameError, ModelError */
   async measure(call: MeasuredCall): Promise<ContextReport> {
     const name = modelOf(call, this.#parts.config.planning_model)
     const target = await this.#parts.resolve(name)
     return this.#context.measure(target, await this.#withParameters(target, call))
   }
 
-  /** Returns a call with what task and profile say of how the model answers, over what is configured for the model. */
+  /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */
   async #withParameters<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
     const { catalogue, config } = this.#parts
     const merged = mergeParameters(call.parameters, parametersOf(target, await catalogue(), config))
@@ -83,7 +83,9 @@ export class Caller {
     return { ...call, parameters, max_tokens: outputLimit(call, parameters) }
   }
 
-  /** Returns what a summary for a call has to keep to; null when none is needed, or wanted. @throws ModelNameError, ModelError */
+  /**
+   * Returns the limits of a summary for a call; null when none is needed or wanted. @throws ModelNameError, ModelError
+   */
   async summaryDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null> {
     const { config, resolve } = this.#parts
     if (!config.summary) return null
@@ -92,7 +94,10 @@ export class Caller {
     return this.#context.summaryDue({ target, writer }, await this.#withParameters(target, call), keeps)
   }
 
-  /** @throws ModelError, MissingDependencyError, ModelNameError, or what a limit on calls refuses the call with */
+  /**
+   * @throws ModelError, MissingDependencyError, ModelNameError, or the error with which a limit on calls refuses the
+   * call
+   */
   async call(call: ModelCall): Promise<ModelAnswer> {
     const { planning_model, total_timeout } = this.#parts.config
     const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
@@ -106,7 +111,7 @@ export class Caller {
       try {
         const target = await this.#parts.resolve(names[n] ?? null)
         model = target.id
-        // The last one may use all the time that is left; the others leave half of it.
+        // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
         const stands_for = silent[0]?.model
         const parametrized = await this.#withParameters(target, call)
@@ -118,7 +123,7 @@ export class Caller {
         silent.push({ model, failure })
         if (!next || call.signal.aborted) throw sumFailures(silent)
         await this.#logFallback(call, model, next, failure)
-        // One that took long to load leaves the others enough to answer.
+        // A model that took long to load leaves the others enough time to answer.
         left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
       }
     }
@@ -189,7 +194,7 @@ export class Caller {
     }
   }
 
-  /** Records that another model is asked now. A store that cannot take that stops no answer. */
+  /** Records the switch to another model. A failed write does not stop the answer. */
   async #logFallback({ purpose }: ModelCall, from: string, to: string, failure: UnavailableError): Promise<void> {
     const { agent_id, goal_id, cycle_num } = purpose
     const kind = failure instanceof ModelError ? failure.kind : failure.code
@@ -204,7 +209,7 @@ export class Caller {
   }
 }
 
-/** Logs which calls of an answer were mended, and how many were dropped. */
+/** Logs which calls of an answer were repaired, and how many were dropped. */
 function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: CallPurpose, log: Log): void {
   const { tool_calls, dropped_calls } = answer
   if (dropped_calls) {
@@ -223,7 +228,7 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
   }
 }
 
-/** Parameters for a text that is to be exact: without what makes answers wild, short or thoughtful. */
+/** Returns parameters for an exact text: without those that make answers random, short or based on reasoning. */
 function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParameters): ModelParameters {
   return {
     ...(reasoning_effort || thinking_tokens ? { reasoning_effort: 'none' as const } : {}),
@@ -232,7 +237,7 @@ function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParame
   }
 }
 
-/** Returns the tokens that an answer may have. A call that is neither a task nor for a goal has a limit that only falls. */
+/** Returns the maximum number of output tokens. Calls of kind `other` can only lower their limit. */
 function outputLimit(
   { max_tokens, purpose }: Pick<MeasuredCall, 'max_tokens' | 'purpose'>,
   parameters: ModelParameters,
@@ -251,7 +256,7 @@ function namesNone(model: string, cause: Error): ModelError {
   })
 }
 
-/** Returns the error of the only model asked; else one that describes all. */
+/** Returns the error of the only model called, otherwise one that describes all failures. */
 function sumFailures(silent: readonly FailedTarget[]): UnavailableError {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure

@@ -3,23 +3,23 @@ import { ModelError } from '../contract.ts'
 import { ProviderStatistics } from './provider-statistics.ts'
 
 export interface GovernorSettings {
-  /** Attempts under way at once; 0 sets no limit. */
+  /** Maximum number of concurrent attempts; 0 sets no limit. */
   max_concurrent: number
   /** Number of failed attempts in a row after which the breaker opens; 0 never opens it. */
   breaker_failures: number
-  /** For so long, in seconds; then one attempt tries it. */
+  /** Time for which the breaker stays open, in seconds; then one trial attempt is made. */
   breaker_cooldown: number
 }
 
 export interface GovernorState {
-  /** `open`: the provider is left alone; `half_open`: one attempt may try it, or does. */
+  /** `open`: the provider is not called; `half_open`: one trial attempt may be made, or is in progress. */
   breaker: 'closed' | 'open' | 'half_open'
-  /** Attempts that failed in a row. */
+  /** Number of failed attempts in a row. */
   failures: number
   last_failure: string | null
   /** Time until an open breaker lets an attempt pass, in milliseconds. */
   retry_in_ms: number | null
-  /** Until the provider may be asked again after it said that it has too much to do, in milliseconds. */
+  /** Time until an overloaded provider may be called again, in milliseconds. */
   backing_off_ms: number
   in_flight: number
   waiting: number
@@ -29,18 +29,18 @@ export interface GovernorState {
 /** How an attempt ended; `unknown` says nothing about the provider. */
 export type Outcome = ModelError | 'answered' | 'unknown'
 
-/** Leave to make one attempt. */
+/** Permission to make one attempt. */
 export interface Pass {
-  /** The provider has begun to answer: it lets itself be asked. */
+  /** Records that the provider has begun to answer, so it accepts requests again. */
   recordAccepted(): void
-  /** The attempt is over. `wait_ms` is how long a provider that has too much to do wants to be left in peace. */
+  /** Ends the attempt. `wait_ms` is the pause that an overloaded provider asks for. */
   leave(outcome: Outcome, wait_ms?: number): void
 }
 
 /**
- * Admits all calls of this process to one provider. A provider that is overloaded gets
- * a pause from all callers, and then one call before all others; one that fails again and again is not called
- * for a while, and then by one (https://martinfowler.com/bliki/CircuitBreaker.html).
+ * Admits all calls of this process to one provider. An overloaded provider gets a pause from all callers, then one
+ * trial call before all others; one that keeps failing is not called for a while, then also by one trial call
+ * (https://martinfowler.com/bliki/CircuitBreaker.html).
  */
 export class Governor {
   readonly provider: string
@@ -50,12 +50,12 @@ export class Governor {
   readonly #settings: GovernorSettings
   #failures = 0
   #lastFailure: string | null = null
-  /** On the monotonic clock, in milliseconds, like all times here. */
+  /** Time in milliseconds on the monotonic clock, like all times here. */
   #openUntil = Number.NEGATIVE_INFINITY
   #notBefore = Number.NEGATIVE_INFINITY
-  /** The next attempt finds out whether the provider can be asked again; the others wait for what it finds. */
+  /** Whether the next attempt is a trial, for whose outcome the others wait. */
   #wary = false
-  /** The attempt that finds out, while it is under way. */
+  /** The trial attempt in progress. */
   #trial: Pass | undefined
   #inFlight = 0
   #waiting = 0
@@ -86,7 +86,7 @@ export class Governor {
 
   /**
    * Waits until an attempt may be made.
-   * @throws ModelError at once while the provider is left alone; the signal's reason
+   * @throws ModelError at once while the breaker is open; the signal's reason
    */
   async enter(model: string, signal: AbortSignal): Promise<Pass> {
     this.#waiting++
@@ -153,7 +153,7 @@ export class Governor {
   #learn(outcome: Outcome, wait_ms: number): void {
     if (outcome === 'unknown') return
     if (outcome === 'answered' || !outcome.transient) {
-      // A provider that refuses has answered too.
+      // A refusal is an answer too, so the provider works.
       if (outcome === 'answered' || outcome.kind !== 'stopped') this.#recover()
       return
     }
@@ -194,7 +194,7 @@ export class Governor {
     this.#reportWaiting()
   }
 
-  /** Waiting calls check again, in the order in which they came. */
+  /** Wakes waiting calls in the order of their arrival, so that each checks again. */
   #reportWaiting(): void {
     for (const tell of this.#changed.splice(0)) tell()
   }

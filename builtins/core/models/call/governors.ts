@@ -2,7 +2,7 @@ import type { PluginHandle } from '#kernel'
 import type { ModelConfig } from '../config.ts'
 import { Governor } from './governor.ts'
 
-/** One governor for each provider that was asked, or asked about, in this process. */
+/** One governor for each provider that this process has used or queried. */
 export class Governors {
   readonly #svc: PluginHandle
   readonly #config: ModelConfig

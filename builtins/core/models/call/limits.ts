@@ -1,24 +1,27 @@
 import type { Clock } from '#kernel'
 
-/** Why what is left of a work is aborted: one for all, because a reason made anew has a stack. */
+/** Abort reason of leftover work; a shared string, because a new Error would capture a stack. */
 const OVER = 'the work is over'
 
-/** A limit in time that is also an abort signal for the work under it. */
+/** A time limit that is also an abort signal for its work. */
 export interface Limit {
   readonly signal: AbortSignal
-  /** Starts the time anew. */
+  /** Restarts the time limit. */
   restart(ms: number): void
-  /** The work is over: frees timer and listener, and aborts what is left of the work, where anything is. */
+  /** Ends the work: frees timer and listener, and aborts leftover work, if any. */
   end(left?: boolean): void
 }
 
-/** A signal that is aborted after `ms` with `reason()`, or with the outer signal's reason when that is aborted. */
+/**
+ * Returns a time limit whose signal is aborted after `ms` with `reason()`, or with the outer signal's reason when that
+ * is aborted.
+ */
 export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () => Error): Limit {
   const controller = new AbortController()
   const follow = () => controller.abort(outer.reason)
   let began = clock.monotonic()
   let over = ms
-  // What starts the time anew at every word leaves the timer as it is: when that is over it sees how much is left.
+  // A restart for every received piece does not reset the timer: when it fires, the remaining time is checked.
   const expire = () => {
     const left = began + over - clock.monotonic()
     if (left > 0) cancel = clock.after(left, expire)
@@ -54,16 +57,15 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** An answer in pieces; `each` pushes them all without a request for each. */
+/** An answer in pieces; with `each`, all are pushed without a request for each. */
 export interface Pieces<T, End = unknown> extends AsyncIterator<T, End> {
-  /** Calls back with each piece as it comes, to the end. @throws what `next` would */
+  /** Calls `hear` with each piece, to the end. @throws what `next` would */
   each?(hear: (piece: T) => void): Promise<void>
 }
 
 /**
- * Forwards each piece, to the end; rejects with the signal's reason as soon as it is aborted, and forwards
- * nothing more then. It listens to the signal once, and waits by hand: a pulled piece costs two promises, a
- * pushed one none.
+ * Forwards each piece, to the end; rejects with the signal's reason when it is aborted, and forwards nothing more. It
+ * uses one abort listener and no helper promises: a pulled piece costs two promises, a pushed one none.
  */
 export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (piece: T) => void): Promise<void> {
   return new Promise<void>((resolve, reject) => {

@@ -4,8 +4,8 @@ import type { Governor, GovernorState } from './governor.ts'
 const BREAKERS = ['closed', 'open', 'half_open'] as const
 
 /**
- * Metrics of requests to providers by this process. Calls, failovers, tokens and cost outlast the process and are
- * counted from events; here are single attempts and their limits.
+ * Metrics of this process's requests to providers: single attempts and their limits. Calls, failovers, tokens and cost
+ * outlast the process, so they are counted from events.
  */
 export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
   const each = (samples: (governor: Governor) => Sample[]) => () => [...governors()].flatMap(samples)

@@ -15,9 +15,9 @@ Several blocks one after another are several calls. End your answer behind the l
 The tools are:`
 
 /**
- * The same request for a model that has no tools of its own: they are described in the system prompt, earlier calls stand in
- * the text of the answers that made them, their results in messages of the user. Messages of one role in a row become one,
- * because the templates of many models take turns only.
+ * Returns the request for a model without native tools: the system prompt describes them, earlier calls are written
+ * into their answers' text, and results into user messages. Consecutive messages of one role are merged, because the
+ * templates of many models require alternating roles.
  */
 export function promptedRequest(request: ModelRequest): ModelRequest {
   const { tools, messages } = request

@@ -2,10 +2,10 @@ import type { Clock } from '#kernel'
 import type { Distribution } from '#lib/metric'
 import type { ModelError } from '../contract.ts'
 
-/** Upper bounds of the durations of attempts, in seconds: up to the longest that `model.total_timeout` allows by default. */
+/** Upper bounds of the histogram of attempt durations, in seconds, up to the default of `model.total_timeout`. */
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240] as const
 
-/** How the attempts at one provider ended, and how long they took, since this process began. */
+/** Outcomes and durations of the attempts at one provider, since this process began. */
 export class ProviderStatistics {
   readonly #clock: Clock
   readonly #outcomes = new Map<string, number>()
@@ -17,7 +17,7 @@ export class ProviderStatistics {
     this.#clock = clock
   }
 
-  /** An attempt begins; the returned function is called with its outcome. */
+  /** Records the beginning of an attempt. @returns a function to call with its outcome */
   begin(): (outcome: ModelError | 'answered' | 'unknown') => void {
     const began = this.#clock.monotonic()
     return outcome => {
@@ -31,7 +31,7 @@ export class ProviderStatistics {
     }
   }
 
-  /** By what became of them: `answered`, or the kind of failure. */
+  /** Returns the number of attempts by outcome: `answered`, or the kind of failure. */
   outcomes(): readonly (readonly [outcome: string, count: number])[] {
     return [...this.#outcomes]
   }

@@ -1,19 +1,19 @@
 import type { ModelCall } from '../contract.ts'
 
 /**
- * What a caller was shown of the answer to its call, over all attempts and models: in the end it is the answer's text. What
- * an attempt showed that broke off stays until the next one has something in its place.
+ * The text that a caller was shown, over all attempts and models; at the end it equals the answer's text. Text of an
+ * attempt that broke off stays until the next attempt has text to replace it.
  */
 export class ShownText {
-  /** Shown since the answer began. */
+  /** Text shown since the answer began. */
   text = ''
   readonly #onText: ModelCall['onText']
   readonly #onReset: ModelCall['onReset']
-  /** An attempt showed text and broke off. */
+  /** Whether the shown text is from an attempt that broke off. */
   #isStale = false
-  /** The caller cannot take back what it shows, so that nothing more is added to it. */
+  /** Whether the caller cannot take back shown text, so that nothing more is added. */
   #isStuck = false
-  /** Half of a character, which is no text before its other half has come. */
+  /** First half of a surrogate pair, held back until the second half arrives. */
   #half = ''
 
   constructor({ onText, onReset }: Pick<ModelCall, 'onText' | 'onReset'>) {
@@ -21,7 +21,7 @@ export class ShownText {
     this.#onReset = onReset
   }
 
-  /** Another attempt begins. */
+  /** Marks the shown text as that of an earlier attempt. */
   beginAttempt(): void {
     this.#half = ''
     this.#isStale = this.text !== ''
@@ -37,7 +37,7 @@ export class ShownText {
     this.#onText(text)
   }
 
-  /** The answer is whole: what was shown of it becomes its text. */
+  /** Corrects the shown text to the complete answer. */
   end(text: string): void {
     this.#half = ''
     if (this.#isStale || !text.startsWith(this.text)) this.#takeBack()

@@ -9,15 +9,15 @@ import {
   type Usage,
 } from '../contract.ts'
 
-/** What became of one attempt, as far as its cost goes. */
+/** The data of one attempt that determine its cost. */
 export interface Attempt {
   usage?: Usage
   output_chars: number
-  /** Whether the provider may charge for it. */
+  /** Whether the provider may charge for the attempt. */
   billed: boolean
 }
 
-/** More than any context holds: such a count is a fault of the server. */
+/** Maximum plausible token count, more than any context window; a higher one is a server error. */
 const ABSURD_TOKENS = 10_000_000
 
 /** Estimates the tokens that a request sends: messages with their tool calls and images, and the tools on offer. */
@@ -25,7 +25,10 @@ export function inputTokens({ messages, tools }: Pick<ModelRequest, 'messages' |
   return messagesTokens(messages) + toolsTokens(tools)
 }
 
-/** A provider's counts if they can be true; undefined for negative, fractional or absurd ones, and for none of what was sent or said. */
+/**
+ * Returns the provider's counts if they are plausible; undefined for negative, fractional or absurd ones, and for zero
+ * where something was sent or received.
+ */
 function plausible(
   { usage, output_chars }: Attempt,
   request: Pick<ModelRequest, 'messages' | 'tools'>,
@@ -50,8 +53,8 @@ function partOf(whole: number, part = 0): number {
 }
 
 /**
- * What one attempt may cost at most: its input, estimated, at the dearest price that input has, and all the output it may give.
- * Of a model without a known price only the tokens are known.
+ * Returns the maximum cost of one attempt: its estimated input at the highest input price, and the maximum output.
+ * Without a known price, only the tokens are returned.
  */
 export function boundOf(
   request: Pick<ModelRequest, 'messages' | 'tools' | 'max_tokens'>,
@@ -64,7 +67,7 @@ export function boundOf(
   return { cost_micros: micros(input_tokens * Math.max(input, cache_write) + request.max_tokens * output), tokens }
 }
 
-/** Whether the price of a call is known. */
+/** Returns whether the price of a call is known, unknown or free. */
 export function priceStateOf(price: ModelPrice | 'free' | undefined): Spend['priced'] {
   return price === 'free' ? 'free' : price ? 'catalogue' : 'unknown'
 }
@@ -115,13 +118,16 @@ function exactMicros(
   return fresh * input + cached_tokens * cached_input + cache_write_tokens * cache_write + output_tokens * output
 }
 
-/** What the tokens of a request with so much input cost. */
+/** Returns the token prices of a request with this number of input tokens. */
 function ratesFor(price: ModelPrice, input_tokens: number): ModelRates {
   const { long_prompt } = price
   return long_prompt && input_tokens > long_prompt.above ? long_prompt : price
 }
 
-/** Rounded up. Prices are decimal fractions: without the margin 25 × 0.56 would be rounded up from 14.000000000000002. */
+/**
+ * Rounds up to a micro-dollar. Prices are decimal fractions: without the margin 25 × 0.56 would be rounded up from
+ * 14.000000000000002.
+ */
 function micros(exact: number): number {
   return Math.max(0, Math.ceil(exact - 1e-6))
 }

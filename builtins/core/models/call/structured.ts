@@ -3,14 +3,17 @@ import type { ModelRequest } from '../contract.ts'
 type Schema = Record<string, unknown>
 type ResponseSchema = NonNullable<ModelRequest['response_schema']>
 
-/** A schema for answers in the words of OpenAI's chat completions (https://developers.openai.com/api/docs/guides/structured-outputs). */
+/**
+ * Returns a schema for answers in the format of OpenAI's chat completions
+ * (https://developers.openai.com/api/docs/guides/structured-outputs).
+ */
 export function responseFormat({ name, schema }: ResponseSchema) {
   return { type: 'json_schema' as const, json_schema: { name, schema, ...(isStrict(schema) ? { strict: true } : {}) } }
 }
 
 /**
- * Whether a server may hold the model to a schema by its grammar: as OpenAI has it, each object names all of its properties
- * as required and takes no others.
+ * Returns whether a server can enforce a schema by its grammar. As OpenAI requires, each object must list all of its
+ * properties as required and allow no others.
  */
 function isStrict(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrict)

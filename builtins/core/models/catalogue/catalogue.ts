@@ -6,7 +6,7 @@ import { LISTED } from './listed.ts'
 export const TIERS = ['lite', 'standard', 'pro'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** Prices older than this are listed by `svc models --stale`, in days. */
+/** Age from which `svc models --stale` lists a price, in days. */
 export const STALE_DAYS = 90
 const DAY_MS = 86_400_000
 
@@ -42,7 +42,7 @@ export const Price = z.strictObject({
 })
 export type Price = z.infer<typeof Price>
 
-/** How much a model reads and writes, in tokens, and whether it sees images. */
+/** Token limits of a model, and whether it sees images. */
 export const ModelLimits = z.strictObject({
   context_window: tokens.optional().describe('Tokens of input and output together'),
   max_output_tokens: tokens.optional().describe('Tokens that one answer may have'),
@@ -54,8 +54,8 @@ export type ModelLimits = z.infer<typeof ModelLimits>
 const Name = z.string().regex(/^[^:\s]+:\S+$/, 'must be written provider:model')
 
 /**
- * Which model a provider's tier means; what models cost and hold, how they call tools and answer, by `provider:model`.
- * Parameters may also stand under `provider:tier`.
+ * Models of the providers' tiers, and prices, limits, ways of calling tools and parameters by `provider:model`.
+ * Parameters may also be given by `provider:tier`.
  */
 export const Catalogue = z.strictObject({
   tiers: z.record(z.string(), z.partialRecord(z.enum(TIERS), z.string().min(1).max(200))).default({}),
@@ -68,7 +68,7 @@ export type Catalogue = z.infer<typeof Catalogue>
 
 /** The shipped catalogue with the project's `models.yaml` over it. */
 export interface ProjectCatalogue extends Catalogue {
-  /** Names of the models whose price a person wrote down: it counts wherever the provider runs. */
+  /** Names of the models with a price in `models.yaml`: it applies wherever the provider runs. */
   configured: ReadonlySet<string>
 }
 
@@ -116,14 +116,17 @@ export function tiersOf(
   return { tiers: Object.fromEntries(named), prices: {}, models: {}, tool_calls: {}, parameters: {} }
 }
 
-/** Under which name the model is listed; a dated release (`-2026-03-05`, `-20260305`) is what the model is. */
+/**
+ * Returns the name under which a model is listed. A dated release (`-2026-03-05`, `-20260305`) uses the entry of its
+ * model.
+ */
 function findCatalogueName(entries: Readonly<Record<string, unknown>>, id: string): string | undefined {
   return [id, id.replace(/-(\d{4}-\d{2}-\d{2}|\d{8})$/, '')].find(name => Object.hasOwn(entries, name))
 }
 
 /**
- * What `provider:model` costs; undefined where that is not known. A price that a person wrote down comes first, then whether
- * its provider is free, then the shipped price.
+ * Returns the price of `provider:model`; undefined where it is not known. A price from `models.yaml` comes first, then
+ * whether its provider is free, then the shipped price.
  */
 export function priceOf(
   { prices, configured }: ProjectCatalogue,
@@ -136,7 +139,7 @@ export function priceOf(
   return name === undefined ? undefined : prices[name]
 }
 
-/** All that is known of one model. */
+/** Returns all known facts of one model. */
 export function factsOf(catalogue: ProjectCatalogue, target: NamedModel, config: ParameterConfig): ModelFacts {
   const { id, provider } = target
   const price = priceOf(catalogue, id, provider)
@@ -159,15 +162,15 @@ interface NamedModel {
   model: string
 }
 
-/** What the configuration says of how models answer. */
+/** Configured parameters, of all models and by provider. */
 export interface ParameterConfig {
   readonly parameters: ModelParameters
   readonly providers: Readonly<Record<string, { parameters?: ModelParameters | undefined }>>
 }
 
 /**
- * Returns what applies to a model where profile and task say nothing: its own parameters, those of a tier that means it, its
- * provider's (`model.providers.<name>.parameters`), then those of all models (`model.parameters`).
+ * Returns a model's parameters where profile and task set none: its own, those of a tier that means it, its provider's
+ * (`model.providers.<name>.parameters`), then those of all models (`model.parameters`).
  */
 export function parametersOf(
   { id, provider, model }: NamedModel,

@@ -9,7 +9,7 @@ export interface InUseParts {
   config: ParameterConfig
 }
 
-/** Returns what is known of each model that is named anywhere, once. An unknown name is reported where it is used. */
+/** Returns the facts of each model that is named anywhere, once. An unknown name is reported where it is used. */
 export async function modelsInUse(
   svc: PluginHandle,
   { catalogue, resolve, config }: InUseParts,

@@ -1,15 +1,15 @@
 import type { ModelPrice } from '../contract.ts'
 
-/** One model of the shipped catalogue, with the page that says so and the date of that page. */
+/** One model of the shipped catalogue, with the source page and its date. */
 interface ListedModel {
   price: ModelPrice
   context_window?: number
   max_output_tokens?: number
-  /** Whether it sees images. */
+  /** Whether the model sees images. */
   vision?: boolean
   as_of: string
   source?: string
-  /** From another page than its provider's own. */
+  /** Whether the source is another page than the provider's own. */
   unverified?: true
 }
 
@@ -21,7 +21,10 @@ const FIREWORKS = 'https://docs.fireworks.ai/serverless/pricing'
 const OPENROUTER = 'https://openrouter.ai/models'
 
 const M = 1_000_000
-/** Of OpenAI's models since GPT-5.6: requests with more input cost twice as much for input and half as much again for output. */
+/**
+ * Input tokens above which OpenAI's models since GPT-5.6 cost twice as much for input and half as much again for
+ * output.
+ */
 const LONG = 272_000
 
 const opus = { input: 5, output: 25, cached_input: 0.5, cache_write: 6.25 }
@@ -30,7 +33,7 @@ const gpt = { context_window: 1_050_000, max_output_tokens: 128_000, vision: tru
 const gptSmall = { context_window: 400_000, max_output_tokens: 128_000, vision: true }
 const oss = { context_window: 131_072, max_output_tokens: 65_536, vision: false }
 
-/** A price of OpenAI's with its surcharge for long prompts. */
+/** Returns an OpenAI price with its surcharge for long prompts. */
 function withLong(price: { input: number; output: number; cached_input?: number; cache_write: number }) {
   const { input, output, cached_input, cache_write } = price
   const cached = cached_input === undefined ? {} : { cached_input: cached_input * 2 }
@@ -41,7 +44,7 @@ function withLong(price: { input: number; output: number; cached_input?: number;
 /** Current models of the providers that charge, and those that the tiers name. USD per million tokens; limits in tokens. */
 export const LISTED: Readonly<Record<string, ListedModel>> = {
   'anthropic:claude-fable-5-2': {
-    // Its price for reading from the cache is not listed here: such input counts like other input.
+    // Its price for cached input is not listed here, so such input costs like other input.
     ...{ price: { input: 8, output: 40, cache_write: 10 }, ...wide, as_of: '2026-11-10', source: CLAUDE },
   },
   'anthropic:claude-fable-5-1': {
@@ -146,7 +149,7 @@ export const LISTED: Readonly<Record<string, ListedModel>> = {
   ...fireworks('minimax-m2p7', [0.3, 1.2, 0.06], '2026-05', [196_608, 131_072]),
   ...fireworks('gpt-oss-120b', [0.15, 0.6, 0.015], '2026-05', [131_072, 32_768]),
   ...fireworks('gpt-oss-20b', [0.07, 0.3, 0.035], '2026-05', [131_072, 32_768]),
-  // Of several hosts of one model the cheapest may answer, or another: what it costs changes from day to day.
+  // OpenRouter may choose the cheapest of several hosts, or another one, so the price changes from day to day.
   'openrouter:openai/gpt-6.1-terra': {
     price: withLong({ input: 1, output: 5, cached_input: 0.05, cache_write: 1.25 }),
     ...{ ...gpt, as_of: '2026-10-26', source: OPENROUTER, unverified: true },

@@ -6,9 +6,9 @@ import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
 export const MODELS_FILE = 'models.yaml'
 
 /**
- * The given catalogue with the project's `models.yaml` over it. The file is looked at before each use and read when it changed;
- * an edit that is not valid is warned about, and what was read before stays in force.
- * @throws BadFileError (from the returned function) with file, line and what would be right, when none was read before
+ * Returns a function that merges the project's `models.yaml` over the given catalogue. The file is checked before each
+ * use and read when it changed; after an invalid edit, a warning is logged and the previous content stays in force.
+ * @throws BadFileError (from the returned function) with file, line and a fix, when there is no previous content
  */
 export function projectCatalogue(
   base: Catalogue,
@@ -32,7 +32,7 @@ export function projectCatalogue(
   }
 }
 
-/** Reads the project's `models.yaml`; undefined where there is none. @throws BadFileError with file, line and what would be right */
+/** Reads the project's `models.yaml`; undefined where there is none. @throws BadFileError with file, line and a fix */
 export async function readCatalogue(
   { files, stampOf }: Pick<Ports, 'files' | 'stampOf'>,
   root: string,
@@ -54,7 +54,7 @@ export async function readCatalogue(
   })
 }
 
-/** The entries of `over` in the place of those of `base`; of a model's limits, those that it gives. */
+/** Merges entries of `over` over those of `base`; a model's limits are merged field by field. */
 export function merge(base: Catalogue, over: Catalogue): Catalogue {
   const tiers = { ...base.tiers }
   for (const [provider, names] of Object.entries(over.tiers)) tiers[provider] = { ...tiers[provider], ...names }

@@ -10,9 +10,10 @@ export interface Target {
 }
 
 /**
- * Finds what a name means: `provider:model`, `provider:tier`, a provider alone, bare `gpt-*` and `o1`-like names of OpenAI,
+ * Resolves a name: `provider:model`, `provider:tier`, a provider alone, bare `gpt-*` and `o1`-like names of OpenAI,
  * bare `claude-*` of Anthropic and `accounts/fireworks/*` of Fireworks, or `sim/rules-1`.
- * @throws ModelNameError listing the providers; ModelError when the provider had to be asked for its model and gave none
+ * @throws ModelNameError listing the providers; ModelError when the provider's server had to be asked for its model and
+ * gave none
  */
 export async function resolveName(
   name: string,
@@ -26,12 +27,12 @@ export async function resolveName(
   if (!provider) throw unknown()
   const named = await modelOf(provider, model, catalogue)
   if (!named) throw unknown()
-  // The simulation's name is spelled so that it is not taken for a provider's model.
+  // The simulation's name has another form, so that it is not mistaken for a provider's model.
   const id = provider.name === 'sim' ? `sim/${named}` : `${provider.name}:${named}`
   return { id, provider, model: named }
 }
 
-/** Returns the provider that a name means, which need not be there; undefined when it can be none's. */
+/** Returns the provider that a name refers to, even if it does not exist; undefined when it refers to none. */
 export function providerIn(name: string): string | undefined {
   return split(name)[0]
 }

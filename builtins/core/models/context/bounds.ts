@@ -8,7 +8,7 @@ export interface CutTally {
   cut: number
 }
 
-/** How the reader of a shortened message gets the rest of it. */
+/** Hints for each role on how the model can get the rest of a shortened message. */
 const WAYS: Record<Message['role'], string> = {
   system: '',
   user: '; ask for the rest if you need it',

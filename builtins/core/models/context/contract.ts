@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** Ways of shortening a request; the one that removes most comes first. */
+/** Ways of shortening a request, from the one that removes most to the one that removes least. */
 export const Shortening = z.enum(['summary', 'digest', 'cleared', 'cut'])
 export type Shortening = z.infer<typeof Shortening>
 
@@ -56,7 +56,7 @@ export type SummaryMark = z.infer<typeof SummaryMark>
 
 /** Limits of a summary; all but `keeps` in tokens. */
 export interface SummaryDue {
-  /** Model that writes it, as configured; null for the model of the call. */
+  /** Model that writes the summary, as configured; null for the model of the call. */
   model: string | null
   /** Number of newest messages that stay unchanged. */
   keeps: number

@@ -3,31 +3,31 @@ import { imagesOf } from '#core/images/contract'
 import type { Target } from '../catalogue/names.ts'
 import type { SentMessage as Message } from '../contract.ts'
 
-/** Said for the user where a conversation would begin or end with the assistant. */
+/** User message added where a conversation would begin or end with the assistant. */
 export const GO_ON = 'Go on.'
 const NO_RESULT = 'No result: this call did not run.'
 const NO_OUTPUT = '(no output)'
-/** Stands between a tool's result and a message of the user where a server refuses the one right after the other. */
+/** Assistant message added between a tool result and a user message where a server refuses the direct succession. */
 const ACKNOWLEDGED = 'Understood.'
 
-/** What a server asks of a conversation beyond the common form. */
+/** Requirements of a server beyond the common form of a conversation. */
 export interface ConversationRules {
-  /** A user's message never follows a tool's result at once (Mistral: error 3230). */
+  /** A user message must not directly follow a tool result (Mistral: error 3230). */
   separates_results?: boolean
-  /** Ids of calls are nine letters or digits (Mistral). */
+  /** Ids of calls must be nine letters or digits (Mistral). */
   has_short_ids?: boolean
-  /** Reasoning is wanted back for all turns, not only for the one under way (DeepSeek, Kimi). */
+  /** Reasoning must be sent back for all turns, not only for the current one (DeepSeek, Kimi). */
   keeps_all_reasoning?: boolean
-  /** A tool's result may hold images (Anthropic); elsewhere they follow in a message of the user, after all results. */
+  /** Tool results may contain images (Anthropic); otherwise they follow in a user message after all results. */
   shows_in_results?: boolean
 }
 
-/** Mistral's models keep to its rules wherever they run: their chat templates have them too. */
+/** Mistral's models need its rules on every server, because their chat templates enforce them. */
 const MISTRAL = /mi(ni)?stral|mixtral|magistral|codestral|devstral|pixtral/i
 
 const KEEPS_ALL_REASONING = /deepseek|kimi/i
 
-/** Returns what the server of a model asks of a conversation. */
+/** Returns the requirements of a model's server for a conversation. */
 export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
   return {
     ...(MISTRAL.test(id) ? { separates_results: true, has_short_ids: true } : {}),
@@ -36,12 +36,12 @@ export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
   }
 }
 
-/** Messages without what their providers want back, by the message as it is stored. */
+/** Messages without `provider_data`, by the stored message. */
 const bare = new WeakMap<Message, Message>()
 
 /**
- * Returns the conversation with what its answers have for their provider, such as signed reasoning, only where that is wanted
- * back: by the model that gave it, in the turn that is under way.
+ * Returns the conversation with `provider_data`, such as signed reasoning, only where it must be sent back: to the
+ * model that gave it, in the current turn.
  */
 export function returnable(
   messages: readonly Message[],
@@ -59,15 +59,17 @@ export function returnable(
   })
 }
 
-/** Returns where the turn under way begins: after the last message of the user that does not stand behind a tool's result. */
+/**
+ * Returns the index at which the current turn begins: after the last user message that does not follow a tool result.
+ */
 export function turnStart(messages: readonly Message[]): number {
   return messages.findLastIndex(({ role }, n) => role === 'user' && messages[n - 1]?.role !== 'tool') + 1
 }
 
 /**
- * Returns the conversation in the form that each known provider accepts: one system message first, then the user; each call
- * answered once, directly after it; no orphaned results; no message without content; roles that alternate; the user or a tool
- * last. What is stored is what was said: this is only how it is sent.
+ * Returns the conversation in the form that each known provider accepts: one system message first, then the user; each
+ * call answered once, directly after it; no orphaned results; no message without content; alternating roles; the user
+ * or a tool last. Stored messages are not changed.
  */
 export function wellFormed(messages: readonly Message[], rules: ConversationRules = {}): Message[] {
   const head = messages.findIndex(({ role }) => role !== 'system')
@@ -83,7 +85,9 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
   ]
 }
 
-/** Puts one result after each call, and drops what answers no call. Messages that came between stand after the results. */
+/**
+ * Puts one result after each call, and drops results without a call. Messages between them are moved after the results.
+ */
 function answerCalls(messages: readonly Message[], rules: ConversationRules): Message[] {
   const said: Message[] = []
   for (let at = 0; at < messages.length; ) {
@@ -109,7 +113,7 @@ function answerCalls(messages: readonly Message[], rules: ConversationRules): Me
   return said
 }
 
-/** An id that a call before it has gets an ending of its own. */
+/** Makes ids unique by appending a suffix to repeated ones. */
 function distinctIds(ids: readonly string[]): string[] {
   const distinct: string[] = []
   for (let id of ids) {
@@ -126,7 +130,7 @@ function resultOf(tool_call_id: string, name: string, result: Message | undefine
   return { ...result, tool_call_id, content }
 }
 
-/** Takes the images out of results, into a message of the user after them that says whose they are. */
+/** Moves images out of results into a user message after them, which names their results. */
 function imagesLast(results: readonly Message[]): Message[] {
   const images = results.flatMap(result => result.images ?? [])
   if (images.length === 0) return [...results]
@@ -137,7 +141,10 @@ function imagesLast(results: readonly Message[]): Message[] {
   return [...results.map(({ images: _, ...result }) => result), { role: 'user', content, images }]
 }
 
-/** Drops messages without content, and makes one of neighbours with the same role. Calls of neighbours stay apart. */
+/**
+ * Drops messages without content, and merges consecutive ones of the same role. A message with calls is not merged with
+ * the next one.
+ */
 function inTurns(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
@@ -152,7 +159,7 @@ function inTurns(messages: readonly Message[]): Message[] {
   return turns
 }
 
-/** Makes one message of two with the same role. */
+/** Merges two messages of the same role. */
 export function together(one: Message, other: Message): Message {
   const images = [...(one.images ?? []), ...(other.images ?? [])]
   return { ...other, content: joinTexts(one.content, other.content), ...imagesOf(images) }
@@ -180,7 +187,7 @@ function withIds(message: Message, idOf: (id: string) => string): Message {
   return { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: idOf(call.id) })) }
 }
 
-/** OpenAI takes no longer ids. */
+/** Maximum length of an id that OpenAI accepts, in characters. */
 const MAX_ID_CHARS = 40
 
 function boundedId(id: string): string {

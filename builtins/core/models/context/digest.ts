@@ -3,20 +3,20 @@ import type { SentMessage as Message } from '../contract.ts'
 import { briefly, shorten } from './shorten.ts'
 import { nameImages } from './vision.ts'
 
-/** The user's own words have at most this share of a digest; the newest of them come first. */
+/** Maximum share of a digest for the user's own words, the newest first. */
 const WORDS_SHARE = 0.6
 const LEFT_OUT = 'left out to save space'
-/** Characters kept of a result, and of what the assistant said. */
+/** Maximum length kept of a result, and of an assistant's text, in characters. */
 const GIST = 160
-/** Characters that are read for a gist: enough where white space is half of them. */
+/** Number of characters read for a gist; enough when half of them are white space. */
 const READ = GIST * 4
 
 const FRAME =
   'Record of the earlier part of this conversation, which was removed to save space. It is no new request, and your tools stay usable.'
 
 /**
- * Returns what a dropped part of a conversation held, made without a model: what the user said word for word, then what was called
- * and what came of it. What is too old for the limit is counted and named.
+ * Returns a digest of a dropped part of a conversation, made without a model: the user's words verbatim, then the calls
+ * and their results. Parts too old for the limit are only counted.
  * @param limit tokens
  */
 export function digestOf(messages: readonly Message[], limit: number): string {

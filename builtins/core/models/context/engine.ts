@@ -31,15 +31,21 @@ export interface ContextParts {
   learned: LearnedModels
 }
 
-/** After a refusal for its size a request is sent once with more free space, and once as small as it can be. */
+/**
+ * Maximum number of refusals for size: after the first, the request is sent with more free space, and after the second,
+ * as small as possible.
+ */
 const MAX_REFUSALS = 2
-/** A digest of fewer messages is not worth a summary. */
+/** Minimum number of messages that are worth a summary; for fewer, a digest is used. */
 const LEAST_SUMMARIZED = 6
-/** Shares of the input that a summary, and the messages of users beside it, take at most; and the most tokens of a summary. */
+/**
+ * Maximum shares of the input for a summary, and for the user messages kept beside it; then the maximum tokens of a
+ * summary.
+ */
 const SUMMARY_SHARE = 0.12
 const ORDERS_SHARE = 0.2
 const LONGEST_SUMMARY = 4_000
-/** Share of its own model's window that the writer of a summary is given to read. */
+/** Maximum share of the summarizing model's window for the conversation to summarize. */
 const SOURCE_SHARE = 0.45
 
 /** Sends each request in a form and a size that its model accepts. */
@@ -55,9 +61,8 @@ export class ContextEngine {
   }
 
   /**
-   * Asks with as much of the conversation as the model reads. A refusal for the size teaches the window; the request is
-   * made smaller, and the
-   * call is repeated.
+   * Sends as much of the conversation as fits the model. A refusal for size teaches the window; the request is made
+   * smaller and sent again.
    * @throws ModelError of the kind `context_overflow` when even the smallest request is refused; what `ask` throws
    */
   async call(target: Target, call: ModelCall, ask: (sent: ModelCall) => Promise<ModelAnswer>): Promise<ModelAnswer> {
@@ -65,7 +70,7 @@ export class ContextEngine {
     const rules = rulesFor(target)
     const said = returnable(call.messages, target, rules)
     const facts = await this.#facts(target)
-    /** What was refused for an unknown reason: it is sent once more, plain and a good deal smaller. */
+    /** A request refused for an unknown reason; it is sent once more, plain and about half as large. */
     let refused:
       | { error: ModelError; fitted: FittedRequest; messages: readonly Message[]; repeated: boolean }
       | undefined
@@ -94,11 +99,11 @@ export class ContextEngine {
         const parameters = fittedParameters(call, thinking_tokens)
         const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
         this.#windows.calibrate(target, purpose, fitted, answer.spend)
-        // Only its size has changed, so it was refused for that.
+        // Only the size changed, so the first request was refused for its size.
         if (refused && isSame(said, plain(said))) await this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
-        // For a summary a digest stands in.
+        // A refused summary is replaced by a digest instead.
         if (isUnknownRefusal(error) && !refused && purpose.kind !== 'summary') {
           refused = { error, fitted, messages, repeated: false }
           continue
@@ -111,7 +116,7 @@ export class ContextEngine {
     }
   }
 
-  /** Measures a call that is not made. */
+  /** Measures a call without making it. */
   async measure(target: Target, call: MeasuredCall): Promise<ContextReport> {
     const { fitted, limits } = await this.#fit(target, call)
     const { sections, window, cleared, summarized, digested, cut } = fitted
@@ -121,8 +126,8 @@ export class ContextEngine {
   }
 
   /**
-   * Returns what a summary has to keep to, where a digest stands for the oldest turns; null where there is no need for one.
-   * @param keeps as `Models.summaryDue` has it
+   * Returns the limits of a summary that should replace a digest of the oldest turns; null where none is needed.
+   * @param keeps as in `Summaries.findDue`
    */
   async summaryDue(
     { target, writer }: { target: Target; writer: Target },
@@ -183,7 +188,7 @@ export class ContextEngine {
     this.#svc.log.warn({ agent_id, goal_id, cycle_num, code }, message)
   }
 
-  /** Records the event. A store that cannot take it keeps no model from being asked. */
+  /** Records the event. A failed write does not stop the call. */
   async #append<T extends 'context_compacted' | 'context_refused'>(
     { agent_id, goal_id, cycle_num }: CallPurpose,
     type: T,
@@ -198,7 +203,7 @@ export class ContextEngine {
   }
 }
 
-/** A conversation without images and without what its answers have for their provider. */
+/** Returns a conversation without images and without `provider_data`. */
 function plain(messages: readonly Message[]): readonly Message[] {
   return nameImages(messages).map(({ provider_data: _, ...message }) => message)
 }
@@ -207,7 +212,7 @@ function isSame(one: readonly Message[], other: readonly Message[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** The tools take at most this share of the window. */
+/** Maximum share of the window for the tools. */
 const TOOLS_SHARE = 0.2
 
 function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
@@ -215,21 +220,24 @@ function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: Conte
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 
-/** Returns the parameters of a call with as many tokens for thinking as fit its model. */
+/** Returns the parameters of a call, with the thinking tokens that fit the model. */
 function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): Pick<ModelCall, 'parameters'> {
   if (!parameters) return {}
   const { thinking_tokens: _, ...others } = parameters
   return { parameters: thinking_tokens > 0 ? { ...others, thinking_tokens } : others }
 }
 
-/** Returns how many of the newest messages begin with a whole turn, at most `most`: a call stays with its results. */
+/**
+ * Returns how many of the newest messages to take, at most `most`, so that they do not begin with results without their
+ * call.
+ */
 function turnsWithin(messages: readonly Message[], most: number): number {
   let from = messages.length - most
   while (messages[from]?.role === 'tool') from++
   return messages.length - from
 }
 
-/** Tokens of a request with what it keeps free for the answer, as estimated. */
+/** Returns the estimated tokens of a request, including those reserved for the answer. */
 function tokensOf({ sections: { system, tools, messages, answer } }: FittedRequest): number {
   return system + tools + messages + answer
 }

@@ -8,79 +8,85 @@ import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, s
 import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, toolsTokens } from './tokens.ts'
 
-/** Shares of the window, from 0 to 1. */
+/** Settings for fitting a conversation, as shares of the window from 0 to 1. */
 export interface FitSettings {
-  /** A conversation above this share of the window is made smaller. */
+  /** Share of the window above which a conversation is shortened. */
   context_full: number
-  /** The share of the window down to which it is made smaller. */
+  /** Share of the window to which it is shortened. */
   context_target: number
 }
 
-/** What a request may take, in tokens. */
+/** Limits of a request, in tokens. */
 export interface ContextLimits {
   /** Tokens of input and output together. */
   window: number
-  /** Tokens that one answer may have; null where that is not known. */
+  /** Maximum tokens of one answer; null where unknown. */
   max_output_tokens: number | null
   /** Tokens that the provider counted for each token of our estimate. */
   ratio: number
-  /** Only what must survive is kept: what is tried after refusals. */
+  /** Whether to keep only what is essential; tried after refusals. */
   smallest?: boolean
 }
 
-/** As much of a call as is fitted. */
+/** The fields of a call that fitting needs. */
 export type FittableCall = Pick<ModelCall, 'messages' | 'system_parts' | 'tools' | 'max_tokens' | 'parameters'>
 
-/** A request that fits, and what was left out for it. */
+/** A request that fits, and the amounts that were left out. */
 export interface FittedRequest {
   messages: readonly Message[]
-  /** Tokens of the answer and of the thinking before it. */
+  /** Tokens reserved for the answer, including its thinking. */
   max_tokens: number
-  /** The part of `max_tokens` that is for thinking. */
+  /** Part of `max_tokens` reserved for thinking. */
   thinking_tokens: number
   window: number
-  /** Tokens that the window leaves for the input, as estimated. */
+  /** Tokens left for the input, as estimated. */
   input: number
   sections: ContextSections
-  /** Tool results and arguments that became one line. */
+  /** Number of tool results and arguments replaced by one line. */
   cleared: number
-  /** Messages that a summary stands for, and who wrote it. */
+  /** Number of messages replaced by a summary, and the model that wrote it. */
   summarized: number
   summary_model: string | null
-  /** Messages that a digest stands for. */
+  /** Number of messages replaced by a digest. */
   digested: number
-  /** The newest messages, for which neither does. */
+  /** Number of newest messages that neither replaces. */
   whole: number
-  /** Messages of which the middle was cut out. */
+  /** Number of messages with their middle cut out. */
   cut: number
 }
 
-/** The answer and the system prompt take at most these shares of the window. */
+/** Maximum shares of the window for the answer and for the system prompt. */
 const ANSWER_SHARE = 0.25
 const SYSTEM_SHARE = 0.375
-/** Of what the system prompt and tools leave, the answer takes at most this share, but for a small one: the rest is the conversation's. */
+/**
+ * Maximum share for the answer of what the system prompt and tools leave, unless the answer is small; the rest is for
+ * the conversation.
+ */
 const ANSWER_OF_REST = 1 / 3
 const SMALL_ANSWER = 1 / 16
-/** The first message, which is the goal, takes at most this share of what the conversation may. */
+/** Maximum share of the conversation's space for the first message, which is the goal. */
 const GOAL_SHARE = 0.8
-/** Any other message takes at most this share of the input. */
+/** Maximum share of the input for any other message. */
 const MESSAGE_SHARE = 0.3
-/** A summary, with the messages of users that are kept beside it, takes at most this share of the input. */
+/** Maximum share of the input for a summary and the user messages kept beside it. */
 const RECORD_SHARE = 0.4
-/** The newest turns that are never cleared take at least this share. */
+/** Minimum share for the newest turns, which are never cleared. */
 const NEWEST_SHARE = 0.15
-/** The digest of what was dropped, the user's own words in it included; half as much beside a summary. */
+/** Maximum share for the digest, including the user's own words; half of it beside a summary. */
 const DIGEST_SHARE = 0.2
-/** What the system prompt and tools take is rounded up to such shares, so that the cut does not move with each word in them. */
+/**
+ * Sizes of system prompt and tools are rounded up to multiples of this share, so that small changes do not move the
+ * cut.
+ */
 const STEP_SHARE = 1 / 32
 const SMALLEST = { context_full: 0.3, context_target: 0.2 }
 
 /**
- * Makes a request fit its model's context window, the cheapest way first: images of old tool results become a line, then old
- * results do, then long arguments and the user's images; then a digest takes the place of the oldest turns. A summary in the
- * conversation takes the place of what it stands for. The goal (the first message), unanswered calls and the newest turn survive.
- * It is decided at each step of the conversation from what was said up to there, so the beginning of a request stays the same from
- * call to call until room is made again: that keeps the provider's prompt cache.
+ * Makes a request fit its model's context window, the cheapest way first: images of old tool results become one line,
+ * then old results, then long arguments and the user's images; then a digest replaces the oldest turns. A summary in
+ * the conversation replaces the messages that it covers. The goal (the first message), unanswered calls and the newest
+ * turn stay. Each step is decided only from the messages up to it, so the beginning of a request stays the same between
+ * calls until space is freed again, which keeps the provider's prompt cache.
  */
 export function fitRequest(
   { messages, system_parts, tools, max_tokens, parameters }: FittableCall,
@@ -100,7 +106,7 @@ export function fitRequest(
   const most = Math.floor(Math.min(window * ANSWER_SHARE, rest))
   const output = max_output_tokens ?? Number.POSITIVE_INFINITY
   const text = Math.min(max_tokens, output, most)
-  // Thinking comes on top, and takes as much again at most.
+  // Thinking is added to the answer, at most as many tokens again.
   const thinking = Math.min(thinkingTokens(parameters), output - text, most)
   const answer = text + thinking
   const input = window - answer
@@ -125,18 +131,18 @@ export function fitRequest(
   }
 }
 
-/** Tokens by which a conversation is fitted. */
+/** Sizes for fitting a conversation, in tokens. */
 interface FittingSizes {
-  /** A conversation above `full` is made smaller, down to `target`. */
+  /** Above `full` a conversation is shortened, down to `target`. */
   full: number
   target: number
   input: number
 }
 
-/** How far each conversation was replayed, by its first message: a step costs what it adds, however long the conversation is. */
+/** Replay state of each conversation, by its first message, so that a step costs only its new messages. */
 const replayed = new WeakMap<Message, Fitting>()
 
-/** Returns the replay that leads to this conversation, or one that begins. */
+/** Returns the replay state that this conversation continues, or a new one. */
 function fittingOf(said: readonly Message[], sizes: FittingSizes): Fitting {
   const [first] = said
   const known = first && replayed.get(first)
@@ -146,7 +152,7 @@ function fittingOf(said: readonly Message[], sizes: FittingSizes): Fitting {
   return begun
 }
 
-/** Replays a conversation message by message, and shortens it where a request was sent. */
+/** Replays a conversation message by message, and shortens it at each point where a request was sent. */
 class Fitting {
   cleared = 0
   summarized = 0
@@ -156,17 +162,17 @@ class Fitting {
   readonly #full: number
   readonly #target: number
   readonly #input: number
-  /** What was replayed, as it was said. */
+  /** The replayed messages, unchanged. */
   readonly #original: Message[] = []
-  /** What stands in front whatever is left out: the goal, and the summary. */
+  /** Messages that always come first: the goal, and the summary. */
   #front: readonly Message[] = []
-  /** What was said after what the summary stands for, with the middle cut out of messages that are too long. */
+  /** Messages after those that the summary covers, with the middle cut out of long ones. */
   #said: Message[] = []
   #view: Message[] = []
-  /** Where the view begins in what was said, and what stands before it. */
+  /** Index in `#said` at which the view begins, and the messages before it. */
   #from = 0
   #opening: readonly Message[] = []
-  /** The first message of the view that may still be cleared. */
+  /** Index of the first message of the view that may still be cleared. */
   #uncleared = 0
   #tokens = 0
 
@@ -176,10 +182,7 @@ class Fitting {
     this.#input = sizes.input
   }
 
-  /**
-   * Whether what was replayed is the beginning of this conversation, which goes on with an answer, under the same
-   * bounds.
-   */
+  /** Returns whether this conversation continues the replayed one with an answer, with the same sizes. */
   leadsTo(said: readonly Message[], { full, target, input }: FittingSizes): boolean {
     const isSameSize = full === this.#full && target === this.#target && input === this.#input
     const next = said[this.#original.length]
@@ -187,11 +190,11 @@ class Fitting {
     return this.#original.every((message, n) => message === said[n])
   }
 
-  /** Replays what was not yet. */
+  /** Replays the messages that are not replayed yet. */
   replay(said: readonly Message[]): void {
     for (let n = this.#original.length; n < said.length; n++) {
       this.#add(said[n]!)
-      // Where a request was sent: an answer follows, or this one is about to be.
+      // A request was sent here: an answer follows, or it is the current request.
       if (n === said.length - 1 || said[n + 1]!.role === 'assistant') this.#makeRoom()
     }
   }
@@ -214,7 +217,7 @@ class Fitting {
     this.#tokens += messageTokens(message)
   }
 
-  /** Tokens of what is shown. */
+  /** Tokens of the shown messages. */
   get tokens(): number {
     return this.#tokens
   }
@@ -227,7 +230,7 @@ class Fitting {
     return this.#view.length
   }
 
-  /** Puts a summary in the place of what it stands for. What it does not is as it was said. */
+  /** Replaces messages by their summary. Later messages are shown uncleared again. */
   #summarize(message: Message, { keeps, model }: SummaryMark): void {
     const from = Math.max(this.#said.length - keeps, 0)
     this.summarized += from
@@ -250,7 +253,10 @@ class Fitting {
     if (this.#tokens > this.#full) this.#cutNewest()
   }
 
-  /** Returns where the newest turns begin: the last answer and all after it, and earlier turns up to their share. */
+  /**
+   * Returns the index at which the newest turns begin: the last answer and what follows, plus earlier turns up to their
+   * share.
+   */
   #newest(): number {
     const last = this.#view.findLastIndex(({ role }) => role === 'assistant')
     let from = last < 0 ? this.#view.length : last
@@ -284,7 +290,7 @@ class Fitting {
     this.cleared++
   }
 
-  /** Puts a digest in the place of the oldest turns. */
+  /** Replaces the oldest turns by a digest. */
   #digest(): void {
     const until = this.#newest()
     const share = this.#input * DIGEST_SHARE * (this.summary_model === null ? 1 : 0.5)
@@ -303,7 +309,7 @@ class Fitting {
     this.#tokens = messagesTokens(this.shown())
   }
 
-  /** The last way: what the newest turn holds loses its images, and is shortened to equal parts. */
+  /** Last resort: removes the images of the newest turn, and shortens its messages to equal shares. */
   #cutNewest(): void {
     for (const [at, message] of this.#view.entries()) {
       this.#replace(at, clearedImages(message, this.#view) ?? clearedPictures(message))

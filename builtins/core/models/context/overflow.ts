@@ -1,15 +1,16 @@
-/** How a provider says that a request is larger than the model's context window. */
+/** Wording in which a provider reports a request larger than the context window. */
 interface OverflowSign {
   /** Providers that use this wording. */
   of: string
   says: RegExp
-  /** Finds the window in tokens, where the wording names it. */
+  /** Pattern that finds the window in tokens, if the wording names it. */
   window?: RegExp
 }
 
 /**
- * Wordings of refusals, compared without regard to case. Sources: the error tables of pi-mono (packages/ai/src/utils/overflow.ts),
- * OpenClaw, opencode (provider/error.ts) and the OpenHands SDK (llm/exceptions/classifier.py), read on 2026-11-24.
+ * Wordings of refusals, matched case-insensitively. Sources: the error tables of pi-mono
+ * (packages/ai/src/utils/overflow.ts), OpenClaw, opencode (provider/error.ts) and the OpenHands SDK
+ * (llm/exceptions/classifier.py), read on 2026-11-24.
  */
 export const OVERFLOW_SIGNS: readonly OverflowSign[] = [
   { of: 'Anthropic', says: /prompt is too long/i, window: />\s*(\d[\d,]*)\s*maximum/i },
@@ -47,7 +48,7 @@ export const OVERFLOW_SIGNS: readonly OverflowSign[] = [
   { of: 'z.ai', says: /model_context_window_exceeded/i },
 ]
 
-/** More than any model reads: a number that is none of a window. */
+/** Maximum plausible window; a larger number in a message means something else. */
 const MAX_WINDOW = 100_000_000
 const MIN_WINDOW = 256
 

@@ -3,9 +3,9 @@ import { isTree } from '#lib/tree'
 import type { SentMessage as Message } from '../contract.ts'
 import { withoutImages } from './vision.ts'
 
-/** Results and arguments up to this length stay as they are, in characters. */
+/** Maximum length of results and arguments that are not shortened, in characters. */
 const SHORT = 200
-/** Of a longer argument so much is left to recognise it by. */
+/** Number of characters kept of a longer argument, so that it can be recognised. */
 const HINT = 60
 /** Share of a shortened text that is its beginning; the rest is its end. */
 const HEAD_SHARE = 0.6
@@ -25,7 +25,10 @@ export function shortenTo(text: string, tokens: number): string {
   return textTokens(text) > tokens ? shorten(text, tokens) : text
 }
 
-/** A tool result as one line that says what it was and how to get it again; undefined when that would save nothing. */
+/**
+ * Replaces a tool result by one line that says what it was and how to get it again; undefined when that would save
+ * nothing.
+ */
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
   const what = sourceOf(message, messages)
@@ -33,13 +36,15 @@ export function clearedResult(message: Message, messages: readonly Message[]): M
   return { ...message, content }
 }
 
-/** A tool result whose images became a line each that says how to get them again; undefined when it has none. */
+/**
+ * Replaces the images of a tool result by one line each that says how to get them again; undefined when it has none.
+ */
 export function clearedImages(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || !message.images?.length) return undefined
   return withoutImages(message, `removed to save space. Call ${sourceOf(message, messages)} again to see it`)
 }
 
-/** A message of the user without its images, which are named; undefined when it has none. */
+/** Replaces the images of a user message by their names; undefined when it has none. */
 export function clearedPictures(message: Message): Message | undefined {
   if (message.role !== 'user' || !message.images?.length) return undefined
   return withoutImages(message, 'removed to save space')
@@ -59,7 +64,7 @@ function callOf(result: Message, messages: readonly Message[]) {
   return undefined
 }
 
-/** An answer whose calls have only the beginnings of their long arguments; undefined when none is long. */
+/** Shortens the long arguments of an answer's calls to their beginnings; undefined when none is long. */
 export function clearedCalls(message: Message): Message | undefined {
   const { tool_calls } = message
   if (!tool_calls || JSON.stringify(tool_calls).length <= SHORT) return undefined

@@ -3,7 +3,9 @@ import type { Message, ModelAnswer, Summary } from '../contract.ts'
 import type { SummaryDue, SummaryMark } from './contract.ts'
 import { briefly, shorten, shortenTo } from './shorten.ts'
 
-/** The sections of a summary: the heading that its writer is asked for, and the one that its reader sees. */
+/**
+ * Sections of a summary: the heading requested from the writer, the one shown to the reader, and the expected content.
+ */
 const SECTIONS = [
   ['Goal', 'Historical goal', 'what is to be reached'],
   [
@@ -21,20 +23,22 @@ const SECTIONS = [
   ['Next', 'Historical next steps', 'what was about to be done'],
 ] as const
 const REMEMBER = 'Remember'
-/** A text with fewer sections is no summary, such as one that declines. */
+/** Minimum number of sections of a valid summary; a text with fewer may be a refusal. */
 const LEAST_SECTIONS = 3
-/** Lines worth remembering that are taken out of a summary, and characters of each. */
+/** Maximum number of lines to remember from a summary, and maximum characters of each. */
 const [MAX_REMEMBERED, LONGEST_REMEMBERED] = [5, 500]
 
 const FRAME =
   'Historical record of the earlier part of this conversation, which was removed to save space. It is no request and holds no orders; your tools stay usable. Go on with the goal.'
 const ORDERS = 'Earlier messages to you, word for word; what the operator asked in them still holds'
 
-/** Share of the limit of orders below which no part of one is kept. */
+/** Minimum share of the limit for orders that must be left to keep a part of one. */
 const LEAST_ORDER_SHARE = 0.25
-/** Characters that a result may have in the text that is summarised: the largest with which all fits is taken. */
+/**
+ * Maximum lengths of a result in the text to summarise, in characters; the largest with which everything fits is used.
+ */
 const RESULT_CHARS = [2_000, 1_000, 500, 200, 100] as const
-/** Characters that what the agent or others said may have in any case. */
+/** Minimum length granted to messages of the agent and others, in characters. */
 const LEAST_TEXT = 500
 
 const TAGS = ['goal', 'record', 'conversation'] as const
@@ -48,9 +52,10 @@ export function summaryText({ content, summary }: Message): string {
 }
 
 /**
- * Returns the messages that ask for a summary of a conversation, but for its newest messages. What was said is data for its writer:
- * it stands between tags that nothing in it can close, with its tool results cut. A summary before it is part of it.
- * @param remembers whether lines worth remembering are asked for too
+ * Returns the messages that ask for a summary of a conversation without its newest messages. The conversation is data
+ * for the writer: it is enclosed in tags that no content can close, with its tool results cut. An earlier summary is
+ * included.
+ * @param remembers whether to ask for lines worth remembering too
  */
 export function summaryRequest(
   messages: readonly Message[],
@@ -84,7 +89,7 @@ export function summaryRequest(
   ]
 }
 
-/** Returns the summary in an answer; undefined when the answer is none, such as one that declines. */
+/** Returns the summary in an answer; undefined when there is none, such as in a refusal. */
 export function readSummary(
   { text, spend }: Pick<ModelAnswer, 'text' | 'spend'>,
   messages: readonly Message[],
@@ -105,7 +110,7 @@ export function readSummary(
   }
 }
 
-/** Returns the message that stands for a conversation but for its newest messages. */
+/** Returns the summary message that replaces a conversation except its newest messages. */
 function summaryMessage(
   messages: readonly Message[],
   { keeps, orders_limit }: SummaryDue,
@@ -120,7 +125,7 @@ function summaryMessage(
   for (const order of all) {
     const tokens = textTokens(order) + 2
     if (tokens > left) {
-      // It may be a whole task: its beginning and end are worth more than that it is named.
+      // The order may be a whole task, so its beginning and end are worth keeping.
       if (left > orders_limit * LEAST_ORDER_SHARE) orders.unshift(shorten(order, left))
       break
     }
@@ -132,7 +137,7 @@ function summaryMessage(
   return { role: 'user', content, summary }
 }
 
-/** The goal, the summary that was made last, and what it does not stand for and the next one does. */
+/** Returns the goal, the last summary, and the messages after it that the next summary covers. */
 function partsOf(messages: readonly Message[], keeps: number) {
   const said = messages.filter(({ role }) => role !== 'system')
   const at = said.findLastIndex(({ summary }) => summary !== undefined)
@@ -141,12 +146,15 @@ function partsOf(messages: readonly Message[], keeps: number) {
   const earlier = words(said.slice(1, Math.max(at, 1)))
   const kept = before ? earlier.slice(Math.max(earlier.length - (before.summary?.keeps ?? 0), 0)) : []
   const since = [...kept, ...words(said.slice(Math.max(at + 1, 1)))]
-  // A session that goes on begins with the summary of what was before it.
+  // A continued session begins with the summary of the earlier one.
   const goal = said[0]?.summary ? undefined : said[0]
   return { goal, before, said: since.slice(0, Math.max(since.length - keeps, 0)) }
 }
 
-/** The conversation as text, within a limit of tokens: results are cut, and what is too old all the same is counted. */
+/**
+ * Returns the conversation as text within a limit of tokens: results are cut, and parts that still do not fit are only
+ * counted.
+ */
 function conversationText(messages: readonly Message[], limit: number): string {
   for (const chars of RESULT_CHARS) {
     const lines = messages.flatMap(message => linesOf(message, chars))
@@ -174,18 +182,18 @@ function cut(text: string, chars: number): string {
   return text.length > chars ? `${text.slice(0, chars)} [… ${text.length - chars} characters cut]` : text
 }
 
-/** Text between tags that nothing in it can close. */
+/** Encloses text in tags that no content can close. */
 function wrapInTag(tag: (typeof TAGS)[number], text: string): string {
   const harmless = text.replace(new RegExp(`<(/?)(?=(?:${TAGS.join('|')})\\b)`, 'gi'), '‹$1')
   return `<${tag}>\n${harmless}\n</${tag}>`
 }
 
 const HEADINGS = [...SECTIONS.map(([heading]) => heading), REMEMBER].join('|')
-/** `## Done` or `**Done:** …`; and `Done: …`, which counts only where no heading is marked. */
+/** Matches headings: `## Done` or `**Done:** …`. Plain `Done: …` counts only when no heading is marked up. */
 const MARKED = new RegExp(`^\\s*(?:#{1,4}\\s*\\**|\\*\\*)(${HEADINGS})\\b[*:]*\\s*(.*)$`, 'i')
 const PLAIN = new RegExp(`^\\s*(${HEADINGS}):\\s*(.*)$`, 'i')
 
-/** The lines below each heading, by its name in small letters. */
+/** Returns the lines below each heading, by its lower-case name. */
 function sectionsIn(answer: string): Map<string, string[]> {
   const found = new Map<string, string[]>()
   let current: string[] | undefined

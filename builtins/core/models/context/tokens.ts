@@ -1,14 +1,14 @@
 import { jsonTokens, textTokens } from '#lib/text-tokens'
 import type { SentImage, SentMessage, ToolSpec } from '../contract.ts'
 
-/** What the roles and separators of one message take. */
+/** Tokens of the role and separators of one message. */
 const MESSAGE_TOKENS = 4
 
 const ofMessages = new WeakMap<SentMessage, number>()
 
 /**
- * Estimates the tokens of one message with its tool calls and what its provider wants back. Messages do not change, so each is
- * counted once.
+ * Estimates the tokens of one message with its tool calls and `provider_data`. Messages do not change, so the count is
+ * cached.
  */
 export function messageTokens(message: SentMessage): number {
   let tokens = ofMessages.get(message)
@@ -27,7 +27,7 @@ export function messagesTokens(messages: readonly SentMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0)
 }
 
-/** Estimates the tokens of the tools on offer. */
+/** Estimates the tokens of the offered tools. */
 export function toolsTokens(tools: readonly ToolSpec[]): number {
   return tools.reduce((sum, tool) => sum + jsonTokens(tool), 0)
 }
@@ -47,30 +47,36 @@ export function imageTokensBy(id: string): (image: Size) => number {
   return /^openai:|gpt-/.test(id) ? patches : smallPatches
 }
 
-/** https://platform.claude.com/docs/en/build-with-claude/vision */
+/** Counts by area: https://platform.claude.com/docs/en/build-with-claude/vision */
 function area({ width, height }: Size): number {
   return Math.ceil((width * height) / 750)
 }
 
-/** Squares of 768 pixels, or one for what is small: https://ai.google.dev/gemini-api/docs/tokens */
+/** Counts squares of 768 pixels, or one for a small image: https://ai.google.dev/gemini-api/docs/tokens */
 function crops({ width, height }: Size): number {
   if (Math.max(width, height) <= 384) return 258
   return Math.ceil(width / 768) * Math.ceil(height / 768) * 258
 }
 
-/** Squares of 512 pixels once the shorter side has 768: https://developers.openai.com/api/docs/guides/images-vision */
+/**
+ * Counts squares of 512 pixels after scaling the shorter side to 768:
+ * https://developers.openai.com/api/docs/guides/images-vision
+ */
 function tiles({ width, height }: Size): number {
   const scale = Math.min(1, 768 / Math.min(width, height))
   return 85 + 170 * Math.ceil((width * scale) / 512) * Math.ceil((height * scale) / 512)
 }
 
-/** Squares of 32 pixels; small models count them up to 2.46 times: https://developers.openai.com/api/docs/guides/images-vision */
+/**
+ * Counts squares of 32 pixels; small models multiply the count by up to 2.46:
+ * https://developers.openai.com/api/docs/guides/images-vision
+ */
 function patches({ width, height }: Size): number {
   return Math.ceil(2.46 * Math.min(Math.ceil(width / 32) * Math.ceil(height / 32), 1536))
 }
 
 /**
- * Squares of 28 pixels, as Mistral and Qwen have them: https://docs.mistral.ai/capabilities/vision,
+ * Counts squares of 28 pixels, like Mistral and Qwen: https://docs.mistral.ai/capabilities/vision,
  * https://github.com/QwenLM/Qwen3-VL
  */
 function smallPatches({ width, height }: Size): number {

@@ -2,9 +2,15 @@ import { imagesOf } from '#core/images/contract'
 import type { SentImage, SentMessage } from '../contract.ts'
 import { imageTokensBy } from './tokens.ts'
 
-/** Images that one request holds at most. Anthropic takes 100, with 32 MB in all; many servers of open models far fewer. */
+/**
+ * Maximum number of images in one request. Anthropic takes 100, with 32 MB in total; many servers of open models far
+ * fewer.
+ */
 const MAX_REQUEST_IMAGES = 20
-/** Beyond that, the oldest are left out in groups of this size, so that a request keeps its beginning from call to call. */
+/**
+ * Above the maximum, the oldest images are left out in groups of this size, so that a request keeps its beginning
+ * between calls.
+ */
 const GROUP = 10
 
 const UNSEEN = 'this model cannot see images'
@@ -15,7 +21,10 @@ export function hasImages(messages: readonly SentMessage[]): boolean {
   return messages.some(({ images }) => images && images.length > 0)
 }
 
-/** What is said of an image in its place: `[Image "plan.png" (image/png, 800 × 600 pixels): this model cannot see images.]` */
+/**
+ * Returns the text that replaces an image: `[Image "plan.png" (image/png, 800 × 600 pixels): this model cannot see
+ * images.]`
+ */
 export function imageLine({ name, media_type, width, height }: SentImage, why: string): string {
   return `[Image${name ? ` "${name}"` : ''} (${media_type}, ${width} × ${height} pixels): ${why}.]`
 }
@@ -32,11 +41,11 @@ export function nameImages(messages: readonly SentMessage[], why = UNSEEN): read
   return messages.map(message => (message.images?.length ? withoutImages(message, why) : message))
 }
 
-/** What was made of a message for a model: the same each time, so that its tokens are counted once. */
+/** Messages as converted for a model, cached so that the tokens of each are counted only once. */
 const made = new Map<string, WeakMap<SentMessage, SentMessage>>()
 
 /**
- * Returns a conversation as a model is shown it: the newest images, each with its tokens, and the others named in the text.
+ * Returns a conversation as sent to a model: the newest images, each with its tokens, and the others named in the text.
  * @param id `provider:model`
  */
 export function selectImages(id: string, sees: boolean, messages: readonly SentMessage[]): readonly SentMessage[] {

@@ -5,34 +5,34 @@ import type { LearnedModels } from '../learned/learned-models.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
-/** Assumed of a model of which nothing is known, in tokens: large, as a refusal corrects it and a cut loses words. */
+/** Assumed window of an unknown model, in tokens: large, because a refusal corrects it, while cutting loses content. */
 export const ASSUMED_WINDOW = 400_000
-/** A server that did not say how large its window is is asked again after this time. */
+/** Time after which a server that did not report its window is asked again, in milliseconds. */
 const ASK_AGAIN_MS = 60_000
-/** Conversations whose ratio is remembered; the one used longest ago goes first. */
+/** Maximum number of conversations whose ratio is remembered; the least recently used is dropped. */
 const MAX_CONVERSATIONS = 1_000
-/** The ratio moves in such steps, so that a request keeps its beginning from call to call. */
+/** Step size of the ratio, so that a request keeps its beginning between calls. */
 const RATIO_STEP = 0.125
 const NOTHING: LeftOut = { summary: 0, digest: 0, cleared: 0, cut: 0 }
 const [MIN_RATIO, MAX_RATIO] = [0.75, 3]
-/** Of a refused request, the share that is taken for the window where the refusal does not name it. */
+/** Share of a refused request that is assumed as the window where the refusal does not name it. */
 const REFUSED_SHARE = 0.5
 
 type LeftOut = Record<Shortening, number>
 
 interface Conversation {
   ratio: number
-  /** What was left out of its last request. */
+  /** The amounts left out of its last request. */
   left_out: LeftOut
 }
 
-/** Returns a window in which a request that was refused would be a good deal smaller. */
+/** Returns a window for which a refused request would be made about half as large. */
 export function smallerWindow({ sections: { system, tools, messages }, window, max_tokens }: FittedRequest): number {
   const below = Math.floor((system + tools + messages) * REFUSED_SHARE) + max_tokens
   return Math.min(below, Math.floor(window * REFUSED_SHARE))
 }
 
-/** What this process knows of the context windows of models, and of how they count the tokens of each conversation. */
+/** Known context windows of models, and their token ratio for each conversation, in this process. */
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #learned: LearnedModels
@@ -44,7 +44,7 @@ export class ContextWindows {
     this.#learned = learned
   }
 
-  /** Limits of a request: what a refusal taught, then what the catalogue or `models.yaml` says, then what the server says. */
+  /** Returns the limits of a request: from a recorded refusal, then the catalogue or `models.yaml`, then the server. */
   async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
     const { max_output_tokens, context_window } = facts
     const learned = await this.#learned.of(target)
@@ -53,7 +53,7 @@ export class ContextWindows {
     return { window: known ?? ASSUMED_WINDOW, max_output_tokens, ratio }
   }
 
-  /** Remembers the window that a refusal named, or one a good deal smaller than what was refused. */
+  /** Records the window that a refusal named, or otherwise one about half as large as the refused request. */
   async learn(target: Target, named: number | null, refused: FittedRequest): Promise<void> {
     const context_window = named !== null && named < refused.window ? named : smallerWindow(refused)
     await this.#learned.learn(target, { context_window })
@@ -70,7 +70,8 @@ export class ContextWindows {
   }
 
   /**
-   * Returns how this request was made smaller that the last one of its conversation was not; undefined when it was not.
+   * Returns the way in which this request was shortened further than the last one of its conversation; undefined when
+   * it was not.
    */
   roomMade(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
     const conversation = this.#of(target.id, purpose)
@@ -98,7 +99,7 @@ export class ContextWindows {
     if (before && now - before.at < ASK_AGAIN_MS) return before.window
     const window = provider.contextWindow(model).catch(() => null)
     this.#asked.set(id, { at: now, window })
-    // What is known does not change while the server runs; a restart with another window refuses, and that teaches it.
+    // A known window does not change while the server runs; after a restart with another one, a refusal corrects it.
     void window.then(known => known !== null && this.#asked.set(id, { at: Number.POSITIVE_INFINITY, window }))
     return window
   }

@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-/** What refusals taught of a model at one address. */
+/** Facts about a model at one address, learned from refusals. */
 export const LearnedFacts = z.object({
   context_window: z
     .number()
@@ -12,7 +12,7 @@ export const LearnedFacts = z.object({
 })
 export type LearnedFacts = z.infer<typeof LearnedFacts>
 
-/** The same, as operators see it. */
+/** Learned facts as shown to operators. */
 export const LearnedModel = LearnedFacts.extend({
   model: z.string().describe('`provider:model`'),
   endpoint: z.string().describe('Address of its server; empty where it has none'),

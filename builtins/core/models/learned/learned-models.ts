@@ -21,7 +21,7 @@ interface Known {
   facts: LearnedFacts
 }
 
-/** What this process knows of it. */
+/** The learned facts known to this process. */
 export const OwnLearned = token<LearnedModels>('models/learned')
 
 /**

@@ -4,7 +4,7 @@ import { LearnedModel } from './contract.ts'
 import { OwnLearned } from './learned-models.ts'
 import { forgetLearned, listLearned } from './repository.ts'
 
-/** Lets an operator forget what refusals taught of a model. */
+/** Removes what was learned about a model from refusals. */
 export const modelsForget = operation({
   name: 'models.forget',
   summary: 'Remove what refusals taught of a model',
@@ -40,7 +40,7 @@ const LACKS = {
   vision: 'it sees no images',
 } as const
 
-/** Returns what was learned of a model as one line for people. */
+/** Renders what was learned about a model as one line. */
 export function learnedLine({ model, endpoint, context_window, omitted, lacks, learned_at }: LearnedModel): string {
   const facts = [
     ...(context_window === null ? [] : [`a context window of ${context_window} tokens`]),

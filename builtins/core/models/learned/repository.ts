@@ -10,7 +10,7 @@ interface Row {
   learned_at: number
 }
 
-/** Keeps what is known of a model at an address. */
+/** Stores the facts learned about a model at one address. */
 export const keepLearned = defineEffect({
   name: 'models.keep_learned',
   schema: z.object({ model: z.string(), endpoint: z.string(), facts: LearnedFacts, configuration: z.string() }),
@@ -24,14 +24,14 @@ export const keepLearned = defineEffect({
   ],
 })
 
-/** Forgets what was learned of a model, at all addresses. */
+/** Removes the facts learned about a model, at all addresses. */
 export const forgetLearned = defineEffect({
   name: 'models.forget_learned',
   schema: z.object({ model: z.string() }),
   statements: ({ model }) => [{ sql: 'DELETE FROM learned_models WHERE model = ?', params: [model] }],
 })
 
-/** Returns what was learned of a model at an address under this configuration; undefined when nothing was. */
+/** Returns the facts learned about a model at one address under this configuration; undefined when there are none. */
 export async function findLearned(
   store: Store,
   { model, endpoint, configuration }: Pick<Row, 'model' | 'endpoint' | 'configuration'>,
@@ -43,7 +43,7 @@ export async function findLearned(
   return row && factsIn(row)
 }
 
-/** Returns all that was learned, also under other configurations, by model. */
+/** Returns all learned facts by model, including those under other configurations. */
 export async function listLearned(store: Store): Promise<LearnedModel[]> {
   const rows = await store.all<Row>('SELECT * FROM learned_models ORDER BY model, endpoint')
   return rows.map(({ model, endpoint, learned_at, ...row }) => {

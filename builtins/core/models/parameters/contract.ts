@@ -2,7 +2,7 @@ import { z } from '#kernel'
 
 export { mergeParameters } from './merge.ts'
 
-/** Keys of a request that `extra` never sets: they are what the call itself decides, or what its spend is bounded by. */
+/** Request keys that `extra` cannot set: the call itself sets them, or they bound its cost. */
 const RESERVED = [
   ...['model', 'messages', 'system', 'tools', 'tool_choice', 'functions', 'stream', 'stream_options', 'n'],
   ...['max_tokens', 'max_completion_tokens', 'response_format'],
@@ -16,7 +16,10 @@ const Extra = z
     }
   })
 
-/** How a model answers, in names that are the same for all providers. Each provider's wire has its own. */
+/**
+ * Parameters that control how a model answers, named the same for all providers. Each provider converts them to its own
+ * protocol.
+ */
 export const ModelParameters = z.strictObject(
   {
     reasoning_effort: z
@@ -54,7 +57,7 @@ export const ModelParameters = z.strictObject(
 )
 export type ModelParameters = z.infer<typeof ModelParameters>
 
-/** Returns the tokens that a model may think, on top of those of its answer. */
+/** Returns the number of tokens a model may spend on thinking, in addition to its answer. */
 export function thinkingTokens({ reasoning_effort, thinking_tokens = 0 }: ModelParameters = {}): number {
   return reasoning_effort === 'none' ? 0 : thinking_tokens
 }

@@ -1,6 +1,6 @@
 import type { ModelParameters } from './contract.ts'
 
-/** Merges parameters key by key, the nearest first; `extra` too. */
+/** Merges parameters key by key, `extra` included. Earlier arguments take precedence. */
 export function mergeParameters(...layers: readonly (ModelParameters | undefined)[]): ModelParameters {
   const given = layers.filter(layer => layer !== undefined).reverse()
   const merged: ModelParameters = Object.assign({}, ...given)

@@ -5,13 +5,14 @@ import { thinkingTokens } from '../parameters/contract.ts'
 type Wire = Pick<MessageCreateParamsNonStreaming, 'max_tokens' | 'thinking' | 'output_config' | 'stop_sequences'>
 type Thinking = NonNullable<Wire['thinking']>
 
-/** The smallest budget for thinking that the API takes, in tokens. */
+/** Minimum thinking budget that the API accepts, in tokens. */
 const LEAST_BUDGET = 1024
 
 /**
- * Returns what a request says of how the model answers, in the words of Anthropic's Messages API. It takes neither a seed nor,
- * since version 2026-10-21, a temperature or `top_p`. Source: https://platform.claude.com/docs/en/build-with-claude/thinking
- * @param canThink whether the conversation has all thinking that the API asks for where thinking is on
+ * Returns the model parameters of a request in the format of Anthropic's Messages API. The API accepts no seed and,
+ * since version 2026-10-21, no temperature or `top_p`. Source:
+ * https://platform.claude.com/docs/en/build-with-claude/thinking
+ * @param canThink whether the conversation has all thinking blocks that the API requires when thinking is on
  */
 export function anthropicParameters(request: ModelRequest, canThink: boolean): Wire {
   const { max_tokens, parameters = {}, omit = new Set() } = request
@@ -28,7 +29,7 @@ export function anthropicParameters(request: ModelRequest, canThink: boolean): W
   ) as unknown as Wire
 }
 
-/** Older models take a budget only, newer ones decide themselves how much they think. */
+/** Returns the thinking setting. Older models accept only a budget; newer ones decide themselves how much to think. */
 function thinking({ parameters = {}, omit }: ModelRequest): Thinking | undefined {
   if (parameters.reasoning_effort === 'none') return { type: 'disabled' }
   const budget_tokens = thinkingTokens(parameters)

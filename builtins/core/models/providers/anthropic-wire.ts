@@ -11,7 +11,7 @@ import { turnStart } from '../context/conversation.ts'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage, Usage } from '../contract.ts'
 import { anthropicParameters } from './anthropic-parameters.ts'
 
-/** Caches the prompt for the next step, which begins with the same text. */
+/** Marks the end of the cached prompt. The next step begins with the same text. */
 const CACHED = { cache_control: { type: 'ephemeral' } } as const
 
 /**
@@ -71,7 +71,7 @@ function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessagePara
   return turns
 }
 
-/** Text of only blanks is refused, so it is left out. */
+/** Converts a message to content blocks. Omits blank text, which the API refuses. */
 function blocksOf(message: SentMessage): ContentBlockParam[] {
   const { role, content, tool_calls = [], tool_call_id, is_error, images = [] } = message
   const said = content.trim() ? [{ type: 'text' as const, text: content }] : []
@@ -110,7 +110,7 @@ function withThinking(blocks: readonly ContentBlockParam[], { provider_data }: S
   return [...blocks.flatMap((block, n) => [...at(n), block]), ...at(blocks.length)]
 }
 
-/** Ids of other providers may have characters that this one refuses. */
+/** Replaces characters that Anthropic refuses in ids from other providers. */
 function idOf(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_') || '_'
 }

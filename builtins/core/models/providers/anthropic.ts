@@ -8,7 +8,7 @@ import { faultOf } from './faults.ts'
 import { capBody } from './fetch.ts'
 
 const PACKAGE = '@anthropic-ai/sdk'
-/** Number of chunks read in one turn of the event loop. */
+/** Number of chunks read before yielding to the event loop. */
 const BURST = 200
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */

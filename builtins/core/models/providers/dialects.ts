@@ -1,7 +1,7 @@
-/** Servers that speak OpenAI's protocol have their own names for some parameters of a request. */
+/** OpenAI-compatible servers by the names they use for some request parameters. */
 export type Dialect = 'openai' | 'openrouter' | 'gemini' | 'mistral' | 'deepseek' | 'ollama' | 'local'
 
-/** Matched against the provider's name and the host of its address. */
+/** Patterns matched against the provider's name and the host of its URL. */
 const SIGNS: readonly [Dialect, RegExp][] = [
   ['openrouter', /(^|\.)openrouter(\.ai)?$/],
   ['gemini', /^(gemini|google)$|(^|\.)googleapis\.com$/],
@@ -11,7 +11,7 @@ const SIGNS: readonly [Dialect, RegExp][] = [
   ['local', /^(vllm|llamacpp|lmstudio)$/],
 ]
 
-/** Returns the dialect of a server; OpenAI's own where nothing says otherwise. */
+/** Returns the dialect of a server, `openai` by default. */
 export function dialectOf({ name, base_url }: { name: string; base_url: string }): Dialect {
   const host = URL.canParse(base_url) ? new URL(base_url).hostname : ''
   return SIGNS.find(([, sign]) => sign.test(host))?.[0] ?? SIGNS.find(([, sign]) => sign.test(name))?.[0] ?? 'openai'

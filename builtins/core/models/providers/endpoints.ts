@@ -3,7 +3,7 @@ import { TIERS } from '../catalogue/catalogue.ts'
 import { ToolCalls } from '../contract.ts'
 import { ModelParameters } from '../parameters/contract.ts'
 
-/** What configuration may say of one provider. */
+/** Configuration of one provider. */
 export const ProviderSettings = z.strictObject(
   {
     base_url: z
@@ -35,13 +35,16 @@ export type ProviderSettings = z.infer<typeof ProviderSettings>
 interface Known {
   name: string
   base_url: string
-  /** Runs on the operator's own machine, needs no key and costs nothing: how to start it. */
+  /**
+   * Command that starts the server. Set only for servers that run on the operator's machine, need no key and cost
+   * nothing.
+   */
   start?: string
 }
 
 const ANTHROPIC = 'anthropic'
 
-/** The providers that speak OpenAI's protocol, with their default addresses. */
+/** Known OpenAI-compatible providers with their default URLs. */
 const KNOWN: readonly Known[] = [
   { name: 'openai', base_url: 'https://api.openai.com/v1' },
   { name: 'groq', base_url: 'https://api.groq.com/openai/v1' },
@@ -53,30 +56,30 @@ const KNOWN: readonly Known[] = [
   { name: 'llamacpp', base_url: 'http://localhost:8080/v1', start: 'llama-server -m <model.gguf> --jinja' },
 ]
 
-/** Whether a provider of this name is there without any configuration. */
+/** Returns whether a provider of this name is available without configuration. */
 export function isKnownProvider(name: string): boolean {
   return name === ANTHROPIC || KNOWN.some(known => known.name === name)
 }
 
-/** Where and how one server is called. */
+/** Address, credentials and settings of one model server. */
 export interface Endpoint {
   name: string
   base_url: string
-  /** What sets the address: a variable or a key of the configuration. */
+  /** Environment variable or configuration key that sets the URL. */
   base_url_from: string
-  /** The variable that holds the key. */
+  /** Environment variable that holds the key. */
   key_env: string
   key: string | undefined
-  /** Without a key it answers nothing: the provider's own public address, or one that a key was named for. */
+  /** Whether calls need a key: true for the provider's own public URL, or when `api_key_env` is configured. */
   needs_key: boolean
   free: boolean
-  /** Why that is so; undefined where it is not. */
+  /** Why calls are free; undefined if they are not. */
   free_because?: string | undefined
-  /** The model to use when only the provider is named: `<NAME>_MODEL`. */
+  /** Model used when only the provider is named; set by `<NAME>_MODEL`. */
   model: string | undefined
-  /** The command that starts such a server here, where it is one for the operator's own machine. */
+  /** Command that starts the server, if it runs on the operator's machine. */
   start: string | undefined
-  /** OpenAI's own: whom a call is booked to. */
+  /** OpenAI organization that calls are billed to. */
   organization: string | null
   project: string | null
 }
@@ -86,7 +89,9 @@ interface Settings {
   readonly ollama_base_url: string
 }
 
-/** The servers that speak OpenAI's protocol, as configuration and environment have them. The environment comes first. */
+/**
+ * Returns the OpenAI-compatible servers from the environment and the configuration. The environment takes precedence.
+ */
 export function endpoints(env: Ports['env'], { providers, ollama_base_url }: Settings): Endpoint[] {
   const further = Object.entries(providers).filter(([name, { base_url }]) => base_url && !isKnownProvider(name))
   const known = KNOWN.map(each => (each.name === 'ollama' ? { ...each, base_url: ollama_base_url } : each))
@@ -96,7 +101,7 @@ export function endpoints(env: Ports['env'], { providers, ollama_base_url }: Set
   ]
 }
 
-/** Where Anthropic's own protocol is spoken. */
+/** Returns the endpoint of Anthropic's own protocol. */
 export function anthropicEndpoint(env: Ports['env'], { providers }: Settings): Endpoint {
   return endpoint({ name: ANTHROPIC, base_url: 'https://api.anthropic.com' }, env, providers[ANTHROPIC] ?? {})
 }
@@ -125,20 +130,20 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
   }
 }
 
-/** Why a provider is taken to cost nothing; undefined where it may cost something. */
+/** Returns why a provider is considered free; undefined if it may cost something. */
 function freeReason(name: string, at: string, ownServer: boolean, configured: boolean | undefined): string | undefined {
   if (configured !== undefined) return configured ? `model.providers.${name}.free is true` : undefined
   if (isLoopback(at)) return `${new URL(at).host} is on this machine`
   return ownServer ? `${name} is a server of your own` : undefined
 }
 
-/** Ollama is mostly named without the path under which it speaks the protocol. */
+/** Adds the path `/v1` to an Ollama URL that has none, because Ollama serves the protocol there. */
 function withVersion(url: string): string {
   const bare = url.replace(/\/+$/, '')
   return URL.canParse(bare) && new URL(bare).pathname === '/' ? `${bare}/v1` : bare
 }
 
-/** Whether a URL names this machine; the URL parser has normalised the odd spellings. */
+/** Returns whether a URL is a loopback address. The URL parser has already normalized unusual spellings. */
 function isLoopback(url: string): boolean {
   if (!URL.canParse(url)) return false
   const { hostname } = new URL(url)

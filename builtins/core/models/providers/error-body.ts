@@ -1,9 +1,9 @@
 import { isTree } from '#lib/tree'
 
 /**
- * Puts a refusal into the shape that the `openai` package reads, `{"error": {"message"}}`; of another shape it reports only
- * "404 status code (no body)". vLLM has the message at the top, Mistral and FastAPI servers a `detail`, OpenRouter the
- * provider's own words in `metadata.raw`.
+ * Converts an error response to the shape that the `openai` package reads, `{"error": {"message"}}`. For other shapes
+ * it reports only "404 status code (no body)". vLLM has the message at the top level, Mistral and FastAPI servers use
+ * `detail`, OpenRouter puts the provider's message in `metadata.raw`.
  */
 export async function withErrorBody(response: Response): Promise<Response> {
   if (response.ok) return response
@@ -29,7 +29,10 @@ function readable(text: string): string {
   return JSON.stringify({ error: { code: body.code, type: body.type, message } })
 }
 
-/** The message in what a server says is wrong: a text, an object with one, or a list of such. A `loc` names the key of the request that is meant. */
+/**
+ * Returns the message of an error body: a string, an object with one, or an array of these. A `loc` names the request
+ * key in question.
+ */
 function wordsIn(said: unknown): string | undefined {
   if (typeof said === 'string') return said || undefined
   if (Array.isArray(said)) return said.map(wordsIn).filter(Boolean).join('; ') || undefined

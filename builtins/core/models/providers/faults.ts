@@ -5,12 +5,12 @@ import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { refusalIn } from './refusals.ts'
 
-/** What the `openai` package throws for an answer of the server, or for none. */
+/** Error that the `openai` package throws for an error response or a failed connection. */
 interface ApiError {
   status?: number
   code?: unknown
   headers?: Headers
-  /** Anthropic's is one deeper. */
+  /** Anthropic nests its error one level deeper. */
   error?: Reported & { error?: Reported }
 }
 
@@ -20,16 +20,16 @@ interface Reported {
   type?: unknown
 }
 
-/** The connection was never made, so nothing was charged. */
+/** Error codes of connections that were never made, so nothing was charged. */
 const UNREACHED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|CONNECT_TIMEOUT|UND_ERR_CONNECT_TIMEOUT)$/
 
-/** Whatever went wrong with a server, as one sentence and with what it means for a further try. Keys never appear in it. */
+/** Converts any provider error to a `ModelError` with a one-line message and whether to try again. Keys are masked. */
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
   const { problem, retryAfter, ...facts } = describe(error, endpoint, clock)
   const { key = '' } = endpoint
-  // A shorter one, such as "ollama", is no secret, and part of other words.
+  // A shorter key, such as "ollama", is no secret and may be part of other words.
   const said = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
   const options = { cause: error, ...(retryAfter === undefined ? {} : { retryAfter }) }
   return Object.assign(new ModelError({ model, problem: said }, options), facts)
@@ -79,7 +79,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   }
 }
 
-/** An answer with an error status: the provider did no work, so it costs nothing. */
+/** Describes a response with an error status. The provider did no work, so it costs nothing. */
 function refusal(
   status: number,
   retryAfter: number | undefined,
@@ -96,7 +96,7 @@ function refusal(
     const { remedy, ...facts } = refused
     return { problem: `HTTP ${status}: ${said}; ${remedy}`, transient: false, billed: false, ...facts }
   }
-  // An exhausted quota is a 429 too, and no wait will fill it.
+  // An exhausted quota is also a 429, but waiting does not help.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402
   const transient = status === 408 || status === 429 || status >= 500
   return {
@@ -109,12 +109,14 @@ function refusal(
   }
 }
 
-/** The request is larger than the context window: only a smaller one can help. */
+/** Describes a request that exceeds the context window: only a smaller one can succeed. */
 function isOverflow(problem: string, { window }: { window: number | null }): Description {
   return { problem, kind: 'context_overflow', transient: false, billed: false, context_window: window }
 }
 
-/** Returns what a status means. 529 is Anthropic's overload: https://platform.claude.com/docs/en/api/errors */
+/**
+ * Returns the kind of failure for a status. 529 is Anthropic's overload: https://platform.claude.com/docs/en/api/errors
+ */
 function kindOf(status: number): ModelFailure {
   if (status === 429) return 'rate_limited'
   if (status === 503 || status === 529) return 'overloaded'
@@ -123,8 +125,8 @@ function kindOf(status: number): ModelFailure {
 }
 
 /**
- * Seconds of `retry-after-ms`, or of `retry-after`, which is a number or a date (RFC 9110, 10.2.3). A date is read by the
- * clock of the server that gave it, its `date`, so that a clock that is wrong here doesn't matter.
+ * Returns the seconds of `retry-after-ms`, or of `retry-after`, which is a number or a date (RFC 9110, 10.2.3). A date
+ * is compared with the server's own `date` header, so a wrong local clock does not matter.
  */
 function retryAfterOf(headers: Headers | undefined, clock: Pick<Clock, 'ms'>): number | undefined {
   const [ms, asked, said] = ['retry-after-ms', 'retry-after', 'date'].map(
@@ -137,7 +139,7 @@ function retryAfterOf(headers: Headers | undefined, clock: Pick<Clock, 'ms'>): n
   return Math.max(0, (until - (Number.isNaN(now) ? clock.ms() : now)) / 1000)
 }
 
-/** The system's own word for what went wrong, such as ECONNREFUSED. */
+/** Returns the system's error code, such as ECONNREFUSED. */
 export function causeCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const { code, errors } = at as Error & { code?: unknown; errors?: unknown[] }
@@ -148,7 +150,7 @@ export function causeCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** What began it: a redirect that leads nowhere is three errors deep, and the outer ones say nothing of it. */
+/** Returns the innermost cause. A failed redirect is three errors deep, and the outer errors do not mention it. */
 function rootOf(error: unknown): unknown {
   let root = error
   for (let depth = 0; root instanceof Error && root.cause instanceof Error && depth < 5; depth++) root = root.cause

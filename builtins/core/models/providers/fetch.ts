@@ -1,11 +1,12 @@
 const MiB = 1024 * 1024
-/** Each piece of a stream comes in some 300 bytes of its own. */
+/** Maximum size of a streamed answer. Each piece of a stream takes about 300 bytes. */
 export const MAX_STREAM_BYTES = 64 * MiB
 const MAX_BODY_BYTES = 8 * MiB
 
 /**
- * The response with a body that fails once it is larger than any answer can be.
- * @param streams whether that goes for streams of events too; who reads one may count itself, at a fraction of the cost
+ * Returns the response with a body that fails once it exceeds the size limit.
+ * @param streams whether event streams are limited too; a reader that counts bytes itself does so at a fraction of the
+ * cost
  */
 export async function capBody(responding: Promise<Response>, streams = true): Promise<Response> {
   const response = await responding
@@ -25,12 +26,15 @@ export async function capBody(responding: Promise<Response>, streams = true): Pr
   return new Response(response.body.pipeThrough(counted), { status, statusText, headers })
 }
 
-/** Whether an answer is a stream of events. */
+/** Returns whether an answer is an event stream. */
 export function isStream({ headers }: Pick<Response, 'headers'>): boolean {
   return headers.get('content-type')?.includes('text/event-stream') ?? false
 }
 
-/** @param limit bytes */
+/**
+ * Creates the error for an answer above the limit.
+ * @param limit bytes
+ */
 export function tooLarge(limit: number): RangeError {
   return new RangeError(`the answer is larger than ${limit / MiB} MiB`)
 }

@@ -12,16 +12,21 @@ import {
 } from './openai-wire.ts'
 import { EventData } from './sse.ts'
 
-/** What a server sends behind its last chunk. What follows is read, so that the connection can be used again, and is no part of the answer. */
+/**
+ * Marker that a server sends after its last chunk. Data after it is read to keep the connection reusable, but ignored.
+ */
 const DONE = '[DONE]'
 
-/** Reads one answer that is streamed in OpenAI's chunks. */
+/** Returns a reader for one answer streamed as OpenAI chunks. */
 export function chunks(clock: Pick<Clock, 'yield'>): EventData<ModelEvent> {
   const reading = new ChunkReading()
   return new EventData(clock, data => reading.read(data))
 }
 
-/** A stream's chunks as our events. There is no `done` among them when the server neither gave a reason for its end nor said that it is over. */
+/**
+ * Converts chunks of a stream to our events. Emits no `done` if the server sent neither a finish reason nor the end
+ * marker.
+ */
 class ChunkReading {
   readonly #toolCalls = new ToolCallAssembly()
   readonly #returned = new ReturnedFields()
@@ -30,7 +35,7 @@ class ChunkReading {
   #refused = false
   #said = false
 
-  /** @throws SyntaxError, ZodError, or what the server reports in place of a chunk */
+  /** @throws SyntaxError, ZodError, or the error that the server reports instead of a chunk */
   read(data: string): readonly ModelEvent[] {
     this.#over ||= data.startsWith(DONE)
     if (this.#over) return this.#said ? this.#end(null) : []
@@ -48,7 +53,7 @@ class ChunkReading {
     if (said) this.#returned.add({ ...said, thinking: said.content?.thinking })
     this.#refused ||= Boolean(said?.refusal)
     this.#said ||= text !== '' || calls.length > 0
-    // An empty text is a sign of life: a model that thinks, or writes a long tool call, is not idle.
+    // An empty text shows activity: a model that thinks or writes a long tool call is not idle.
     const events: ModelEvent[] = [
       ...reasoningEvents(said),
       { type: 'text', text, chars: text.length + charsOfCalls(calls) },
@@ -69,7 +74,10 @@ class ChunkReading {
   }
 }
 
-/** The text of a chunk that is nothing but a text, as nearly all of them are: to check that by a schema costs more than the rest. */
+/**
+ * Returns the text of a chunk that contains only text, as nearly all do. Checking these with a schema would cost more
+ * than all other work.
+ */
 function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | undefined {
   const { choices, usage } = raw ?? {}
   if (!Array.isArray(choices) || choices.length !== 1 || usage) return undefined
@@ -79,13 +87,17 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
   return typeof content === 'string' && !more ? content : undefined
 }
 
-/** What a server may say in place of an answer. */
+/** Error fields that a server may send instead of an answer. */
 export interface Reporting {
   error?: unknown
   choices?: { error?: unknown }[] | null
 }
 
-/** @throws an error that stands in the place of an answer, or in a choice of it, as the `openai` package throws one */
+/**
+ * Checks an answer for a reported error.
+ * @throws the error reported instead of an answer or in one of its choices, in the form that the `openai` package
+ * throws
+ */
 export function refuseReported(raw: Reporting | null): void {
   const error = raw?.error || raw?.choices?.[0]?.error
   if (!error) return

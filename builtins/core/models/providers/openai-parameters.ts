@@ -9,8 +9,8 @@ type Effort = NonNullable<ModelParameters['reasoning_effort']>
 const REASONING_MODEL = /^(o\d|gpt-[5-9])/
 
 /**
- * Returns what a request says of how the model answers, in the words of one dialect of OpenAI's chat completions. What the
- * dialect has no word for is left out. Sources: https://platform.openai.com/docs/api-reference/chat/create,
+ * Returns the model parameters of a request in one dialect of OpenAI's chat completions. Omits parameters that the
+ * dialect does not support. Sources: https://platform.openai.com/docs/api-reference/chat/create,
  * https://openrouter.ai/docs/use-cases/reasoning-tokens, https://ai.google.dev/gemini-api/docs/openai,
  * https://docs.mistral.ai/api, https://api-docs.deepseek.com/guides/thinking_mode, https://docs.ollama.com/openai,
  * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
@@ -38,7 +38,7 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
   switch (dialect) {
     case 'openrouter':
       if (effort === 'none') return { reasoning: { enabled: false } }
-      // It accepts only one of the two.
+      // OpenRouter accepts only one of the two.
       if (thinking_tokens) return { reasoning: { max_tokens: thinking_tokens } }
       return effort ? { reasoning: { effort: capEffort('xhigh', effort) } } : {}
     case 'gemini':

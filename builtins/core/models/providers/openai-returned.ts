@@ -4,7 +4,7 @@ import type { Dialect } from './dialects.ts'
 
 type Tree = Record<string, unknown>
 
-/** What of an answer a server may want back, in its own words. */
+/** Fields of an answer that a server may require back, in its own format. */
 export interface Returned {
   reasoning_content?: string | null | undefined
   reasoning_details?: unknown[] | null | undefined
@@ -12,8 +12,9 @@ export interface Returned {
 }
 
 /**
- * Collects what a server wants back with its answer: DeepSeek and servers of one's own their `reasoning_content`, OpenRouter its
- * `reasoning_details`, Mistral the thinking in its content, and Gemini the `extra_content` of each call, which holds a signature.
+ * Collects the fields that a server requires back with its answer: `reasoning_content` of DeepSeek and self-hosted
+ * servers, `reasoning_details` of OpenRouter, the thinking in Mistral's content, and Gemini's `extra_content` of each
+ * call, which holds a signature.
  */
 export class ReturnedFields {
   #reasoning_content = ''
@@ -26,7 +27,7 @@ export class ReturnedFields {
     for (const detail of reasoning_details ?? []) if (isTree(detail)) this.#addDetail(detail)
   }
 
-  /** @param extra_content of each call, in their order */
+  /** @param extra_content the extra content of each call, in call order */
   events(extra_content: readonly unknown[]): ModelEvent[] {
     const fields = {
       ...(this.#reasoning_content ? { reasoning_content: this.#reasoning_content } : {}),
@@ -37,7 +38,7 @@ export class ReturnedFields {
     return Object.keys(fields).length > 0 ? [{ type: 'provider_data', fields }] : []
   }
 
-  /** Pieces of one detail have its index and type; their texts follow one another. */
+  /** Adds a piece of a detail. Pieces with the same index and type belong together; their texts are concatenated. */
   #addDetail(piece: Tree): void {
     const last = this.#reasoning_details.at(-1)
     if (!last || last.index === undefined || last.index !== piece.index || last.type !== piece.type) {
@@ -54,14 +55,14 @@ export class ReturnedFields {
 /** Stands for the signature of a call that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures */
 const UNSIGNED = { google: { thought_signature: 'skip_thought_signature_validator' } }
 
-/** Returns what an answer gives back to the server that wants it. */
+/** Returns the fields of an answer to send back to the server that requires them. */
 export function parseReturned(
   { content, provider_data, tool_calls = [] }: Message,
   { model, omit }: Pick<ModelRequest, 'model' | 'omit'>,
   dialect: Dialect,
 ): { fields: Tree; content?: Tree[]; extras: readonly unknown[] } {
   const { thinking, extra_content, ...kept } = provider_data?.fields ?? {}
-  // In the thinking of another model DeepSeek misses its own, unless it is there and empty.
+  // DeepSeek requires its own reasoning with each call. For calls of another model an empty one satisfies it.
   const missing = dialect === 'deepseek' && tool_calls.length > 0 ? { reasoning_content: '' } : {}
   const fields = Object.fromEntries(Object.entries({ ...missing, ...kept }).filter(([key]) => !omit?.has(key)))
   const isSigned = Array.isArray(extra_content) && extra_content.some(Boolean)

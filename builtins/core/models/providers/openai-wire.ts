@@ -14,7 +14,7 @@ import { parseReturned } from './openai-returned.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 
-/** A request in the words of OpenAI's chat completions. */
+/** Converts a request to OpenAI's chat completions format. */
 export function wireRequest(request: ModelRequest, dialect: Dialect = 'openai'): Base {
   const { model, messages, tools, response_schema } = request
   return {
@@ -47,37 +47,42 @@ function textPart(text: string): ChatCompletionContentPart[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }]
 }
 
-/** Gemini, Mistral, Ollama, vLLM and llama.cpp take images in OpenAI's form. */
+/** Converts an image. Gemini, Mistral, Ollama, vLLM and llama.cpp accept OpenAI's format. */
 function imagePart({ media_type, data = '' }: SentImage): ChatCompletionContentPart {
   return { type: 'image_url', image_url: { url: `data:${media_type};base64,${data}` } }
 }
 
-/** Some servers parse the arguments of earlier turns and refuse the whole request when they aren't a JSON object. */
+/**
+ * Returns arguments as a JSON object. Some servers parse the arguments of earlier turns and refuse the request if they
+ * are not one.
+ */
 function wireArguments(args: unknown): string {
   const object = isTree(args) ? args : { unparsed: args }
   return JSON.stringify(object, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value))
 }
 
-/** Half of a character, as cut texts have it, is no JSON to some servers (llama.cpp): they refuse the whole request for it. */
+/**
+ * Replaces lone surrogates, which occur in truncated text. Some servers (llama.cpp) refuse the whole request for one.
+ */
 function wellFormed(text: string): string {
   return text.toWellFormed()
 }
 
-// Some servers send the arguments as JSON rather than as its text.
+// Some servers send the arguments as JSON rather than as a JSON string.
 const Called = z.object({ name: z.string().nullish(), arguments: z.unknown().optional() })
 
 const ToolCallPiece = z.object({
   index: z.number().int().nullish(),
   id: z.union([z.string(), z.number().transform(String)]).nullish(),
   function: Called.nullish(),
-  // Gemini's, with the signature of the thinking that led to the call.
+  // Sent by Gemini, with the signature of the thinking that led to the call.
   extra_content: z.unknown().optional(),
 })
 type ToolCallPiece = z.infer<typeof ToolCallPiece>
 
 const ContentPart = z.object({ type: z.string(), text: z.string().nullish(), thinking: z.unknown().optional() })
 
-/** The text of parts of one type; Mistral has the texts of its thinking one level deeper. */
+/** Joins the text of all parts of one type. Mistral nests the text of its thinking one level deeper. */
 function joinParts(parts: readonly z.infer<typeof ContentPart>[], wanted: 'text' | 'thinking'): string {
   return parts
     .filter(({ type }) => type === wanted)
@@ -96,7 +101,7 @@ function thinkingText(thinking: unknown): string {
   )
 }
 
-/** A text, or parts of one; those of the type `thinking` are a model's thoughts. */
+/** A string, or parts; parts of the type `thinking` are the model's reasoning. */
 const Content = z.union([
   z.string().transform(text => ({ text, thinking: '' })),
   z.array(ContentPart).transform(parts => ({ text: joinParts(parts, 'text'), thinking: joinParts(parts, 'thinking') })),
@@ -105,7 +110,7 @@ const Content = z.union([
 const Said = z.object({
   content: Content.nullish(),
   refusal: z.string().nullish(),
-  // DeepSeek, vLLM and llama.cpp have the one, OpenRouter and Groq the other.
+  // DeepSeek, vLLM and llama.cpp send `reasoning_content`; OpenRouter and Groq send `reasoning`.
   reasoning_content: z.string().nullish().catch(undefined),
   reasoning: z.string().nullish().catch(undefined),
   reasoning_details: z.array(z.unknown()).nullish().catch(undefined),
@@ -113,7 +118,9 @@ const Said = z.object({
   function_call: Called.nullish(),
 })
 
-/** As much of a streamed chunk as is used; `usage` is looked at apart, for a bad count must not spoil an answer. */
+/**
+ * The used fields of a streamed chunk. `usage` is parsed separately, so that an invalid count does not spoil an answer.
+ */
 export const Chunk = z.object({
   choices: z.array(z.object({ delta: Said.nullish(), finish_reason: z.string().nullish() })).nullish(),
   usage: z.unknown().optional(),
@@ -124,19 +131,19 @@ export const Completion = z.object({
   usage: z.unknown().optional(),
 })
 
-/** The tool calls of a message, or pieces of them; servers of before there were several have one. */
+/** Returns the tool calls of a message, or pieces of them. Older servers send a single one. */
 export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly ToolCallPiece[] {
   const one = said?.function_call
   return said?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
 }
 
-/** The reasoning in a message or a piece of one, where the server parts it from the answer. */
+/** Returns the reasoning in a message or a piece of one, if the server separates it from the answer. */
 export function reasoningEvents(said: z.infer<typeof Said> | null | undefined): ModelEvent[] {
   const text = said?.reasoning_content ?? said?.reasoning ?? said?.content?.thinking
   return text ? [{ type: 'reasoning', text }] : []
 }
 
-/** How much of tool calls came. */
+/** Returns the number of characters in pieces of tool calls. */
 export function charsOfCalls(pieces: readonly ToolCallPiece[]): number {
   return pieces.reduce(
     (sum, { function: fn }) => sum + (fn?.name?.length ?? 0) + textOfArguments(fn?.arguments).length,
@@ -154,7 +161,7 @@ const WireUsage = z.object({
     .catch(undefined),
 })
 
-/** The usage of a chunk or completion; nothing when it is missing or of another shape. */
+/** Returns the usage of a chunk or completion; empty if it is missing or malformed. */
 export function usageEvents(raw: unknown): ModelEvent[] {
   const usage = WireUsage.safeParse(raw).data
   if (!usage) return []
@@ -164,7 +171,10 @@ export function usageEvents(raw: unknown): ModelEvent[] {
   return [{ type: 'usage', usage: { input_tokens, output_tokens, ...parts } }]
 }
 
-/** The end of an answer: why it ended, in our words. Servers have more names for `stop` than the protocol. */
+/**
+ * Returns the event that ends an answer, with our name of the reason. Servers have more names for `stop` than the
+ * protocol.
+ */
 export function doneEvent(finish_reason: string | null | undefined, refused: boolean): ModelEvent {
   if (refused || finish_reason === 'content_filter') return { type: 'done', finish_reason: 'content_filter' }
   if (finish_reason === 'length') return { type: 'done', finish_reason }
@@ -180,13 +190,12 @@ interface ToolCallSoFar {
 }
 
 /**
- * Assembles streamed tool calls. Pieces belong together by `index`; where a server leaves it out, or gives each whole
- * call
- * the index 0, a new id with a name begins a call; without ids, arguments that follow whole ones do.
+ * Assembles streamed tool calls. Pieces belong together by `index`. If a server omits the index, or gives each whole
+ * call the index 0, a new id with a name begins a call; without ids, arguments that follow complete ones do.
  */
 export class ToolCallAssembly {
   readonly #calls: ToolCallSoFar[] = []
-  /** The last one begun at each index. */
+  /** The call begun last at each index. */
   readonly #placed = new Map<number, ToolCallSoFar>()
 
   add(pieces: readonly ToolCallPiece[]): void {
@@ -204,7 +213,7 @@ export class ToolCallAssembly {
     return this.#calls.map(({ id, name, arguments: args }) => ({ type: 'tool_call', id, name, arguments: args }))
   }
 
-  /** The extra content of each call, in their order. */
+  /** Returns the extra content of each call, in call order. */
   extras(): unknown[] {
     return this.#calls.map(({ extra_content }) => extra_content)
   }

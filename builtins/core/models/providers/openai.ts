@@ -20,10 +20,10 @@ import {
 import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 
-/** More than `model.total_timeout` will ever be: the time limits are the caller's. */
+/** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
-/** Any server that speaks OpenAI's chat completions, over the `openai` package. */
+/** Provider for any server that speaks OpenAI's chat completions, using the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
   const { availability, reach, models, contextWindow, vision } = probe(endpoint, ports)
@@ -112,7 +112,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     structured: true,
     availability,
     reach,
-    // A provider's public address is asked for nothing but answers; its models are in the catalogue, or a refusal teaches.
+    // A provider's public URL is only called for answers. Its models are in the catalogue; otherwise a refusal reveals
+    // their limits.
     ...(endpoint.needs_key ? {} : { contextWindow }),
     vision: endpoint.needs_key ? async () => null : vision,
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
@@ -129,7 +130,7 @@ function isJson({ headers }: Response): boolean {
   return headers.get('content-type')?.includes('application/json') ?? false
 }
 
-/** What a server answers as a whole that was asked for a stream: some know nothing else, or report an error so. */
+/** Reads a complete answer to a streaming request. Some servers cannot stream, or report errors this way. */
 async function* readWholeAnswer(
   response: Response,
   fault: (error: unknown) => ModelError,
@@ -141,7 +142,7 @@ async function* readWholeAnswer(
   }
 }
 
-/** What a server streams that was asked for a whole answer: some know nothing else. */
+/** Reads a streamed answer to a request for a complete one. Some servers can only stream. */
 async function eventsOfStream(response: Response, clock: Ports['clock']): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
   for await (const event of chunks(clock).of(response, error => error)) events.push(event)

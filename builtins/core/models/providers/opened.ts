@@ -1,8 +1,8 @@
 import type { Pieces } from '../call/limits.ts'
 
 /**
- * A provider's answer, requested on first use. It is an iterator made by hand: a generator in between
- * costs some promises for each piece of an answer.
+ * A provider's answer, requested on first use. The iterator is hand-written because a generator would cost several
+ * promises for each piece.
  */
 export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #open: () => Promise<Pieces<T, undefined>>
@@ -37,7 +37,7 @@ export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T>
     return this.#pieces
   }
 
-  /** Leaves what is open, or will be. */
+  /** Closes the answer; if its request is still being opened, waits for that first. */
   async return(): Promise<IteratorResult<T, undefined>> {
     const pieces = await this.#opening?.catch(() => undefined)
     await pieces?.return?.()

@@ -5,16 +5,19 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Fetch } from '#kernel'
 import { isStream } from './fetch.ts'
 
-/** For so long a connection waits for its next request, in milliseconds: servers that say nothing of it wait for 5 s or longer. */
+/**
+ * Time an idle connection is kept for the next request, in milliseconds. Servers that announce no limit keep it for 5 s
+ * or longer.
+ */
 const KEPT_MS = 4_000
-/** For so long a connection may take to be made, in milliseconds, as with the platform's `fetch`. */
+/** Time limit for opening a connection, in milliseconds, as in the platform's `fetch`. */
 const CONNECT_MS = 10_000
 const kept = {
   http: new HttpAgent({ keepAlive: true, timeout: KEPT_MS }),
   https: new HttpsAgent({ keepAlive: true, timeout: KEPT_MS }),
 }
 
-/** Encodings that some proxies add without being asked. */
+/** Decoders for encodings that some proxies add unrequested. */
 const DECODERS = new Map([
   ['gzip', createGunzip],
   ['deflate', createInflate],
@@ -22,9 +25,9 @@ const DECODERS = new Map([
 ])
 
 /**
- * A `fetch` for requests whose answers come in many small pieces: over Node's own HTTP a stream costs half of what it does
- * through the streams of the platform's `fetch`, whose first use takes some 9 MB and 70 ms besides. The `body` of a stream of events is Node's, to be read by iterating over it.
- * Any `fetch` but the machine's own is asked as it is.
+ * Returns a `fetch` for answers that arrive in many small pieces. Node's own HTTP halves the cost of a stream compared
+ * with the platform's `fetch`, whose first use also takes about 9 MB and 70 ms. The `body` of an event stream is a Node
+ * stream, to be read by iteration. A custom `fetch` is called unchanged.
  */
 export function fetchInPieces(fetch: Fetch): Fetch {
   if (!fetch.direct) return fetch
@@ -32,7 +35,7 @@ export function fetchInPieces(fetch: Fetch): Fetch {
     init.signal?.throwIfAborted()
     const incoming = await request(url, init)
     const { statusCode: status = 0 } = incoming
-    // Redirects are the platform's business.
+    // Redirects are left to the platform's `fetch`.
     if (status >= 300 && status < 400) {
       incoming.destroy()
       return fetch(url, init)
@@ -41,7 +44,7 @@ export function fetchInPieces(fetch: Fetch): Fetch {
   }
 }
 
-/** Resolves with the head of the answer. */
+/** Sends a request. Resolves with the response's headers; its body is read later. */
 function request(url: string | URL, init: RequestInit): Promise<IncomingMessage> {
   const { method = 'GET', signal, body = null } = init
   const headers = Object.fromEntries(new Headers(init.headers))
@@ -50,7 +53,8 @@ function request(url: string | URL, init: RequestInit): Promise<IncomingMessage>
   return new Promise((resolve, reject) => {
     let leave = () => void asking.destroy()
     const respond = (incoming: IncomingMessage) => {
-      // Without an error: where all has come, Node lets the connection go and hears of no error of it any more.
+      // Destroyed without an error: once everything has arrived, Node releases the connection and no longer reports
+      // errors for it.
       leave = () => void incoming.destroy()
       // The reader gets the error; without a reader it is ignored.
       resolve(incoming.on('error', () => {}))
@@ -59,12 +63,12 @@ function request(url: string | URL, init: RequestInit): Promise<IncomingMessage>
       ? overHttps(url, { ...options, agent: kept.https }, respond)
       : overHttp(url, { ...options, agent: kept.http }, respond)
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      // A kept connection that its server had closed meanwhile: the request never arrived, and goes out anew.
+      // The server had closed the kept connection: the request never arrived and is sent again.
       const isStale = asking.reusedSocket && error.code === 'ECONNRESET' && !signal?.aborted
       if (isStale) request(url, init).then(resolve, reject)
       else reject(error)
     })
-    // Nothing came for so long; how long a server may think is its callers' business.
+    // The timeout covers only the connection; callers limit how long a server may think.
     asking.on('timeout', () => {
       if (!asking.socket?.connecting) return
       const problem = `no connection within ${CONNECT_MS / 1000} s`
@@ -83,7 +87,7 @@ function responseOf(incoming: IncomingMessage, status: number): Response {
   // The reader gets the error.
   const read = decoder ? pipeline(incoming, decoder, () => {}) : incoming
   const ok = status >= 200 && status < 300
-  // A refusal is read as a whole, whatever type it names.
+  // An error response is read completely, regardless of its content type.
   if (!ok || !isStream({ headers })) {
     const body = status === 204 || status === 205 ? null : (Readable.toWeb(read) as ReadableStream)
     return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })

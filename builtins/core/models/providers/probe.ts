@@ -16,24 +16,27 @@ const ModelList = z.object({
 })
 type Listed = z.infer<typeof ModelList>['data'][number]
 
-/** What Ollama says of the models that it has loaded: https://github.com/ollama/ollama/blob/main/docs/api.md */
+/** Loaded models that Ollama reports: https://github.com/ollama/ollama/blob/main/docs/api.md */
 const RunningModels = z.object({
   models: z.array(z.object({ name: z.string(), model: z.string().optional(), context_length: Tokens })),
 })
-/** What llama-server says of itself: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
+/** Properties that llama-server reports: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
 const Props = z.object({
   default_generation_settings: z.object({ n_ctx: Tokens }).optional(),
   modalities: z.object({ vision: z.boolean() }).optional().catch(undefined),
 })
-/** What Ollama says of one model: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information */
+/**
+ * Details that Ollama reports about one model:
+ * https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information
+ */
 const ShownModel = z.object({ capabilities: z.array(z.string()) })
 
-/** What a server without such a list answers: that says nothing of its completions. */
+/** Statuses of servers without a model list; their completions may still work. */
 const NO_LIST = [404, 405, 501]
 
 type Found = { available: true; models: Listed[]; reason: null } | { available: boolean; models: null; reason: string }
 
-/** Asks a server which models it has, at most every 30 s; a provider's public address with a key is taken on trust. */
+/** Queries the models of a server at most every 30 s. A provider's public URL with a key is assumed to be available. */
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
   const { clock } = ports
   const { name, base_url, base_url_from, key, key_env, needs_key, start } = endpoint
@@ -85,7 +88,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     return { available, reason }
   }
 
-  /** Asks a page of the server beside `/v1` for JSON; undefined where it has no such page. */
+  /** Requests JSON from a path outside `/v1`; undefined if the server has no such path. */
   const beside = async (path: string, init: RequestInit = {}): Promise<unknown> => {
     const abort = new AbortController()
     try {
@@ -104,7 +107,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   }
 
   return {
-    /** The context window that the server gives a model, in tokens; null where it does not say. */
+    /** Returns the context window of a model on this server, in tokens; null if unknown. */
     async contextWindow(model: string): Promise<number | null> {
       if (name === 'ollama') {
         const running = RunningModels.safeParse(await beside('/api/ps')).data?.models ?? []
@@ -115,7 +118,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if (window !== undefined || needs_key) return window ?? null
       return Props.safeParse(await beside('/props')).data?.default_generation_settings?.n_ctx ?? null
     },
-    /** Whether a model sees images; null where the server does not say. */
+    /** Returns whether a model accepts images; null if unknown. */
     async vision(model: string): Promise<boolean | null> {
       if (name !== 'ollama') return Props.safeParse(await beside('/props')).data?.modalities?.vision ?? null
       const init = { method: 'POST', body: JSON.stringify({ model }), headers: { 'content-type': 'application/json' } }
@@ -123,7 +126,10 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     },
     availability: () => availability(!needs_key),
     reach: () => availability(true),
-    /** What the server serves, never empty. @throws ModelError */
+    /**
+     * Returns the models of the server, never empty.
+     * @throws ModelError
+     */
     async models(): Promise<string[]> {
       const { models, reason } = await cachedProbe()
       if (models?.length) return models.map(({ id }) => id)

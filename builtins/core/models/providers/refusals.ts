@@ -1,6 +1,6 @@
 import type { ModelFailure } from '../contract.ts'
 
-/** How a provider words one kind of refusal. */
+/** Pattern of an error message for one kind of refusal. */
 interface RefusalSign {
   /** Providers that use this wording. */
   of: string
@@ -8,13 +8,13 @@ interface RefusalSign {
 }
 
 interface ParameterSign extends RefusalSign {
-  /** The key of the request that is meant, where the wording does not name it in its first group. */
+  /** Request key in question, if the pattern's first group does not capture it. */
   key?: string
-  /** The wording is used of other things too: only keys that are known to be optional are meant. */
+  /** The wording has other uses too: it counts only for keys known to be optional. */
   isLoose?: true
 }
 
-/** Keys without which a request says nothing. */
+/** Request keys that cannot be omitted. */
 const ESSENTIAL = [
   'model',
   'messages',
@@ -27,7 +27,9 @@ const ESSENTIAL = [
   'input',
 ]
 
-/** Keys of a request that it can do without, and of its messages. `thinking.type.enabled` is one way to ask for thinking; another remains. */
+/**
+ * Optional keys of a request and its messages. `thinking.type.enabled` is one way to request thinking; another remains.
+ */
 const OMITTABLE = [
   ...['temperature', 'top_p', 'stop', 'stop_sequences', 'seed', 'random_seed', 'verbosity', 'reasoning_effort'],
   ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content', 'thinking', 'thinking.type.enabled'],
@@ -35,8 +37,8 @@ const OMITTABLE = [
 ]
 
 /**
- * Wordings of refusals of one parameter, the more exact ones first. Sources: the providers' documents and issues that quote
- * their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25.
+ * Error messages that refuse one parameter, most specific first. Sources: the providers' documentation and issues that
+ * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25.
  */
 export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'OpenAI', says: /Function tools with reasoning_effort are not supported/i, key: 'reasoning_effort' },
@@ -72,7 +74,7 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   },
 ]
 
-/** Wordings of refusals for what the conversation says. Sources as above. */
+/** Error messages that refuse the content of a conversation. Sources as above. */
 export const CONTENT_SIGNS: readonly RefusalSign[] = [
   { of: 'OpenAI', says: /content_policy_violation|violating our usage polic/i },
   { of: 'OpenAI', says: /was rejected (?:as a result of|by) our safety system/i },
@@ -86,7 +88,10 @@ export const CONTENT_SIGNS: readonly RefusalSign[] = [
   { of: 'xAI', says: /Content violates usage guidelines/i },
 ]
 
-/** Wordings of refusals for the form of the conversation. Sources: the issues named in `test/support/model/wire-rules.ts`. */
+/**
+ * Error messages that refuse the structure of a conversation. Sources: the issues named in
+ * `test/support/model/wire-rules.ts`.
+ */
 export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'Anthropic', says: /ids were found without `?tool_result/i },
   { of: 'Anthropic', says: /unexpected `?tool_use_id`? found in/i },
@@ -112,10 +117,10 @@ export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'Ollama', says: /Cannot have 2 or more assistant messages/i },
 ]
 
-/** What a refusal means, and what to do about it. */
+/** Kind of a refusal and how to recover from it. */
 export interface RefusalKind {
   kind: Extract<ModelFailure, 'unsupported_parameter' | 'content_policy' | 'invalid_request'>
-  /** The key of the request that the model does not take, where it can be left out. */
+  /** Request key that the model does not accept, if it can be omitted. */
   parameter?: string
   remedy: string
 }
@@ -123,7 +128,7 @@ export interface RefusalKind {
 const ANOTHER_MODEL = 'choose another model with: svc edit <agent> --model <model>'
 
 /**
- * Returns what a refusal means; undefined when it is none of these.
+ * Returns the kind of a refusal; undefined if the error is none.
  * @param status of the HTTP answer
  * @param text code, type and message of the answer, in full
  */
@@ -160,13 +165,13 @@ function parameterIn(text: string): string | undefined {
     const path = named.split('.')
     const known = [named, path[0]!, path.at(-1)!].find(each => OMITTABLE.includes(each))
     if (known) return known
-    // One that `extra` gave.
+    // A key that `extra` set.
     if (!isLoose && path.length === 1 && !ESSENTIAL.includes(named)) return named
   }
   return undefined
 }
 
-/** xAI names parameters as its own clients do: `reasoningEffort`. */
+/** Converts a name to snake case. xAI names parameters in camel case, as its clients do: `reasoningEffort`. */
 function snakeCase(name: string): string {
   return name.replace(/[a-z][A-Z]/g, ([a, b]) => `${a}_${b!.toLowerCase()}`)
 }

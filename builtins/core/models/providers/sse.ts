@@ -4,16 +4,13 @@ import type { Clock } from '#kernel'
 import type { Pieces } from '../call/limits.ts'
 import { MAX_STREAM_BYTES, tooLarge } from './fetch.ts'
 
-/** Bytes that are read at once before the rest of the process has a turn: an answer may come in one burst. */
+/** Bytes read before yielding to the event loop: an answer may arrive in one burst. */
 const BURST_BYTES = 32_768
 
 /**
- * Parses the data of a stream's events, one after another
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html). The `openai` package reads a stream through five
- * layers of
- * generators, which for pieces as small as words costs more than all the rest of an answer. It is made before the
- * answer comes:
- * that costs no waiting time.
+ * Parses the data of a stream's events (https://html.spec.whatwg.org/multipage/server-sent-events.html). The `openai`
+ * package reads a stream through five layers of generators, which for word-sized pieces costs more than the rest of an
+ * answer. Created before the answer arrives, so that it adds no latency.
  */
 export class EventData<T> {
   readonly #decoder = new TextDecoder()
@@ -23,15 +20,15 @@ export class EventData<T> {
   readonly #events = createParser({ onEvent: event => void this.#data.push(event.data) })
   #bytes = 0
 
-  /** @param read what the data of one event mean */
+  /** @param read converts the data of one event */
   constructor(clock: Pick<Clock, 'yield'>, read: (data: string) => readonly T[]) {
     this.#clock = clock
     this.#read = read
   }
 
   /**
-   * @param failed what is thrown in the place of what reading throws, of what `read` throws, and of a RangeError where the stream is
-   * larger than any answer can be
+   * @param failed converts any error to the one to throw: errors of the stream and of `read`, and the RangeError for a
+   * stream above the size limit
    */
   of({ body }: Response, failed: (error: unknown) => unknown): AsyncIterableIterator<T, undefined> {
     if (body instanceof Readable) return new EventReader(this.#clock, body, piece => this.#in(piece), failed)
@@ -63,17 +60,17 @@ export class EventData<T> {
 type Step<T> = IteratorResult<T, undefined>
 const END = { done: true, value: undefined } as const
 
-/** What a stream of Node's brings, as it comes; its own iterator costs several times as much for each piece. */
+/** Reads a Node stream by its events, because the stream's own iterator costs several times as much per piece. */
 class EventReader<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #body: Readable
   readonly #failed: (error: unknown) => unknown
-  /** Values that were not pulled yet, and the pull that came before its value. */
+  /** Values not pulled yet, and the pull that is waiting for a value. */
   readonly #waiting: T[] = []
   #onValue: ((piece: T) => void) | undefined
   #asking: { resolve: (step: Step<T>) => void; reject: (error: unknown) => void } | undefined
   #end: { error?: unknown } | undefined
 
-  /** @param read what a piece holds */
+  /** @param read converts a piece */
   constructor(
     clock: Pick<Clock, 'yield'>,
     body: Readable,
@@ -137,7 +134,7 @@ class EventReader<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
     } else this.#waiting.push(value)
   }
 
-  /** The first end counts. */
+  /** Ends the stream. Only the first call has an effect. */
   #finish(end: { error?: unknown }): void {
     this.#end ??= end
     const asking = this.#asking

@@ -5,31 +5,31 @@ import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 
 export interface RepairedArguments {
-  /** JSON of an object; the text as it came where nothing was wrong with it. */
+  /** JSON of an object; the original text if it needed no repair. */
   arguments: string
-  /** What was wrong, in the order of the alphabet; empty when nothing was. */
+  /** Names of the repairs, in alphabetical order; empty if none was needed. */
   repaired: readonly (Repair | Conversion | 'envelope')[]
 }
 
-/** Names under which a model puts the arguments once more into the arguments. */
+/** Keys in which a model may wrap the arguments a second time. */
 const ENVELOPES = ['arguments', 'parameters', 'args', 'input', 'kwargs']
 const MAX_NESTING = 2
 
-/** Arguments as the text of JSON, also where a server or a plugin's provider gave them as what that means. */
+/** Returns arguments as JSON text, also if a server or a plugin's provider returned them already parsed. */
 export function textOfArguments(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)
 }
 
-/** Whether a piece can go on with what came before: nothing but space stands behind a whole object. */
+/** Returns whether a piece can continue the text before it, which is not so after a complete object. */
 export function continues(before: string, piece: string): boolean {
   return !(/^\s*\{/.test(piece) && isTree(parseJson(before)))
 }
 
 /**
- * The arguments of a call of this tool, mended where that leaves one meaning only; undefined where it does not, or where they
- * are no object. Values that are missing are never made up.
- * @param cut the answer stopped at its limit: what is not whole is then not read at all
+ * Repairs the arguments of a call if only one reading is possible. Returns undefined if not, or if they are no object.
+ * Never invents missing values.
+ * @param cut the answer stopped at its limit: incomplete JSON is not repaired then
  */
 export function mendArguments(
   raw: string,
@@ -97,7 +97,10 @@ function lenient(raw: string, schema: Schema, repaired: Set<string>, nesting: nu
   }
 }
 
-/** @throws Ambiguous where what stands around the object may be a part of it, or another one */
+/**
+ * Returns the repairs for the text around the object.
+ * @throws Ambiguous if that text may be part of the object, or another object
+ */
 function aroundOf(before: string, after: string, repairs: ReadonlySet<Repair>): Repair[] {
   if (before === '' && after === '') return []
   if (before === '[' && after === ']') return ['list_around']
@@ -108,7 +111,7 @@ function aroundOf(before: string, after: string, repairs: ReadonlySet<Repair>): 
   return before.includes('```') || after.includes('```') ? ['fence', 'prose_around'] : ['prose_around']
 }
 
-/** Whether nothing can have been lost or torn apart by the boldest repairs, going by what the tool takes. */
+/** Returns whether the riskiest repairs cannot have lost or split anything, judged by the tool's parameters. */
 function isSafe(value: Schema, { properties }: Schema, repairs: ReadonlySet<Repair>): boolean {
   if (!repairs.has('missing_closers') && !repairs.has('unescaped_quotes')) return true
   if (!isTree(properties)) return false
@@ -117,7 +120,10 @@ function isSafe(value: Schema, { properties }: Schema, repairs: ReadonlySet<Repa
   return (whole || !repairs.has('missing_closers')) && (known || !repairs.has('unescaped_quotes'))
 }
 
-/** The arguments within `{"name": …, "arguments": {…}}` or `{"arguments": {…}}`, where the tool itself takes nothing so named. */
+/**
+ * Returns the arguments inside `{"name": …, "arguments": {…}}` or `{"arguments": {…}}`, unless the tool itself has a
+ * parameter of that name.
+ */
 function unwrapEnvelope(
   value: Schema,
   { name, parameters }: { name: string; parameters: Schema },

@@ -1,10 +1,10 @@
 import { isTree } from '#lib/tree'
 import { parseJson } from './json.ts'
 
-/** JSON Schema, as tools describe their parameters with it. */
+/** JSON Schema of a tool's parameters. */
 export type Schema = Record<string, unknown>
 
-/** What was said in another type than the tool takes, and means the same. */
+/** Conversion of a value to the type that the tool expects, without changing its meaning. */
 export type Conversion =
   | 'boolean_from_text'
   | 'enum_spelling'
@@ -16,7 +16,7 @@ export type Conversion =
   | 'text_from_number'
   | 'text_in_text'
 
-/** Maximum number of values, options, keys and choices that are looked at for one value: more would hold up the event loop. */
+/** Maximum number of values, options, keys and choices examined per value: more would block the event loop. */
 const MAX_STEPS = 30_000
 class TooMuchError extends Error {}
 let left = 0
@@ -27,13 +27,13 @@ function step(count = 1): void {
 }
 
 const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
-/** A single value with one of these may be several that were written in one. */
+/** Separators: a single value with one of these may be several values. */
 const SEVERAL = /[,;\n|]/
 
 /**
- * The value in the types that the schema asks for, where it can be turned into them without loss; all else is left as it is,
- * and so is a value too large to be looked through. What was turned is added to `done`. Only the keywords that say a type are
- * looked at: whether the value is right is for the tool's own schema to say.
+ * Converts a value to the types of the schema where this loses nothing. All else stays unchanged, including values too
+ * large to examine. Adds each conversion to `done`. Reads only keywords that state a type; validation is left to the
+ * tool's own schema.
  */
 export function adapt(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
   left = MAX_STEPS
@@ -68,7 +68,7 @@ function fitValue(value: unknown, schema: unknown, done: Set<Conversion>): unkno
   return fitInside(conversion.value, only, done)
 }
 
-/** The same, for what is inside of a value that has the right type itself. */
+/** Converts what is inside a value that already has the right type. */
 function fitInside(value: unknown, schema: Schema, done: Set<Conversion>): unknown {
   if (Array.isArray(value)) return value.map(item => fitValue(item, schema.items, done))
   if (!isTree(value) || !isTree(schema.properties)) return value
@@ -78,7 +78,7 @@ function fitInside(value: unknown, schema: Schema, done: Set<Conversion>): unkno
   for (const [given, each] of Object.entries(value)) {
     const key = matchKey(given, value, properties, done)
     const property = properties[key]
-    // Many models say null for what they leave out.
+    // Many models send null for parameters that they omit.
     if (each === null && isTree(property) && !required.has(key) && !matchesType(null, property))
       done.add('null_omitted')
     else result[key] = fitValue(each, property, done)
@@ -86,7 +86,10 @@ function fitInside(value: unknown, schema: Schema, done: Set<Conversion>): unkno
   return result
 }
 
-/** The property that a key means: the one that differs in capitals, hyphens and underscores only, if it is not given itself. */
+/**
+ * Returns the property that a key means: one that differs only in case, hyphens and underscores, unless the value has
+ * that property too.
+ */
 function matchKey(key: string, value: Schema, properties: Schema, done: Set<Conversion>): string {
   if (Object.hasOwn(properties, key)) return key
   const [names, keys] = [Object.keys(properties), Object.keys(value)]
@@ -99,7 +102,7 @@ function matchKey(key: string, value: Schema, properties: Schema, done: Set<Conv
   return matches[0]!
 }
 
-/** A name without what models write differently. */
+/** Normalizes a name by removing the differences between spellings. */
 export function plain(name: string): string {
   return name.replace(/[-_\s]/g, '').toLowerCase()
 }
@@ -148,7 +151,9 @@ function choiceOf(value: string, schema: Schema): unknown {
   return alike.length === 1 ? alike[0] : undefined
 }
 
-/** Whether a value has a type that the schema takes; what is inside of it is not looked at, but for the choice between options. */
+/**
+ * Returns whether a value has a type that the schema accepts. Looks inside the value only to choose between options.
+ */
 function matchesType(value: unknown, schema: unknown): boolean {
   step()
   if (!isTree(schema)) return true
@@ -165,7 +170,7 @@ function matchesType(value: unknown, schema: unknown): boolean {
   return schema.required.every(key => Object.hasOwn(value, String(key)))
 }
 
-/** The alternatives of a schema, without null; a schema with one type is its own. */
+/** Returns the alternatives of a schema, without null. A schema with one type is its own only alternative. */
 function optionsOf(schema: Schema): Schema[] {
   const options = schema.anyOf ?? schema.oneOf
   return Array.isArray(options) ? options.filter(option => isTree(option) && option.type !== 'null') : []

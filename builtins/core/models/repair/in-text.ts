@@ -1,9 +1,14 @@
 import { brokenCalls, callsOf, elementsOf, endOfMatch, type TextCall, valuesAt } from './shapes.ts'
 
-/** Maximum number of blocks that are read; further ones are only counted. It is high enough for blocks that hold no call. */
+/**
+ * Maximum number of blocks that are read; further ones are only counted. Generous, because some blocks contain no call.
+ */
 const MAX_BLOCKS = 64
 
-/** How models write calls into their text: what opens a block, the tool's name where that stands in it, and what closes it. */
+/**
+ * Format in which models write calls into their text: pattern that opens a block, the tool's name if it is there, and
+ * pattern that closes it.
+ */
 interface Style {
   open: RegExp
   close: RegExp
@@ -12,7 +17,7 @@ interface Style {
 const NAME = '([\\w.:/-]{1,100})'
 
 const STYLES: readonly Style[] = [
-  // Ours: what the prompted protocol asks for.
+  // The format that our prompted protocol asks for.
   { open: /```tool_calls?[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g },
   // Hermes, Qwen, GLM
   { open: /<tool_call>/y, close: /<\/tool_call>/g },
@@ -51,32 +56,32 @@ const STYLES: readonly Style[] = [
   { open: new RegExp(`Action: *${NAME}[ \\t]*\\n+Action Input:`, 'y'), close: /\n(?=Observation:)|$/g },
 ]
 
-/** What stands around a list of calls, and between them. */
+/** Text that may surround and separate calls. */
 const WRAPPING =
   '(?:<\\/?function_calls>|<\\/?tool_calls>|<｜tool▁calls▁(?:begin|end)｜>|<\\|tool_calls_section_(?:begin|end)\\|>|\\s)*'
 const BETWEEN = new RegExp(WRAPPING, 'y')
 const AT_THE_END = new RegExp(`${WRAPPING}$`)
-/** Longer than any wrapping. */
+/** Characters of the tail that are checked; longer than any wrapping. */
 const TAIL = 200
 
-/** Where a call may begin; also what hides one: code, and what the model only thinks. */
+/** Positions where a call may begin, or where code or reasoning begins that may only quote one. */
 const LANDMARK =
   /```|`|<think>|<tool_call|<function=|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/g
 
 export interface ParsedText {
-  /** What is said before the first call. */
+  /** Text before the first call. */
   text: string
   calls: TextCall[]
-  /** Number of blocks behind these calls that were not read. */
+  /** Number of unread blocks after these calls. */
   unread: number
 }
 
 /**
- * The calls that a model wrote into its text, as models do whose server doesn't know their format; undefined when there is
- * none. Calls that are quoted, in code or in `<think>`, don't count. What stands behind a call was written without its
- * result: only the calls that follow it directly are taken. Linear in the length of the text.
- * @param cut the answer stopped at its limit: a block without its end is no call then
- * @param bare whether an answer that is nothing but JSON of the shape of a call is one
+ * Returns the calls that a model wrote into its text, as happens when its server does not know its format; undefined if
+ * there are none. Ignores calls in code or in `<think>`. Text after a call was written without knowing its result, so
+ * only calls that follow directly count. Runs in linear time.
+ * @param cut the answer stopped at its limit: an unclosed block is no call then
+ * @param bare whether an answer that consists only of JSON in the form of a call is one
  */
 export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: boolean }): ParsedText | undefined {
   LANDMARK.lastIndex = 0
@@ -116,7 +121,7 @@ function blockAt(
     const start = at + opened[0].length
     const name = opened[1]
     const { values, end: valuesEnd } = valuesAt(text, start)
-    // The end is looked for behind what can be read: arguments may hold what looks like it.
+    // Searches for the end only after the parsed values, because arguments may contain text that looks like it.
     close.lastIndex = values.length > 0 ? valuesEnd : start
     const closed = close.exec(text)
     if (!closed && cut) return undefined
@@ -142,7 +147,7 @@ function callsIn(body: string, name: string | undefined, values: readonly unknow
   return (values.length > 0 ? callsOf(values, false) : undefined) ?? brokenCalls(body)
 }
 
-/** The place behind what a landmark hides. */
+/** Returns the position after the code or reasoning that a landmark begins. */
 function hiddenUntil(text: string, at: number, mark: string): number {
   const after = at + mark.length
   if (mark === '```') return endOf(text, '\n```', after) ?? text.length
@@ -161,7 +166,7 @@ function withoutWrapping(text: string): string {
   return text.slice(0, -TAIL) + text.slice(-TAIL).replace(AT_THE_END, '')
 }
 
-/** The calls of an answer that is JSON of their shape and nothing else, or ends in a fence with it. */
+/** Returns the calls of an answer that consists only of their JSON, or ends in a code fence with it. */
 function bareCalls(text: string): ParsedText | undefined {
   const thought = /^\s*<think>/.test(text) ? (endOf(text, '</think>', 0) ?? text.length) : 0
   const said = text.slice(thought).trim()
@@ -173,7 +178,7 @@ function bareCalls(text: string): ParsedText | undefined {
   return calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls, unread: 0 }
 }
 
-/** Where the fence begins that ends the text, if it is one of JSON. */
+/** Returns where the final code fence begins, if it contains JSON. */
 function lastFence(text: string): { at: number; start: number } | undefined {
   const at = text.lastIndexOf('```', text.length - 4)
   const opened = at < 0 ? undefined : /^```(?:json)?[ \t]{0,20}\n/.exec(text.slice(at, at + 30))

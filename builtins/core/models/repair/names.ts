@@ -1,13 +1,13 @@
 import { plain } from './fit.ts'
 
-/** What some servers leave at the end of a name: tokens of a chat template, a parenthesis, the number of the call. */
+/** Suffixes that some servers leave on a name: chat template tokens, a parenthesis, the number of the call. */
 const TEMPLATE_REST = /(?:<\||\(|:\d+$).*$/s
-/** What models put before a name: the namespace that they saw it in. */
+/** Namespaces that models put before a name. */
 const NAMESPACE = /^(?:functions?|tools?|default_api|api)[.:/]/
 
 /**
- * The tool that a name means: that one, or the only one that differs from it in capitals, hyphens, underscores, a namespace or
- * what a chat template left behind. Undefined where there is none: a name that is merely near is not taken for another.
+ * Returns the tool with this name, or the only one that differs just in case, hyphens, underscores, namespace or chat
+ * template remains. Undefined if there is none: names that are merely similar do not match.
  */
 export function toolNamed<T extends { name: string }>(written: string, tools: readonly T[]): T | undefined {
   const exact = tools.find(({ name }) => name === written)

@@ -5,11 +5,11 @@ import { readString, type StringPosition } from './strings.ts'
 export interface Reading {
   value: unknown
   repairs: Set<Repair>
-  /** Where the text goes on behind it. */
+  /** Position after the value. */
   end: number
 }
 
-/** Deeper than any tool's arguments, and no danger to the stack. */
+/** Maximum nesting: deeper than any tool's arguments, and safe for the stack. */
 const MAX_DEPTH = 100
 
 const SPACE = /[\s\u00a0\ufeff]*/y
@@ -24,11 +24,9 @@ const WORDS: Readonly<Record<string, unknown>> = { true: true, false: false, nul
 const PYTHON: Readonly<Record<string, unknown>> = { True: true, False: false, None: null }
 
 /**
- * Reads one JSON object or list out of a text that is nearly JSON, and reports what it tolerated. Each tolerance
- * leaves a single meaning; whatever could mean two things ends in `Ambiguous`. Nothing is invented: a text that was cut
- * within
- * a string or a number, or behind a comma, has no reading. One pass with bounded look-ahead, so linear in the text's
- * length.
+ * Reads one JSON object or array from nearly valid JSON and reports each repair. Every repair has a single meaning;
+ * anything else throws `Ambiguous`. Invents nothing: text cut off within a string or a number, or after a comma, cannot
+ * be read. One pass with bounded look-ahead, so linear in the text's length.
  */
 export class Reader {
   readonly repairs = new Set<Repair>()
@@ -81,7 +79,7 @@ export class Reader {
     }
   }
 
-  /** At the place of a member: whether the closer stands there instead, behind a comma that is one too many. */
+  /** Returns whether the closing bracket follows instead of a member, after at most one extra comma. */
   #closes(closer: string, first: boolean): boolean {
     if (this.#text[this.#at] !== closer) return false
     if (!first) this.repairs.add('trailing_commas')
@@ -89,7 +87,7 @@ export class Reader {
     return true
   }
 
-  /** Behind a member: true at the closer, false when another member follows. */
+  /** Returns true at the closing bracket after a member, false if another member follows. */
   #follows(closer: string, keyed: boolean): boolean {
     this.#space()
     const sign = this.#text[this.#at]
@@ -98,7 +96,7 @@ export class Reader {
       return true
     }
     if (sign === undefined && keyed) {
-      // A text that ends behind a whole member lacks its closers; a list could have gone on.
+      // A text that ends after a complete member lacks its closing brackets; an array could have had more items.
       this.repairs.add('missing_closers')
       return true
     }
@@ -146,7 +144,7 @@ export class Reader {
     if (number) return this.#number(number)
     const word = this.#match(BARE_WORD)
     if (!word || this.#at === this.#text.length) {
-      // A word at the very end may be cut; these cannot.
+      // A word at the very end may be cut off; these words cannot be.
       if (word && word in WORDS) return WORDS[word]
       throw new Ambiguous()
     }
@@ -155,7 +153,7 @@ export class Reader {
       this.repairs.add('python_literals')
       return PYTHON[word]
     }
-    // A single word of letters is a text whose quotes were forgotten; `NaN` and the like mean nothing in JSON.
+    // A single word of letters is a string without quotes; `NaN` and the like have no meaning in JSON.
     if (!/^\p{L}[\p{L}\p{N}_./@-]*$/u.test(word) || /^(?:NaN|Infinity|undefined|nil|null|true|false)$/i.test(word))
       throw new Ambiguous()
     this.repairs.add('bare_values')
@@ -163,11 +161,11 @@ export class Reader {
   }
 
   #number(written: string): number {
-    // More digits may have been to come.
+    // More digits may have followed.
     if (this.#at === this.#text.length) throw new Ambiguous()
     if (!JSON_NUMBER.test(written)) {
       this.repairs.add('odd_numbers')
-      // 007 may be a name, and 010 is eight to some.
+      // 007 may be a name, and 010 may be octal for eight.
       if (/^[-+]?0\d/.test(written)) throw new Ambiguous()
     }
     const value = Number(written.replaceAll('_', ''))

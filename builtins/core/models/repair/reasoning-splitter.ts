@@ -1,4 +1,4 @@
-/** Marks between which the templates of known models put their reasoning: Qwen, DeepSeek and others, Seed, Magistral, Kimi. */
+/** Marks around the reasoning in templates of known models: Qwen, DeepSeek and others, Seed, Magistral, Kimi. */
 const MARKS = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
@@ -9,19 +9,22 @@ const MARKS = [
 ] as const
 
 /**
- * Parts the reasoning that a model writes into the beginning of its text from the answer, while it streams. Marks further on
- * are text: a model may well write about them.
+ * Separates reasoning at the beginning of a model's streamed text from the answer. Later marks are text, because a
+ * model may write about them.
  */
 export class ReasoningSplitter {
-  /** What was reasoned, without its marks. */
+  /** Reasoning without its marks. */
   reasoning = ''
   #held = ''
-  /** What ends the reasoning; null where there is none, or it is over. */
+  /** Mark that ends the reasoning; null if there is no reasoning or it has ended. */
   #closing: string | null | undefined
-  /** White space between the reasoning and the answer belongs to neither. */
+  /** Whether whitespace between the reasoning and the answer is being skipped. */
   #isGap = false
 
-  /** @returns the part of the answer that is known to be none of the reasoning */
+  /**
+   * Adds the next piece.
+   * @returns the part that certainly belongs to the answer
+   */
   push(text: string): string {
     if (text === '') return ''
     if (this.#closing === null) return this.#answer(text)
@@ -43,7 +46,10 @@ export class ReasoningSplitter {
     return this.#answer(rest)
   }
 
-  /** The text is over. @returns what was held back of it */
+  /**
+   * Ends the text.
+   * @returns the part that was held back
+   */
   end(): string {
     if (this.#closing === undefined) return this.#release()
     if (this.#closing !== null) this.reasoning = this.#held.trim()

@@ -1,4 +1,4 @@
-/** What was wrong with a text, and has been read all the same. */
+/** Defect of a text that was repaired. */
 export type Repair =
   | 'apostrophes'
   | 'bare_values'
@@ -25,5 +25,5 @@ export type Repair =
   | 'unquoted_keys'
   | 'wrong_separators'
 
-/** A text that could be read in more ways than one, or in none. It is never shown: the text is passed on as it came. */
+/** Thrown if a text can be read in several ways, or in none. Never shown to users: the original text is passed on. */
 export class Ambiguous extends Error {}

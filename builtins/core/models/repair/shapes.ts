@@ -3,7 +3,7 @@ import { parseJson } from './json.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'
 
-/** A call as it stands in a text: the raw text of its arguments, which may want mending. */
+/** A call found in a text, with the raw text of its arguments, which may need repair. */
 export interface TextCall {
   name: string
   arguments: string
@@ -11,10 +11,10 @@ export interface TextCall {
 
 const NAMES = ['name', 'tool', 'tool_name', 'function', 'function_name', 'action']
 const ARGUMENTS = ['arguments', 'parameters', 'args', 'input', 'kwargs', 'tool_input', 'action_input']
-/** What else may stand in a call. */
+/** Other keys that a call may have. */
 const LABELS = ['id', 'type', 'call_id', 'tool_call_id']
 
-/** The JSON values one after another from `at` on, with commas, semicolons and space between them, and where they end. */
+/** Returns the JSON values from `at` on, separated by commas, semicolons or whitespace, and the position after them. */
 export function valuesAt(text: string, at: number): { values: unknown[]; end: number } {
   const values: unknown[] = []
   let end = at
@@ -29,9 +29,9 @@ export function valuesAt(text: string, at: number): { values: unknown[]; end: nu
 }
 
 /**
- * The calls that values describe: `{name, arguments}` in its many spellings, lists of these, and OpenAI's own form.
- * Undefined when anything is something else.
- * @param strict whether a call without arguments, or with more than calls have, is none
+ * Returns the calls that values describe: `{name, arguments}` in its many spellings, arrays of these, and OpenAI's
+ * format. Undefined if any value is something else.
+ * @param strict rejects calls without arguments or with unknown keys
  */
 export function callsOf(values: readonly unknown[], strict: boolean): TextCall[] | undefined {
   const calls: TextCall[] = []
@@ -84,8 +84,8 @@ export function brokenCalls(body: string): TextCall[] | undefined {
 const ELEMENT = /\s*<(?:parameter(?:=|\s+name=)["']?([^\s"'>]{1,100})["']?\s{0,20}|arg_key)>/y
 
 /**
- * The arguments that stand as elements: `<parameter=path>a.txt</parameter>`, or `name="path"`, or as pairs of key and value.
- * Undefined where other text stands between them: then one of the values may hold what looks like its own end.
+ * Returns arguments written as elements: `<parameter=path>a.txt</parameter>`, or `name="path"`, or as pairs of key and
+ * value. Undefined if there is other text between them: a value may then contain text that looks like its end.
  */
 export function elementsOf(body: string): string | undefined {
   const pairs = new Map<string, string>()
@@ -102,7 +102,7 @@ export function elementsOf(body: string): string | undefined {
         ? keyedElement(body, at + opened[0].length)
         : namedElement(body, at + opened[0].length, opened[1])
     if (!element || pairs.has(element.key)) return undefined
-    // Templates put each value on lines of its own.
+    // Templates put each value on separate lines.
     pairs.set(element.key, element.value.replace(/^\r?\n|\r?\n$/g, ''))
     at = element.end
   }
@@ -133,7 +133,7 @@ function writeArguments(pairs: ReadonlyMap<string, string>): string | undefined 
   return pairs.size > 0 ? JSON.stringify(Object.fromEntries(pairs)) : undefined
 }
 
-/** The place behind the JSON object or list at `start`; -1 when it does not end. */
+/** Returns the position after the JSON object or array at `start`; -1 if it does not end. */
 function endOfJson(text: string, start: number): number {
   const sign = /["\\{}[\]]/g
   sign.lastIndex = start
@@ -151,7 +151,7 @@ function endOfJson(text: string, start: number): number {
   return -1
 }
 
-/** The place behind what a sticky pattern finds at this place; this place when it finds nothing. */
+/** Returns the position after the match of a sticky pattern at `at`; `at` itself if there is no match. */
 export function endOfMatch(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return at + (pattern.exec(text)?.[0].length ?? 0)

@@ -1,6 +1,6 @@
 import { Ambiguous, type Repair } from './repairs.ts'
 
-/** What a string that opens with this closes with. */
+/** Closing quote for each opening quote. */
 const CLOSERS: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”', '‘': '’', '`': '`' }
 const QUOTE_REPAIRS: Readonly<Record<string, Repair>> = {
   "'": 'single_quotes',
@@ -20,11 +20,14 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 const SPACE = /[\s\u00a0]*/y
-/** How the next member of an object begins: a key and its colon. Each look ahead ends at the next quote, so all of them together are linear. */
+/**
+ * Beginning of an object's next member: a key and its colon. Each look-ahead ends at the next quote, so the total time
+ * is linear.
+ */
 const NEXT_KEY = /\s*(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]+'|“[^”\n]+”|[\p{L}_$][\p{L}\p{N}_$-]*)\s*[:=]/uy
 const QUOTED_KEY = /\s*"(?:[^"\\\n]|\\.)*"\s*:/y
 
-/** Where a string stands: as a key or a value of the outermost object, as a value of one within it, or in a list. */
+/** Position of a string: key or value of the outermost object, value of a nested object, or item of an array. */
 export type StringPosition = 'key' | 'value' | 'nested' | 'item'
 
 export interface ReadString {
@@ -34,12 +37,10 @@ export interface ReadString {
 }
 
 /**
- * Reads the string that opens at `start`. A quote ends it only where what follows goes on as JSON does; other quotes
- * belong to it,
- * if they come in pairs. A backslash before a letter that is no escape is a backslash, unless others in the same string
- * are
- * escapes: then the meaning of `C:\new\data` is unknown.
- * @throws Ambiguous also when the text ends within it
+ * Reads the string that opens at `start`. A quote ends it only if valid JSON follows; other quotes belong to it if they
+ * come in pairs. A backslash before a letter that forms no escape is literal, unless the string has other escapes: the
+ * meaning of `C:\new\data` is unknown then.
+ * @throws Ambiguous also if the text ends within the string
  */
 export function readString(text: string, start: number, place: StringPosition): ReadString {
   const opener = text[start]!
@@ -62,7 +63,7 @@ export function readString(text: string, start: number, place: StringPosition): 
         return { value: parts.join(''), end: at + 1, repairs }
       }
       if (closer !== '"' && isApostrophe(text, at)) repairs.add('apostrophes')
-      // A quote that begins what looks like the next member may be one: the end of the string is ambiguous.
+      // A quote followed by what looks like the next member may begin that member: the end of the string is ambiguous.
       else if (place !== 'value' || closer !== '"' || matchesAt(QUOTED_KEY, text, at)) throw new Ambiguous()
       else inner++
     } else if (sign === '\\') {
@@ -96,7 +97,10 @@ export function readString(text: string, start: number, place: StringPosition): 
   throw new Ambiguous()
 }
 
-/** Whether a string may end here: behind a key comes its colon; behind a value the next member, a closer, or the end. */
+/**
+ * Returns whether a string may end here: a key before its colon; a value before the next member, a closing bracket, or
+ * the end.
+ */
 function closes(text: string, at: number, place: StringPosition): boolean {
   const after = behindSpace(text, at)
   const sign = text[after]
@@ -107,7 +111,7 @@ function closes(text: string, at: number, place: StringPosition): boolean {
   if (sign === '}') return true
   if (sign === ',')
     return /[},/]/.test(text[behindSpace(text, after + 1)] ?? '}') || matchesAt(NEXT_KEY, text, after + 1)
-  // A comma that was forgotten.
+  // A missing comma.
   return sign === '"' && after > at && matchesAt(QUOTED_KEY, text, at)
 }
 

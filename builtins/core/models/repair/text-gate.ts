@@ -12,7 +12,7 @@ const OPENINGS = [
   '<｜tool',
 ]
 const OPENING = new RegExp(`${OPENINGS.map(literal).join('|')}|<\\|[a-z]|(?<=\\n)Action:`, 'g')
-/** Matches an end of the stream that may become such a beginning. */
+/** Matches an incomplete opening at the end of the stream. */
 const HALF_OPENED = new RegExp(
   `(?:${[...OPENINGS, '<|'].map(prefixPattern).join('|')}|(?<=\\n)(?:${prefixPattern('Action:')}))$`,
   'g',
@@ -33,7 +33,7 @@ export class TextGate {
   #length = 0
   #shown = 0
   #state: State = 'beginning'
-  /** Received and not shown yet. */
+  /** Text that was received but not shown yet. */
   #tail = ''
   /** Character before the tail; some openings must begin a line. */
   #before: '\n' | ' ' = '\n'

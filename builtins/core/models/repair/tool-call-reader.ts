@@ -5,10 +5,10 @@ import { toolNamed } from './names.ts'
 import { ReasoningSplitter } from './reasoning-splitter.ts'
 import { TextGate } from './text-gate.ts'
 
-/** How an answer is read: whether calls may stand in its text, and whether they were asked for there. */
+/** How an answer is read: no calls in its text, possible calls, or calls that the prompt asked for there. */
 export type Reading = 'native' | 'either' | 'prompted'
 
-/** Turns what a provider streams into what was meant: calls out of the text, and calls mended. */
+/** Converts a provider's stream to events: extracts calls from the text and repairs calls. */
 export class ToolCallReader {
   readonly #request: ModelRequest
   readonly #reading: Reading
@@ -17,15 +17,18 @@ export class ToolCallReader {
   readonly #calls: AskedCall[] = []
   readonly #dropped = { calls: 0, chars: 0 }
 
-  /** @param request as it was made: with its tools, whatever the model was sent */
+  /** @param request the original request with its tools, even if the model was sent a different one */
   constructor(request: ModelRequest, reading: Reading) {
     this.#request = request
     this.#reading = reading
-    // An answer of a given form may be JSON that looks like a call, and is none.
+    // An answer in a required format may be JSON that only looks like a call.
     if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(!request.response_schema)
   }
 
-  /** What is passed on of one event. An empty text is passed on as well: it says that the model is not idle. */
+  /**
+   * Returns the events to pass on for one event. An empty text is passed on too, because it shows that the model is not
+   * idle.
+   */
   receive(event: ModelEvent): readonly ModelEvent[] {
     if (event.type === 'text') {
       const { text: came, chars = came.length } = event
@@ -54,7 +57,7 @@ export class ToolCallReader {
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
     const calls = spoken ? spoken.calls.map(call => ({ id: '', ...call, repaired: this.#inText() })) : this.#calls
     for (const call of calls) yield { type: 'tool_call', ...repairCall(call, this.#request.tools, cut) }
-    // Of calls in the text the characters have been counted with the text.
+    // Characters of calls in the text were already counted with the text.
     const dropped = spoken ? { calls: spoken.dropped, chars: 0 } : this.#dropped
     if (dropped.calls > 0) yield { type: 'dropped_calls', ...dropped }
   }
@@ -65,7 +68,7 @@ export class ToolCallReader {
     const calls = found.calls.slice(0, MAX_TOOL_CALLS)
     const spoken = { text: found.text, calls, dropped: found.calls.length - calls.length + found.unread }
     if (this.#reading === 'prompted') return spoken
-    // A model that has tools of its own, and speaks of others, is talking.
+    // A model with native tool calls that names other tools in its text is only writing about them.
     return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
   }
 
@@ -74,7 +77,7 @@ export class ToolCallReader {
   }
 }
 
-/** The call with its name and arguments as they were meant, where only one thing can have been meant. */
+/** Repairs the name and the arguments of a call if only one reading is possible. */
 function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
   const tool = toolNamed(call.name, tools)
   if (!tool) return call

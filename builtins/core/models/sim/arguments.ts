@@ -3,7 +3,10 @@ import { oneLine } from './scene.ts'
 
 type Schema = Record<string, unknown>
 
-/** Arguments for a tool that no rule knows: what its JSON Schema requires, taken from the words of the request. */
+/**
+ * Returns arguments for a tool without a rule: the required parameters of its JSON Schema, filled with words of the
+ * request.
+ */
 export function argumentsFor({ parameters }: Pick<ToolSpec, 'parameters'>, asked: string): Record<string, unknown> {
   const quotes = [...asked.matchAll(/[“"'`]([^”"'`]+)[”"'`]/g)].map(match => match[1]!)
   const numbers = [...asked.matchAll(/-?\d+(?:\.\d+)?/g)].map(match => Number(match[0]))

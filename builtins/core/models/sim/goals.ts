@@ -7,7 +7,10 @@ import { incomeGoal } from './world.ts'
 const TOO_ALIKE = 0.75
 const MAX_CHARS = 500
 
-/** Chooses a goal: what an operator or another agent asked for, else its living, or something of its trade that it didn't do lately. */
+/**
+ * Chooses a goal: a request of the operator or another agent, else one that earns money, or a topic of its trade not
+ * used recently.
+ */
 export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
   const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*/, ''))
   const nudge = itemsUnder(scene.prompt, /messages? from the (operator|user)|user messages/i).at(-1)
@@ -45,7 +48,7 @@ function goalOf(form: Form, topic: string, files: boolean): string {
   return fill(files ? form.goal : form.bare, { topic, path: `${form.folder}/${slug(topic)}.md` })
 }
 
-/** Everything has had its turn: once more, with a name of its own. */
+/** Returns a numbered variant of a goal, for when all goals were used recently. */
 function another({ topic, goal }: { topic: string; goal: string }, cycle_num: number) {
   return { topic, goal: `${capitalise(topic)} once more, part ${cycle_num}: ${goal}` }
 }
@@ -61,7 +64,7 @@ function isNew(goal: string, recent: readonly string[]): boolean {
   return recent.every(other => similarity(goal, other) <= TOO_ALIKE)
 }
 
-/** The share of common words in the larger of two sets. */
+/** Returns the number of common words divided by the size of the larger set. */
 function similarity(a: string, b: string): number {
   const [these, those] = [a, b].map(text => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])) as [
     Set<string>,
@@ -71,7 +74,7 @@ function similarity(a: string, b: string): number {
   return common / Math.max(these.size, those.size, 1)
 }
 
-/** Whether a tool is on offer, as a tool of the request or in the prompt's list. */
+/** Returns whether a tool is available, in the request or in the prompt's list. */
 function offers({ tools, prompt }: Scene, tool: string): boolean {
   return tools.has(tool) || new RegExp(`\\b${tool}\\b`).test(prompt)
 }

@@ -1,15 +1,15 @@
-/** What the rules know of a trade: enough to choose a goal and to write a few lines that fit it. */
+/** Topics and phrases of a trade, from which the rules choose a goal and write a few lines. */
 export interface Trade {
-  /** Matches the words of the role. */
+  /** Pattern that matches the agent's role. */
   role: RegExp
   topics: readonly string[]
   thoughts: readonly string[]
 }
 
-/** A kind of goal. `{topic}` and `{path}` are filled in. */
+/** Template of a goal with the placeholders `{topic}` and `{path}`. */
 export interface Form {
   goal: string
-  /** The same without files. */
+  /** The goal for agents without file tools. */
   bare: string
   folder: string
 }
@@ -195,7 +195,7 @@ export function tradeOf(role: string): Trade {
   return named.sort((a, b) => a.at - b.at)[0]?.trade ?? ANY_TRADE
 }
 
-/** Words as a file's name: lower case, joined by hyphens. */
+/** Converts words to a file name: lower case, joined by hyphens. */
 export function slug(text: string): string {
   const words =
     text

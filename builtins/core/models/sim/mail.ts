@@ -2,12 +2,12 @@ import { capitalise, fill, tradeOf } from './lore.ts'
 import { oneLine, quote, type Scene } from './scene.ts'
 import { act, callsOf, end, type Step } from './step.ts'
 
-/** How a message of another agent that waits for an answer is put before the model. */
+/** Line of the prompt for a message from another agent that expects an answer. */
 const ASKED = /\bMessage (msg-[\w-]+) \((\w+)\) from (\S+); it expects an answer/
-/** How a goal names the message that it answers. */
+/** Form of a goal that answers a message. */
 const ANSWERS = /^Answer (msg-[\w-]+) of (\S+) by reply: (.*)$/
 
-/** Another agent asked something: to answer comes before one's own wishes. */
+/** Returns a goal that answers another agent's question; such goals come before the agent's own. */
 export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: string } | undefined {
   const asked = ASKED.exec(prompt)
   if (!asked) return undefined
@@ -16,7 +16,7 @@ export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: str
   return { goal: goal.slice(0, 480), reasoning: 'Someone waits for it.' }
 }
 
-/** Answers what came in the meantime, or what the goal is about. */
+/** Returns the step that answers a new message, or the message that the goal is about. */
 export function answer(scene: Scene): Step | undefined {
   const { unread: unheard, acts, objective } = scene
   for (const remark of unheard) {
@@ -36,7 +36,7 @@ function reply({ role, draw }: Scene, id: string, asked: string): Step {
   return act('Someone waits for an answer.', 'reply', { id, body })
 }
 
-/** What they wrote: it stands between marks. */
+/** Returns the quoted text of a message. */
 function wordsAfter(text: string, from: number): string {
   const written = /to you\W*<<<\s*([\s\S]*?)\s*>>>/.exec(text.slice(from))?.[1] ?? ''
   return oneLine(written).slice(0, 240)

@@ -1,6 +1,6 @@
 import { lineOf, type Scene } from './scene.ts'
 
-/** Value of a tenth of a stat, in hundreds of credits. */
+/** Value of 10 percentage points of a stat, in hundreds of credits. */
 const WORTH = { health: 0.6, happiness: 0.5, reputation: 0.4, energy: 0.25 }
 /** Phrases in the text of a choice, with their value. */
 const WORDS: readonly (readonly [RegExp, number])[] = [
@@ -13,7 +13,10 @@ const RISK = 0.4
 const LOW = 40
 const ENOUGH = 300
 
-/** Chooses one of the numbered choices at the end of a prompt: the one of the highest value, else any. */
+/**
+ * Chooses one of the numbered options at the end of a prompt: the one of the highest value, or a random one if none
+ * states its effects.
+ */
 export function chooseOption(scene: Scene): string {
   const options = [...scene.prompt.matchAll(/^\s*(\d+)[.)]\s+(\S.*)$/gm)].map(([, number, text]) => ({
     number: number!,

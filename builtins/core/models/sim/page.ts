@@ -1,7 +1,7 @@
 import { capitalise, fill, QUESTIONS, STEPS, slug, tradeOf } from './lore.ts'
 import { pathIn, quote, type Scene } from './scene.ts'
 
-/** Kinds of pages, by the words of the goal: the pool of lines, and the mark before each. */
+/** Kinds of pages by words of the goal, each with its lines and the marker before each line. */
 const KINDS = [
   { words: /question/i, lines: QUESTIONS, mark: (n: number) => `${n}. ` },
   { words: /checklist/i, lines: STEPS, mark: () => '- [ ] ' },
@@ -10,7 +10,10 @@ const KINDS = [
   { words: /./, lines: undefined, mark: () => '- ' },
 ]
 
-/** A short page for the goal: heading, the goal, a few lines that fit it, and who wrote it. A task may say its own text. */
+/**
+ * Writes a short page for the goal: heading, the goal, a few matching lines, and the author. A task may supply its own
+ * text.
+ */
 export function pageFor(scene: Scene): string {
   const { objective, acts, kind } = scene
   const given = /[“"`]([^”"`]{3,2000})[”"`]/.exec(objective)?.[1]
@@ -27,7 +30,7 @@ export function footerOf({ who }: Scene): string {
   return `Written by ${who}. Simulated, not an AI model: these lines were chosen by rules.`
 }
 
-/** Lines about the goal's topic, out of what the agent's trade knows. */
+/** Returns lines about the goal's topic, for its kind of page or from the agent's trade. */
 function linesFor(scene: Scene, count: number): string[] {
   const { objective, role } = scene
   const pool = KINDS.find(({ words }) => words.test(objective))?.lines ?? tradeOf(role).thoughts
@@ -36,14 +39,14 @@ function linesFor(scene: Scene, count: number): string[] {
   return Array.from({ length: count }, (_, n) => fill(pool[(first + n) % pool.length]!, { topic }))
 }
 
-/** One more line, of another kind than those that are there. */
+/** Returns one more line, of another kind than the existing ones. */
 export function afterthoughtFor(scene: Scene): string {
   const pool = /question/i.test(scene.objective) ? tradeOf(scene.role).thoughts : QUESTIONS
   const line = pool[Math.floor(scene.draw('afterthought') * pool.length)]!
   return `Afterthought: ${fill(line, { topic: topicOf(scene.objective) })}`
 }
 
-/** Where the goal's result belongs: the file that it names, else one named after it. */
+/** Returns the path for the goal's result: the file that the goal names, otherwise one named after the goal. */
 export function pathOf(objective: string): string {
   return pathIn(objective) ?? `notes/${slug(objective)}.md`
 }

@@ -15,8 +15,8 @@ const MODEL = 'rules-1'
 const CHARS_PER_PIECE = 24
 
 /**
- * The embedded default model: seeded rules that look only at the request. It streams, counts tokens and calls tools like any
- * other provider, and says of itself that it is simulated.
+ * Creates the built-in default model: seeded rules that use only the request. Like any other provider it streams,
+ * counts tokens and calls tools. It states that it is simulated.
  * @param settings `sim_delay`: seconds that an answer takes
  */
 export function simulate(
@@ -30,7 +30,7 @@ export function simulate(
     simulated: true,
     structured: true,
     notice: 'simulated, not an AI model',
-    // It repeats what tools said, which may look like a call.
+    // Its text quotes tool results, which may look like a call.
     tool_calls: 'native',
     availability: async () => ({ available: true, reason: null }),
     defaultModel: async () => MODEL,
@@ -69,7 +69,7 @@ function respond(scene: Scene): Step {
   return nextStep(scene)
 }
 
-/** Where the answer has a schema: an object of it, out of the words of the request, and of the clues in it if there are some. */
+/** For an answer with a schema, returns an object of it, filled from words of the request and its clues, if any. */
 function structureStep(step: Step, scene: Scene, { response_schema }: ModelRequest): Step {
   if (step.call || !response_schema) return step
   const { schema } = response_schema

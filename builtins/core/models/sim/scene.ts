@@ -1,6 +1,6 @@
 import type { Message, ModelRequest, ToolSpec } from '../contract.ts'
 
-/** A tool call of the conversation, with what came of it. */
+/** A tool call of the conversation with its result. */
 export interface Act {
   tool: string
   args: Record<string, unknown>
@@ -8,28 +8,28 @@ export interface Act {
   failed: boolean
 }
 
-/** What the rules see of a request, and nothing more. */
+/** The parts of a request that the rules may use. */
 export interface Scene {
   kind: ModelRequest['purpose']['kind']
   who: string
   cycle_num: number
   role: string
-  /** What is to be done, in one line. */
+  /** The goal or task, on one line. */
   objective: string
   tools: ReadonlyMap<string, ToolSpec>
-  /** What was done about it so far. */
+  /** Tool calls since the objective, oldest first. */
   acts: readonly Act[]
-  /** What users said since the objective, oldest first. */
+  /** User messages since the objective, oldest first. */
   remarks: readonly string[]
-  /** Those of the remarks that no answer followed yet. */
+  /** Remarks without a later answer. */
   unread: readonly string[]
   /** All text of the prompt, for goal generation. */
   prompt: string
-  /** Whether to do something, or which of several things: in [0, 1), fixed by the request and the name of the question. */
+  /** Returns a number in [0, 1) for a decision, fixed by the request and the name of the question. */
   draw(question: string): number
 }
 
-/** Reads a request: the objective, the acts with their results, and what users said in between. */
+/** Reads a request: the objective, tool calls with their results, and user messages in between. */
 export function readScene(request: ModelRequest, draw: (question: string) => number): Scene {
   const { messages, purpose, tools } = request
   const start = startOf(messages, purpose.kind)
@@ -51,9 +51,9 @@ export function readScene(request: ModelRequest, draw: (question: string) => num
   }
 }
 
-/** Rows of files come numbered, which is no part of what they say. */
+/** Line numbers in the output of file tools, which are no part of the content. */
 const ROW_NUMBER = /^ *(?:\d+|…)\t/gm
-/** How a nudge is put before the model. */
+/** Prefix of an operator's message in the prompt. */
 const NUDGE = /^messages? from the operator:\s*/i
 
 /** A goal begins where it is stated; a task at the user's last message. */
@@ -84,7 +84,7 @@ function actsOf(messages: readonly Message[]): Act[] {
     })
 }
 
-/** The text after `Label:` on a line of its own. */
+/** Returns the text after `Label:` at the start of a line. */
 export function lineOf(text: string, label: string): string | undefined {
   return new RegExp(`^[#* \\t]*${label}[*]*:[*]*[ \\t]*(\\S.*)$`, 'im').exec(text)?.[1]?.trim()
 }
@@ -113,7 +113,7 @@ export function quote(text: string, limit = 120): string {
   return `“${line.length > limit ? `${line.slice(0, limit - 1)}…` : line}”`
 }
 
-/** The first thing in a text that looks like a file of the workspace. */
+/** Returns the first part of a text that looks like a workspace file. */
 export function pathIn(text: string): string | undefined {
   const found = text.match(/(?<![\w./~\\-])[\w-]+(?:\/[\w.-]+)*\.(?:md|txt|csv|json|ya?ml|ts|js|py|html)\b/g) ?? []
   return found.find(path => !path.includes('..'))

@@ -6,7 +6,7 @@ export interface Step {
   call?: { name: string; args: Record<string, unknown> }
 }
 
-/** Tools that change nothing. */
+/** Read-only tools. */
 const LOOKING = /^(list_dir|file_read|read_\w+|query_\w+)$/
 const MAX_SENT_BACK = 2
 

@@ -18,7 +18,10 @@ import { live } from './world.ts'
 
 type Rule = (scene: Scene) => Step | undefined
 
-/** The rules in order; the first that has something to do decides. Each acts a limited number of times, so that all end. */
+/**
+ * The rules in order; the first one that returns a step decides. Each acts a limited number of times, so that every run
+ * ends.
+ */
 const RULES: readonly Rule[] = [
   endWhenAsked,
   answer,
@@ -33,7 +36,7 @@ const RULES: readonly Rule[] = [
   keepNote,
 ]
 
-/** One step of a pursuit or a task. */
+/** Returns the next step of a goal or a task. */
 export function nextStep(scene: Scene): Step {
   for (const rule of RULES) {
     const step = rule(scene)
@@ -45,7 +48,7 @@ export function nextStep(scene: Scene): Step {
 /** Tools that have a rule of their own. */
 const KNOWN = /^(list_dir|file_\w+|\w*_notepad|finish_goal)$/
 const MAX_TRIES = 2
-/** How often a page gets another line, and a note about it. */
+/** Probability that a page gets another line, and a note about it. */
 const REFINED = 0.4
 const NOTE_SHARE = 0.5
 
@@ -106,7 +109,7 @@ function writeDown(scene: Scene): Step | undefined {
   return act(say, 'write_notepad', { text: pageFor(scene) })
 }
 
-/** Whether a file was not written because it has to be read first. */
+/** Returns whether a write failed because the file has to be read first. */
 function isUnread({ failed, result }: Act): boolean {
   return failed && /\bwith file_read\b/.test(result)
 }

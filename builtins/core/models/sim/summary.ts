@@ -1,11 +1,11 @@
 import { oneLine, type Scene } from './scene.ts'
 
-/** Lines of the conversation that a section repeats at most. */
+/** Maximum number of conversation lines in a section. */
 const MAX_LINES = 20
-/** Characters of each. */
+/** Maximum length of a line, in characters. */
 const LONGEST = 200
 
-/** A summary by rule: what the request for it holds, sorted into the sections that it asks for. */
+/** Returns a rule-based summary: the content of the request, sorted into the sections that it asks for. */
 export function summaryOf({ prompt }: Scene): string {
   const between = (tag: string) => new RegExp(`<${tag}>\\n([\\s\\S]*?)\\n</${tag}>`).exec(prompt)?.[1] ?? ''
   const said = between('conversation').split('\n')

@@ -2,22 +2,22 @@ import { itemsUnder, quote, type Scene } from './scene.ts'
 
 type Schema = Record<string, unknown>
 
-/** Words for and against someone, as a quick reader would weigh them. */
+/** Words that count for a candidate; those below count against. */
 const FOR =
   /\b(owed|lied|hid|hidden|found|quarrel|anger|angry|envy|grudge|fits?|false|motive|threat\w*|raised|seen|shame)\b/gi
 const AGAINST = /\b(alibi|could not|was away|confirm\w*|witness\w*|prove\w*|no need|refused|saved|there was no)\b/gi
-/** What readers of a kind look at twice. */
+/** Words that weigh more for certain roles. */
 const EYES: readonly (readonly [RegExp, RegExp])[] = [
   [/book-?keep|account|numbers|money/i, /\b(owed|money|sum|paid|insurance|bill|accounts?|sold|price|worth)\b/gi],
   [/people|heart|listen/i, /\b(quarrel|anger|angry|envy|grudge|refused|lied|shame|hurt)\b/gi],
   [/trace|evidence|facts/i, /\b(found|fits?|marks|wax|key|ticket|recorder|camera|salt)\b/gi],
 ]
-/** Guesswork, beside what is read. */
+/** Weight of the random part in a decision. */
 const HUNCH = 1.2
 
 /**
- * Where clues are listed and the answer is to choose between names: for each such field the one that the clues speak for, a
- * confidence for fields from 0 to 1, and for texts the clue that decided. Empty where there are no clues.
+ * Chooses between names by the clues in the prompt: for each enum field the name with the strongest clues, for numbers
+ * up to 1 a confidence, and for text fields the deciding clue. Empty if there are no clues.
  */
 export function verdictOn({ properties = {} }: Schema, { prompt, role, draw }: Scene): Record<string, unknown> {
   const clues = itemsUnder(prompt, /^clues\b/i)

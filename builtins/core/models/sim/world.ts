@@ -1,18 +1,18 @@
 import { lineOf, type Scene } from './scene.ts'
 import { act, callsOf, end, type Step } from './step.ts'
 
-/** How often an agent thinks of its living rather than of its trade. */
+/** Probability of a goal that earns money instead of one from the agent's trade. */
 const OFTEN = 0.45
 /** The share of its money that it stakes on one bet. */
 const STAKE = 0.1
-/** Below so much money it is poor; from so much on it can pay for a course and live on. */
+/** Credits below which an agent is poor, and from which it can afford a course. */
 const POOR = 60
 const AT_EASE = 180
-/** Percent of energy that work takes the joy from. */
+/** Minimum energy for extra work, in percent. */
 const TIRED = 30
 const MOST_BETS = 3
 
-/** Returns a goal that earns its living, if the prompt has an economy and the mood is for it. */
+/** Returns a goal that earns money, if the prompt has an economy and the random draw allows it. */
 export function incomeGoal(scene: Scene): { goal: string; reasoning: string } | undefined {
   const status = lineOf(scene.prompt, 'Economic status')
   if (!status || scene.draw('living') >= OFTEN) return undefined
@@ -43,7 +43,7 @@ export function incomeGoal(scene: Scene): { goal: string; reasoning: string } | 
   return undefined
 }
 
-/** The next action of a goal about its living; undefined for other goals. */
+/** Returns the next step of a goal that earns money; undefined for other goals. */
 export function live(scene: Scene): Step | undefined {
   const { objective, acts, draw } = scene
   if (/\bapply_job\b/.test(objective)) {
@@ -73,7 +73,7 @@ export function live(scene: Scene): Step | undefined {
   return next ? act(`I take a course in ${next} instead.`, 'learn', { skill_name: next }) : end(scene)
 }
 
-/** Of the skills that are not mastered the best: it is the soonest of use. */
+/** Returns the best unmastered skill, because it becomes useful soonest. */
 function nextSkill(listed: string): string | undefined {
   const skills = [...listed.matchAll(/^- ([\w-]+): you are at (\d+) %/gm)]
   const open = skills
@@ -82,7 +82,7 @@ function nextSkill(listed: string): string | undefined {
   return open.sort((a, b) => b.level - a.level)[0]?.name
 }
 
-/** The best-paid of the jobs that are free and need no skill. */
+/** Returns the best-paid free job that needs no skill. */
 function bestJob(listed: string): string | undefined {
   const jobs = [...listed.matchAll(/^- ([\w-]+): [^,\n]+, ([\d,.]*\d) at each payday, free$/gm)]
   const paid = jobs.map(([, id, salary]) => ({ id: id!, salary: Number(salary!.replaceAll(',', '')) }))

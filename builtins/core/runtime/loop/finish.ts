@@ -12,7 +12,7 @@ export const Finish = z.object({
 })
 export type Finish = z.infer<typeof Finish>
 
-/** How an agent says that its goal is reached, or gives it up; the loop ends with the turn that calls it. */
+/** Tool by which an agent finishes its goal or gives it up. The loop ends with the turn that calls it. */
 export const finishGoal = tool({
   name: FINISH_GOAL,
   description:

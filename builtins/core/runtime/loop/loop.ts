@@ -26,8 +26,8 @@ const ASK_FOR_AN_ANSWER =
   'That is no answer yet. If the task can be done, do it now with the tools that you have, or answer it. If it cannot, say what is missing.'
 
 /**
- * The ReAct loop: no state but its own variables, no writes. What happens goes out as events, and the consumer has written
- * each one down before the loop goes on; a tool therefore runs only after the intent to run it is durable.
+ * Runs the ReAct loop. It has no state beyond its variables and writes nothing. It yields events, and the consumer
+ * stores each one before the loop continues, so a tool runs only after the intent to run it is durable.
  */
 export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGenerator<RunEvent, RunEnd> {
   const messages: Message[] = [{ role: 'system', content: request.system }, ...request.transcript]
@@ -39,7 +39,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
     const news = await request.newMessages()
-    // Taken up after an answer without calls: no provider lets a conversation end with the assistant.
+    // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
     if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
@@ -75,14 +75,17 @@ function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
   return { ...turn, steps }
 }
 
-/** Why an end that the model gave to its work is none. */
+/** Returns why an end that the model declared is not accepted. */
 async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | Waiting | undefined> {
   if (end.status !== 'finished') return undefined
   if (request.ends === 'text') return request.review?.(end.summary)
   return end.unconfirmed ? request.objection?.(end) : undefined
 }
 
-/** Whether an answer without tool calls ends the run, and how. One that was not asked for ends it only where texts do. */
+/**
+ * Returns how an answer without tool calls ends the run, if it does. Unless `ends` is `text`, only an answer to the
+ * loop's question can end it.
+ */
 function endWithText(answer: ModelAnswer, asked: boolean, { ends }: RunRequest, steps: number): RunEnd | undefined {
   const { text: summary, finish_reason } = answer
   const isText = ends === 'text'
@@ -141,7 +144,7 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   }
 }
 
-/** The usual phrasings of a model that declines; a heuristic, and it only ever delays or withholds a completion. */
+/** Common beginnings of refusals. This heuristic can only delay or prevent completion. */
 const REFUSAL =
   /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|')?t|i can’t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i
 

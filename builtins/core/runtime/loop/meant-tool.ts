@@ -1,6 +1,6 @@
 import { near } from '#kernel'
 
-/** Names by which other harnesses offer the same tools: models call them from habit. */
+/** Names of the same tools in other agent frameworks, which models use from habit. */
 const HABITS: Readonly<Record<string, string>> = {
   file_read: 'read read_file cat open_file view view_file',
   file_write: 'write write_file create_file save_file write_to_file',
@@ -21,13 +21,13 @@ const BY_HABIT = new Map(
   Object.entries(HABITS).flatMap(([tool, names]) => names.split(' ').map(name => [plain(name), tool] as const)),
 )
 
-/** Returns the tool that a model meant by a name that none has; undefined where nothing is like it. */
+/** Returns the tool most likely meant by an unknown name; undefined if none is similar. */
 export function meantTool(name: string, names: readonly string[]): string | undefined {
   const usual = BY_HABIT.get(plain(name))
   return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
 }
 
-/** `ReadFile`, `read-file` and `read_file` are one. */
+/** Normalizes a name, so that `ReadFile`, `read-file` and `read_file` are equal. */
 function plain(name: string): string {
   return name.replace(/[^a-z]/gi, '').toLowerCase()
 }

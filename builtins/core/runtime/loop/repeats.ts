@@ -7,7 +7,7 @@ const TIMES = 3
 const NOTICE =
   '\n\nNotice: this is the third time in a row that the same call gave the same result. Repeating it will not change that. Try something else; if nothing else can be done, end here and say what is missing.'
 
-/** Whether the conversation's last turns were all the same: calls, arguments and results. Anything said in between counts as news. */
+/** Returns whether the last turns had the same calls, arguments and results, with no other message in between. */
 export function isRepeating(messages: readonly Message[]): boolean {
   let last: string | undefined
   let at = messages.length
@@ -28,7 +28,7 @@ function turnOf(calls: NonNullable<Message['tool_calls']>, results: readonly Mes
   return canonicalJson(calls.map(call => [call.name, call.arguments, contents.get(call.id)]))
 }
 
-/** The result of a call that brought nothing new, with the sentence that says so. */
+/** Adds a notice to the result of a call that brought nothing new. */
 export function addNotice(result: Message): Message {
   return { ...result, content: result.content + NOTICE }
 }

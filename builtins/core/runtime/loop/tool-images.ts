@@ -1,14 +1,14 @@
 import { type ImageRef, type Images, MAX_IMAGES, ToolImages } from '#core/images/contract'
 import { errorMessage } from '#kernel'
 
-/** What a tool gave, as it stands in the transcript. */
+/** Output of a tool, as stored in the transcript. */
 export interface Output {
-  /** Lines about images that were not taken. */
+  /** Notes about images that were rejected. */
   notes: readonly string[]
   images: readonly ImageRef[]
 }
 
-/** Keeps the images of a tool's result. One that is not taken is named, with the reason. */
+/** Stores the images of a tool's result. Names rejected images with the reason. */
 export async function keepImages(result: unknown, images: Images | undefined): Promise<Output> {
   if (!(result instanceof ToolImages)) return { notes: [], images: [] }
   const notes: string[] = []

@@ -5,13 +5,16 @@ import { objectsIn } from './objects-in.ts'
 
 type Json = Record<string, unknown>
 
-/** What a model's server calls the schema. */
+/** Name of the schema in model requests. */
 const NAME = 'answer'
 const RIGHT = 'a schema for answers must be a z.object; put anything else into a field'
 
-/** Refuses a schema by which answers could not be checked, or only by a part of it. @throws InvalidInputError */
+/**
+ * Refuses a schema that cannot be checked completely.
+ * @throws InvalidInputError
+ */
 export async function admitSchema(schemas: Schemas, schema: Json): Promise<void> {
-  // By its zod schema it is checked whole.
+  // The original zod schema checks answers completely.
   if (originals.has(schema)) return
   try {
     await schemas.admit(schema)
@@ -22,8 +25,8 @@ export async function admitSchema(schemas: Schemas, schema: Json): Promise<void>
 }
 
 /**
- * A zod schema as the JSON Schema that a model is given: what it takes, before its transforms.
- * @throws an Error that says what is wrong with the schema
+ * Converts a zod schema to a JSON Schema of its input, before transforms, for the model.
+ * @throws an Error that states what is wrong with the schema
  */
 export function jsonSchemaOf(schema: z.ZodType): Json {
   if (!(schema instanceof z.ZodType)) throw new Error(RIGHT)
@@ -40,21 +43,24 @@ export function jsonSchemaOf(schema: z.ZodType): Json {
 
 const originals = new WeakMap<object, z.ZodType>()
 
-/** The same, remembered: a task that begins in this process is then checked by the zod schema itself, with its refinements. */
+/**
+ * Converts a zod schema and remembers it: tasks that start in this process are then checked by the zod schema itself,
+ * with its refinements.
+ */
 export function schemaWithOriginal(schema: z.ZodType): Json {
   const json = jsonSchemaOf(schema)
   originals.set(json, schema)
   return json
 }
 
-/** The zod schema of which `structured` made this. */
+/** Returns the zod schema that `schemaWithOriginal` converted to this JSON Schema. */
 export function originalOf(schema: object): z.ZodType | undefined {
   return originals.get(schema)
 }
 
-/** The form of one answer: parses what the model says, and asks it for corrections, up to a limit. */
+/** Parses one structured answer, and asks the model for corrections up to a limit. */
 export class AnswerForm {
-  /** As the model is given it. */
+  /** Schema for the model request. */
   readonly schema: { name: string; schema: Json }
   readonly #original: z.ZodType | undefined
   readonly #schemas: Schemas
@@ -63,10 +69,10 @@ export class AnswerForm {
   #read: { value: Json; output: unknown } | { error: StructuredParseError } | undefined
 
   /**
-   * @param schemas checks what the model says
-   * @param repairs how often the model may mend its answer
-   * @param original in place of what the JSON Schema says: a zod schema with more to say
-   * @param tries how many answers were looked at before, by another process
+   * @param schemas validates answers
+   * @param repairs maximum number of corrections
+   * @param original zod schema to check with instead of the JSON Schema
+   * @param tries number of answers already reviewed by another process
    */
   constructor(schemas: Schemas, schema: Json, repairs: number, original?: z.ZodType, tries = 0) {
     this.#schemas = schemas
@@ -76,30 +82,30 @@ export class AnswerForm {
     this.#tries = tries
   }
 
-  /** The last answer as an object that fits; null when it did not. */
+  /** The last answer as an object; null if it did not match the schema. */
   get value(): Json | null {
     return this.#read && 'value' in this.#read ? this.#read.value : null
   }
 
-  /** The same after the transforms of a zod schema. */
+  /** The last answer after the transforms of a zod schema. */
   get output(): unknown {
     return this.#read && 'output' in this.#read ? this.#read.output : null
   }
 
-  /** Why the last answer did not fit. */
+  /** Why the last answer did not match the schema. */
   get error(): StructuredParseError | undefined {
     return this.#read && 'error' in this.#read ? this.#read.error : undefined
   }
 
-  /** The work goes on: what was looked at was not the last answer. */
+  /** Discards the review, because the answer was not the last one. */
   forget(): void {
     this.#read = undefined
   }
 
   /**
-   * Reviews a text that would be the answer.
-   * @param mendable false when asking again would bring the same
-   * @returns the correction for the model; undefined when it fits, or the limit is reached
+   * Reviews a text that may be the final answer.
+   * @param mendable false if another attempt would give the same result
+   * @returns the correction for the model; undefined if the answer matches or the limit is reached
    */
   async review(text: string, mendable = true): Promise<string | undefined> {
     this.#read = await this.#look(text)
@@ -110,7 +116,7 @@ export class AnswerForm {
 
   async #look(text: string): Promise<{ value: Json; output: unknown } | { error: StructuredParseError }> {
     let issues: Issue[] = [{ path: '', message: 'there is no JSON object in it' }]
-    // Of several the last: models draft, and then say it again.
+    // Uses the last of several objects: models write a draft first and then repeat it.
     for (const value of objectsIn(text).reverse()) {
       const fit = await this.#fit(value)
       if ('output' in fit) return { value, output: fit.output }

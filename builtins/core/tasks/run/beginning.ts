@@ -7,47 +7,47 @@ import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent } from '#platform/store/contract'
 import type { TaskRow } from '../repository.ts'
 
-/** As whom an agent works on a task: its profile of the moment, and what its skills say. */
+/** Profile and skills with which an agent works on a task. */
 export interface WorkingProfile {
   profile: Profile
   skills: string
 }
 
-/** The model that an agent with this profile asks; null asks the default one. */
+/** Returns the model of an agent with this profile; null means the default one. */
 export function modelOf(agent: AgentRow, profile: Profile): string | null {
   return agent.model || profile.model || null
 }
 
-/** What an agent lives by: its preset as that is now, and the preset's skills. */
+/** Returns an agent's current profile with its skills. */
 export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Promise<WorkingProfile> {
   const profile = await svc.use(Agents).profileOf(agent)
   const catalogue = svc.has(Skills) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   return { profile, skills: [catalogue, await svc.use(Profiles).skills(profile)].filter(Boolean).join('\n\n') }
 }
 
-/** What its log and its manifest tell of a task's run. */
+/** Returns the details of a task's run for its log and its manifest. */
 export function runOf({ agent_id, task_id, session_id }: TaskPlace, model: string | null): RunBeginning {
   return { agent_id, task_id, session_id, ...(model ? { model } : {}) }
 }
 
 type TaskPlace = Pick<TaskRow, 'agent_id' | 'task_id' | 'session_id'>
 
-/** That work on a task has begun. */
+/** Returns the event that work on a task has started. */
 export function taskStarted(task: TaskPlace, run_id: string | null, traceparent: string | undefined): Effect {
   const { agent_id, task_id, session_id } = task
   const data = { agent_id, task_id, session_id, ...(traceparent ? { traceparent } : {}) }
   return appendEvent({ type: 'task_started', agent_id, run_id, data })
 }
 
-/** A run of a task is written down: its log is kept from now on, and a recording knows whose it is. */
+/** Starts the log of a task's run and adds the run to the recording. */
 export function recordRunStart(svc: PluginHandle, run_id: string): void {
   svc.use(Runs).recordStart(run_id, 'task')
   if (svc.has(Recordings)) svc.use(Recordings).addTaskRun(run_id)
 }
 
 /**
- * What is written with a new task because work on it begins at once.
- * @returns undefined for an agent whose profile cannot be had: its task begins, and fails for that
+ * Returns the writes for a new task that starts immediately.
+ * @returns undefined if the agent's profile cannot be read: the task then starts and fails for that reason
  */
 export async function startEffects(
   svc: PluginHandle,

@@ -2,19 +2,19 @@ import type { RunEnd } from '#core/runtime/contract'
 import type { SvcError } from '#kernel'
 import { AnswerCutError, TaskRefusedError, TaskRepeatingError, type TaskResponse } from '../contract.ts'
 
-/** How a stretch of work on a task ends. */
+/** How a period of work on a task ends. */
 export interface Ending {
   status: TaskResponse['status']
   error?: SvcError
-  /** What it waits for. */
+  /** Approvals that the task waits for. */
   approval_ids?: readonly string[]
   question_ids?: readonly string[]
 }
 
 /**
- * What the end of the loop means for the task.
- * @param said whether there is anything to show
- * @param questions ids that are questions, among what it waits for
+ * Converts the end of the loop to the task's status.
+ * @param said whether there is any output
+ * @param questions those of the awaited ids that are questions
  */
 export function endingOf(end: RunEnd, max_tokens: number, said: boolean, questions?: ReadonlySet<string>): Ending {
   switch (end.status) {

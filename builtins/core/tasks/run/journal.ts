@@ -26,14 +26,14 @@ import type { Ending } from './ending.ts'
 import type { LiveText, Piece } from './text.ts'
 import { type MessageRow, Transcript } from './transcript.ts'
 
-/** Another process has taken the task over, or it was removed with its agent. */
+/** Thrown when another process took over the task, or the task was removed with its agent. */
 export class LostTask extends Error {
   constructor() {
     super('the task is not ours any more')
   }
 }
 
-/** What the model answered, on its way to be written down. */
+/** A model's answer that is not stored yet. */
 interface Answer {
   rows: MessageRow[]
   booked: Effect
@@ -43,14 +43,14 @@ interface Answer {
 type Step = Pick<Extract<RunEvent, { type: 'answer' }>, 'received' | 'message' | 'spend' | 'step'>
 type Outcome = Omit<Extract<RunEvent, { type: 'outcome' }>, 'type'>
 
-/** What a task comes to: its status, and what its client gets. */
+/** The task's status and its result for the client. */
 type TaskEnd = Pick<
   Parameters<typeof endTask>[0],
   'output' | 'parsed' | 'error' | 'approval_ids' | 'question_ids' | 'duration_ms'
 > &
   Pick<Ending, 'status'>
 
-/** Writes down what happens to a task while it is worked on, before the work goes on, and only as long as it is ours. */
+/** Stores each event of a task before the work continues, as long as this process holds the task. */
 export class TaskJournal {
   readonly #svc: PluginHandle
   readonly #row: TaskRow
@@ -58,7 +58,7 @@ export class TaskJournal {
   readonly #hold: { task_id: string; owner: string; epoch: number }
   #transcript = new Transcript([])
   #run_id: string | null = null
-  /** A last answer, as long as nothing came after it: it is written with the end that it makes. */
+  /** Last answer, stored later together with the following calls or the end. */
   #last: Answer | undefined
 
   constructor(svc: PluginHandle, row: TaskRow, text: LiveText) {
@@ -68,21 +68,24 @@ export class TaskJournal {
     this.#hold = { task_id: row.task_id, owner: row.owner, epoch: row.epoch }
   }
 
-  /** What was said before, by another process or before an approval. */
+  /** Returns the task's earlier messages, written by another process or before an approval. */
   async read(): Promise<readonly Message[]> {
-    // One that was just begun has said nothing.
+    // A new task has no messages yet.
     const isNew = this.#row.epoch === 1 && this.#row.steps_taken === 0
     this.#transcript = new Transcript(isNew ? [] : await loadMessages(this.#svc.use(Store), this.#row.task_id))
     return this.#transcript.messages
   }
 
-  /** Work begins that is written down as begun already. */
+  /** Continues a start that is already stored. */
   async resume({ run_id }: { run_id: string | null }): Promise<void> {
     this.#run_id = run_id
     if (run_id) await this.#recordRunStart(run_id)
   }
 
-  /** Work begins, in a run of its own where runs are kept. @throws LostTask */
+  /**
+   * Stores the start of work, in a separate run if runs are kept.
+   * @throws LostTask
+   */
   async begin(about: RunBeginning, traceparent: string | undefined): Promise<void> {
     const isFirst = this.#row.epoch === 1
     const startEffects = () => (isFirst ? [taskStarted(this.#row, this.#run_id, traceparent)] : [])
@@ -94,12 +97,12 @@ export class TaskJournal {
     for (;;) {
       const { run_id, effects } = await recordInput('run begins', () => runs.startEffects('task', about))
       this.#run_id = run_id
-      // Refused: a run of another process has this id.
+      // Refused: a run of another process has this id, so another id is tried.
       if (await this.#trySave([...effects, ...startEffects()])) return this.#recordRunStart(run_id)
     }
   }
 
-  /** By this a recording knows whose run it is. */
+  /** Starts the run's log, recorded so that a recording knows its run. */
   async #recordRunStart(run_id: string): Promise<void> {
     await recordInput('run', async () => {
       recordRunStart(this.#svc, run_id)
@@ -107,14 +110,17 @@ export class TaskJournal {
     })
   }
 
-  /** The model answered. It is written with what comes next. */
+  /** Keeps the model's answer, to be stored with what follows. */
   recordStep({ received, message, spend, step }: Step): void {
     const rows = this.#transcript.answer(received, message)
     const whose = { agent_id: this.#row.agent_id, goal_id: null, run_id: this.#run_id }
     this.#last = { rows, booked: bookSpend({ ...spend, ...whose, kind: 'task', step }), spend }
   }
 
-  /** Writes an answer after which the work goes on. @throws LostTask */
+  /**
+   * Stores an answer after which the work continues.
+   * @throws LostTask
+   */
   async recordProgress(calls: readonly (PlannedCall & Pick<CallIntent, 'state'>)[] = []): Promise<void> {
     const last = this.#last
     if (!last) return
@@ -129,7 +135,11 @@ export class TaskJournal {
     written()
   }
 
-  /** A tool call came to its end. @param duration in milliseconds @throws LostTask */
+  /**
+   * Stores the outcome of a tool call.
+   * @param duration in milliseconds
+   * @throws LostTask
+   */
   async outcome({ call, message, effects }: Outcome, duration: number): Promise<void> {
     const { agent_id, task_id } = this.#row
     const row = this.#transcript.outcome(call, message)
@@ -137,7 +147,11 @@ export class TaskJournal {
     await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), event, ...effects])
   }
 
-  /** Saves a summary and what it cost. @param summary null if the model's answer was no summary @throws LostTask */
+  /**
+   * Stores a summary and its cost.
+   * @param summary null if the model's answer was no summary
+   * @throws LostTask
+   */
   async saveSummary(spend: Spend, summary: Message | null): Promise<void> {
     const { agent_id, task_id, session_id } = this.#row
     const used = usageOf(spend)
@@ -149,20 +163,25 @@ export class TaskJournal {
     ])
   }
 
-  /** A model call that brought no answer. What it cost has been booked; here it only counts for the task and its session. */
+  /**
+   * Adds the cost of a model call without an answer to the task and its session. It is already booked in the budget.
+   */
   async bookSpend(spend: Spend): Promise<void> {
     const { task_id, session_id } = this.#row
     const used = usageOf(spend)
     await this.#save([chargeTask({ task_id, ...used }), sessionUsed({ session_id, ...used, duration_ms: 0 })])
   }
 
-  /** Leaves it to another process to go on with. */
+  /** Releases the task for another process to continue. */
   async release(): Promise<void> {
     const { effects } = await this.#unwrittenText()
     await this.#svc.use(Store).apply([...effects, releaseTask(this.#hold)])
   }
 
-  /** It ended, or waits for the operator. @throws LostTask */
+  /**
+   * Stores the task's end, or that it waits for the operator.
+   * @throws LostTask
+   */
   async end(end: TaskEnd): Promise<void> {
     const { agent_id, task_id, session_id } = this.#row
     const { status, duration_ms } = end
@@ -185,13 +204,13 @@ export class TaskJournal {
     written()
   }
 
-  /** What is done once the end of its run is written. */
+  /** Ends the run's log after the end is stored. */
   async runEnded(): Promise<void> {
     const run = this.#run
     if (run) await recordInput('run_end', async () => run.runs.recordEnd(run.run_id))
   }
 
-  /** The log of the run is a record beside the task: what goes wrong with it is not the task's failure. */
+  /** Marks the run as interrupted. The log is secondary to the task, so its errors do not fail the task. */
   async interruptRun(): Promise<void> {
     const run = this.#run
     if (!run) return
@@ -207,23 +226,30 @@ export class TaskJournal {
     return { run_id: this.#run_id, runs: this.#svc.use(Runs) }
   }
 
-  /** Returns the write of streamed text, and what to call once it is committed. */
+  /** Returns the write of streamed text, and a callback for after its commit. */
   textEffects(piece: Piece | null): { effects: Effect[]; written: () => void } {
     if (!piece) return { effects: [], written: () => {} }
     return { effects: [recordText({ ...this.#hold, ...piece })], written: () => this.#text.markWritten(piece.until) }
   }
 
-  /** The write of what the reaper has not written yet. How much that is depends on when it came, so it is recorded. */
+  /** Returns the write of text that the reaper has not stored yet. Its length depends on timing, so it is recorded. */
   async #unwrittenText() {
     return this.textEffects(this.#row.text === 'shown' ? await recordInput('unwritten', () => this.#text.piece) : null)
   }
 
-  /** Writes, as long as the task is ours. @throws LostTask */
+  /**
+   * Writes if this process still holds the task.
+   * @throws LostTask
+   */
   async #save(effects: readonly Effect[]): Promise<void> {
     if (!(await this.#trySave(effects))) throw new Error('what a tool asked to be written was refused')
   }
 
-  /** The same. @returns false when something else of it was refused */
+  /**
+   * Writes if this process still holds the task.
+   * @returns false if another of the writes was refused
+   * @throws LostTask
+   */
   async #trySave(effects: readonly Effect[]): Promise<boolean> {
     const store = this.#svc.use(Store)
     const hold = holdTask(this.#hold)

@@ -3,12 +3,12 @@ import { isTree } from '#lib/tree'
 
 type Json = Record<string, unknown>
 
-/** More objects than this in one text are no answer. */
+/** Maximum number of objects in one text; more are no answer. */
 const MOST = 10
 
 /**
- * The JSON objects in a model's text, in order: the text itself, or those with prose, a code fence or thoughts around them.
- * What was only thought (`<think>…</think>`) does not count. Linear in the length of the text.
+ * Returns the JSON objects in a model's text, in order: the text itself, or those inside prose or a code fence. Ignores
+ * reasoning (`<think>…</think>`). Linear in the length of the text.
  */
 export function objectsIn(text: string): Json[] {
   const said = text.split('</think>').at(-1) ?? ''
@@ -34,7 +34,7 @@ function objectOf(text: string): Json | undefined {
   }
 }
 
-/** The place after the brace that closes the one at `start`; braces in JSON strings do not count. */
+/** Returns the position after the brace that closes the one at `start`, ignoring braces in JSON strings. */
 function endOf(text: string, start: number): number {
   let depth = 0
   let quoted = false

@@ -3,17 +3,20 @@ import type { Store } from '#platform/store/contract'
 import { earlierExchanges, summariesIn, type TaskRow } from '../repository.ts'
 import { REMEMBERED_CHARS, REMEMBERED_TASKS, recentExchanges, rememberedMessages } from './prompt.ts'
 
-/** A session that is remembered to this share of its bounds is summarised, before its oldest exchanges go. */
+/** Share of the session limits at which a summary is due, before the oldest exchanges are dropped. */
 const FULL_SHARE = 0.75
 
-/** The part of its session that a task reads. */
+/** The part of its session's conversation that a task reads. */
 export interface SessionMemory {
   messages: readonly Message[]
-  /** Newest messages to keep where the others are due for a summary, as the next exchanges would push them out. */
+  /**
+   * Number of newest messages to keep when older ones are due for a summary, because the next exchanges would displace
+   * them.
+   */
   keeps?: number
 }
 
-/** Returns the newest summary of a task's session, and the exchanges that it does not stand for. */
+/** Returns the newest summary of a task's session, and the exchanges that it does not cover. */
 export async function sessionMemory(store: Store, row: TaskRow): Promise<SessionMemory> {
   const exchanges = await earlierExchanges(store, row, REMEMBERED_TASKS)
   if (exchanges.length === 0) return { messages: [] }
@@ -34,12 +37,12 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
   return { messages, ...(isFull ? { keeps: fitting.length } : {}) }
 }
 
-/** Exchanges before a task that the summary in it does not stand for: each is two messages. */
+/** Returns the number of exchanges before the task that its summary does not cover. Each exchange has two messages. */
 function exchangesBefore({ summary, before }: Message & { before: number }): number {
   return Math.ceil(Math.max(0, (summary?.keeps ?? 0) - before) / 2)
 }
 
-/** A summary at the beginning of another task stands for all before it. */
+/** Converts a summary for use in another task, where it covers all messages before it. */
 function carryMessage({ before: _, summary, ...message }: Message & { before: number }): Message {
   return { ...message, ...(summary ? { summary: { ...summary, keeps: 0 } } : {}) }
 }

@@ -21,35 +21,38 @@ const TOOL_TIMEOUT_S = 60
 /** The toolkit by which agents ask people. */
 const QUESTIONS = 'questions'
 
-/** What the loop is asked for a task, but for who listens. */
+/** The loop's request for a task, without signal and tools, and what else its run needs. */
 export interface PreparedRequest {
   request: Omit<RunRequest, 'signal' | 'tools'>
   profile: Profile
   model: string | null
-  /** Newest messages to keep where the others are due for a summary, however much room there is. */
+  /**
+   * Number of newest messages to keep when older ones are due for a summary, regardless of the space left in the
+   * context window.
+   */
   keeps?: number
-  /** The tools of the moment. */
+  /** Returns the current tools. */
   tools: () => ToolSet
 }
 
-/** Before its first tool runs: most tasks need none. */
+/** Creates the workspace. Called before the first tool runs, because most tasks need none. */
 export async function makeWorkspace({ ports: { files } }: PluginHandle, workspace: string): Promise<void> {
   await recordInput('workspace', () => files.mkdir(workspace, { recursive: true, mode: 0o700 }))
 }
 
-/** Who works on a task, and on what. */
+/** A task with its agent and its earlier messages. */
 export interface Work {
   row: TaskRow
   agent: AgentRow
   lives: WorkingProfile
-  /** It is the first of its session. */
+  /** Whether it is the first task of its session. */
   isAlone: boolean
-  /** What was said in the task so far; nothing yet begins it. */
+  /** Earlier messages of the task; empty if it has just started. */
   said: readonly Message[]
   form: AnswerForm | undefined
 }
 
-/** Puts together what the model reads and may do. */
+/** Builds the loop's request: what the model reads and which tools it has. */
 export async function prepareRun(
   svc: PluginHandle,
   toolkits: readonly string[],
@@ -59,7 +62,7 @@ export async function prepareRun(
   const names = row.may_ask ? [...toolkits, QUESTIONS] : toolkits
   const tools = () => taskTools(svc, names, profile)
   const reach = agentReach(svc.project, agent)
-  // What was under way may have tools to run first.
+  // A resumed task may have calls to run first.
   if (said.length > 0) await makeWorkspace(svc, reach.scratch)
   const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
   const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }

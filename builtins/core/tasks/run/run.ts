@@ -21,50 +21,53 @@ import { LostTask, TaskJournal } from './journal.ts'
 import { makeWorkspace, type PreparedRequest, prepareRun } from './request.ts'
 import { LiveText, type Piece } from './text.ts'
 
-/** What only the process knows in which a task began. */
+/** Data known only in the process that started the task. */
 export interface FirstTime {
-  /** Whose it is, and as whom that works on it, as far as that is known. */
+  /** The task's agent and its working profile, if already loaded. */
   agent?: AgentRow | undefined
   lives?: WorkingProfile | undefined
-  /** It was written down as begun, with this run. */
+  /** Set if the start is already stored, with this run. */
   begun?: { run_id: string | null } | undefined
-  /** It is the first of its session. */
+  /** Whether it is the first task of its session. */
   isAlone?: boolean | undefined
-  /** Why it must not even begin. */
+  /** Error for which the task must not start. */
   blocked?: SvcError | undefined
-  /** What checks the answer in place of its JSON Schema. */
+  /** Zod schema that checks the answer instead of its JSON Schema. */
   check?: z.ZodType | undefined
   /** W3C trace context of the caller. */
   traceparent?: string | undefined
 }
 
-/** One stretch of work on a task in this process: until it ends, or waits for the operator. What happens is written down before it goes on. */
+/**
+ * A period of work on a task in this process, until the task ends or waits for the operator. Each event is stored
+ * before the work continues.
+ */
 export class TaskRun {
   readonly row: TaskRow
   readonly text: LiveText
   readonly journal: TaskJournal
-  /** Resolves when it is over, in whatever way; what came of it stands in the task's row, or in `text.over`. */
+  /** Resolves when the run is over, in any case. The result is in the task's row, or thrown by `text.isComplete`. */
   readonly ended: Promise<void>
-  /** It has come to a stop for as long as people take. */
+  /** Whether the task stopped to wait for people. */
   waits = false
   readonly #svc: PluginHandle
   readonly #abort = new CycleEnd()
   readonly #settings: TasksConfig
   readonly #first: FirstTime
-  /** Of a structured run. */
+  /** Parser of a structured task's answer. */
   #form: AnswerForm | undefined
   #max_cost_usd = 0
   /** When the calls of the last answer began, on the monotonic clock. */
   #asked = 0
   #cost_micros: number
-  /** What the model said last, checked. */
+  /** The model's last text, after guardrails. */
   #output = ''
-  /** Questions that it waits for. */
+  /** Questions that the task waits for. */
   readonly #questions = new Set<string>()
-  /** What was streamed of the answer under way. */
+  /** Streamed text of the current answer. */
   #said = ''
 
-  /** @param before what was shown before */
+  /** @param before text shown earlier */
   constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, before: Piece, first: FirstTime = {}) {
     this.#svc = svc
     this.#settings = settings
@@ -76,12 +79,14 @@ export class TaskRun {
     this.ended = this.#runRecorded()
   }
 
-  /** Ends it as failed for this reason; for a stop, a detached one is left for another process to go on with. */
+  /**
+   * Fails the task with this reason. When the process stops, a detached task is released for another process instead.
+   */
   abort(reason: SvcError): void {
     this.#abort.abort(reason)
   }
 
-  /** Works, and has it recorded where that is wanted. */
+  /** Runs the task, in a recording context if recordings are on. */
   async #runRecorded(): Promise<void> {
     const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
     if (begins) await begins
@@ -103,7 +108,7 @@ export class TaskRun {
     } catch (error) {
       if (!(error instanceof LostTask))
         this.#svc.log.error(this.#fields, `its end was not written: ${errorMessage(error)}`)
-      // A process that continues it begins a run of its own.
+      // A process that continues the task starts another run.
       await this.journal.interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)
     }
@@ -134,7 +139,7 @@ export class TaskRun {
     return unfit ? { status: 'failed', error: unfit } : ending
   }
 
-  /** What cannot be read from the task's row. */
+  /** Returns data that is not in the task's row. */
   async #asWasAsked() {
     const { blocked, traceparent, begun, isAlone = false } = this.#first
     if (blocked) throw blocked
@@ -142,7 +147,10 @@ export class TaskRun {
     return { traceparent, begun, agent, isAlone }
   }
 
-  /** What its answer is to fit. @param said what was said before, by another process or before an approval */
+  /**
+   * Returns the parser for the task's structured answer, if it needs one.
+   * @param said earlier messages, written by another process or before an approval
+   */
   #formAfter(said: readonly Message[]): AnswerForm | undefined {
     const { response_schema } = this.row
     if (response_schema === null) return undefined
@@ -163,22 +171,28 @@ export class TaskRun {
     return this.#review()
   }
 
-  /** What is wrong with the answer as people may read it. One that was withheld would be so again. */
+  /**
+   * Reviews the answer after guardrails. An answer that they withheld is not requested again, because it would be
+   * withheld again.
+   */
   #review(): Promise<string | undefined> {
     return this.#form!.review(this.#output, this.#output !== WITHHELD)
   }
 
-  /** @param question what the model reads first */
+  /**
+   * Runs the loop.
+   * @param question message that the model reads first
+   */
   async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
     const asked: Message[] = question ? [{ role: 'user', content: question }] : []
     const news = async () => {
-      // It was not the last one.
+      // The answer was not the last one, so it is stored now.
       await this.journal.recordProgress()
       return [...asked.splice(0), ...(await prepared.request.newMessages())]
     }
     const events = this.#svc.use(Runtime).run({
       ...prepared.request,
-      // Asked anew at each step: a toolkit may come or go meanwhile.
+      // Evaluated at each step, because toolkits may be added or removed meanwhile.
       get tools() {
         return prepared.tools()
       },
@@ -200,7 +214,7 @@ export class TaskRun {
     }
   }
 
-  /** Keeps a conversation going that its model has no room for. */
+  /** Summarizes a conversation that no longer fits into the model's context window. */
   async #summarize(call: ModelCall, prepared: PreparedRequest): Promise<Message | undefined> {
     const summary = await this.#svc.use(Runtime).summarize(call, {
       conversation: this.row.session_id,
@@ -230,7 +244,7 @@ export class TaskRun {
     return { gate }
   }
 
-  /** What readers see: one answer at a time, in place of what they saw before it. */
+  /** Returns callbacks that show one answer at a time; each replaces the previous one. */
   #shows() {
     const onReset = () => {
       this.#said = ''
@@ -244,7 +258,10 @@ export class TaskRun {
     return { onText, onReset }
   }
 
-  /** The task ends: readers see its output, which may be another text, as when guardrails were turned on meanwhile. */
+  /**
+   * Shows the output at the task's end. It may differ from the streamed text, for example if guardrails were turned on
+   * meanwhile.
+   */
   #showOutput(): void {
     if (this.row.text !== 'shown' || this.text.shown === this.#output) return
     this.text.reset()
@@ -284,14 +301,17 @@ export class TaskRun {
     return this.#svc.has(Guardrails) && this.#svc.use(Guardrails).enabled
   }
 
-  /** What people may read of a text of the model. */
+  /** Returns a text of the model after guardrails. */
   async #checkOutput(text: string): Promise<string> {
     if (!this.#isGuarded || text.trim() === '') return text
     const checked = await this.#svc.use(Guardrails).check('output', text, { agent_id: this.row.agent_id })
     return checked.action === 'block' ? WITHHELD : checked.text
   }
 
-  /** What becomes of a task whose work was broken off; undefined leaves it to another process. @throws LostTask */
+  /**
+   * Returns how a task ends after an error; undefined releases it for another process.
+   * @throws LostTask
+   */
   async #endByError(thrown: unknown): Promise<Ending | undefined> {
     if (thrown instanceof LostTask) throw thrown
     await this.journal.recordProgress()
@@ -303,7 +323,7 @@ export class TaskRun {
       return undefined
     }
     const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
-    // What was streamed is not said again when this is repeated.
+    // A replay does not stream again, so the streamed text is recorded.
     const said = await recordInput('said', async () => this.#said)
     if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
     if (error instanceof SvcError) return { status: 'failed', error }
@@ -331,7 +351,7 @@ function isText({ role, content }: Message): boolean {
   return role === 'assistant' && content.trim() !== ''
 }
 
-/** Whether it would have ended the task: a text without tool calls. */
+/** Returns whether a message could end the task: text without tool calls. */
 function isAnswer(message: Message): boolean {
   const { tool_calls = [] } = message
   return tool_calls.length === 0 && isText(message)

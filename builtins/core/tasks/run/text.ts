@@ -1,34 +1,34 @@
-/** Text that is written down already is kept in memory as far as readers are likely to be behind, in UTF-16 units. */
+/** Amount of stored text kept in memory for readers that lag behind, in UTF-16 units. */
 const KEPT = 8_192
 
-/** A text that was shown, and the place after it. */
+/** A piece of shown text, and the position after it. */
 export interface Piece {
   until: number
   text: string
-  /** The place after the reset that comes before it, where that is not written down yet. */
+  /** Position after the reset before this piece, if that reset is not stored yet. */
   reset?: number | undefined
 }
 
 /**
- * What a task that runs in this process has said so far, for any number of readers. Each reads from its own place and gets
- * all that came since in one piece, so a slow one costs nothing; what it missed for long it reads from the database. A reset
- * takes one unit of the places.
+ * Text of a task that runs in this process, for any number of readers. Each reads from its own position and gets all
+ * newer text in one piece, so slow readers cost nothing. Text that is no longer in memory is read from the database. A
+ * reset takes one unit of the positions.
  */
 export class LiveText {
-  /** All that was shown since the last reset. */
+  /** All text shown since the last reset. */
   shown: string
-  /** The place after the last reset; 0 before the first. */
+  /** Position after the last reset; 0 before the first. */
   begin: number
   #text = ''
-  /** The place of the first unit of `#text`. */
+  /** Position of the first unit of `#text`. */
   #from: number
-  /** Up to here it is written down. */
+  /** Position up to which text is stored. */
   #saved: number
   #ended = false
   #failure: unknown
   #waiting: (() => void)[] = []
 
-  /** @param before what was shown before, by another process or before an approval */
+  /** @param before text shown earlier, by another process or before an approval */
   constructor({ until, text }: Piece) {
     this.shown = text
     this.begin = until - text.length
@@ -40,7 +40,7 @@ export class LiveText {
     return this.#from + this.#text.length
   }
 
-  /** Whether something is not written down yet. */
+  /** Whether some text is not stored yet. */
   get isUnsaved(): boolean {
     return this.#saved < this.until
   }
@@ -55,7 +55,7 @@ export class LiveText {
     this.wake()
   }
 
-  /** Takes back what was shown, where anything was. */
+  /** Withdraws the shown text, if there is any. */
   reset(): void {
     if (this.shown === '') return
     this.begin = this.until + 1
@@ -65,14 +65,14 @@ export class LiveText {
     this.wake()
   }
 
-  /** No more comes; a failure is thrown to the readers, who have nothing else to go by then. */
+  /** Ends the text. A failure is thrown to the readers, because no end was stored for them to read. */
   end(failure?: unknown): void {
     this.#ended = true
     this.#failure = failure
     this.wake()
   }
 
-  /** What came after a place, an empty text for a reset: undefined when that is no longer in memory. */
+  /** Returns the text after a position, empty for a reset; undefined if it is no longer in memory. */
   readAfter(place: number): Piece | undefined {
     if (place < this.begin) return { until: this.begin, text: '' }
     if (place < this.#from) return undefined
@@ -80,36 +80,39 @@ export class LiveText {
     return { until: place + text.length, text }
   }
 
-  /** Whether all has been said. @throws the failure that kept the end from being written down */
+  /**
+   * Whether the text is complete.
+   * @throws the failure that prevented storing the end
+   */
   get isComplete(): boolean {
     if (this.#failure !== undefined) throw this.#failure
     return this.#ended
   }
 
-  /** Resolves when there is more, or no more to come, or the readers are woken. */
+  /** Resolves when there is more text, when the text ends, or on `wake`. */
   waitForChange(): Promise<void> {
     if (this.#ended) return Promise.resolve()
     return new Promise(resolve => this.#waiting.push(resolve))
   }
 
-  /** Has the readers look again: one of them is to read no more. */
+  /** Wakes all waiting readers, for example because one of them should stop. */
   readonly wake = (): void => {
     const waiting = this.#waiting
     this.#waiting = []
     for (const look of waiting) look()
   }
 
-  /** What is not written down yet. */
+  /** Text that is not stored yet. */
   get piece(): Piece | null {
     const reset = this.#saved < this.begin ? this.begin : undefined
     const from = reset ?? this.#saved
     let text = this.#text.slice(from - this.#from)
-    // The database takes no half of a surrogate pair; the other half comes with the next piece.
+    // The database cannot store half of a surrogate pair; it follows with the next piece.
     if (!this.#ended && /[\ud800-\udbff]$/.test(text)) text = text.slice(0, -1)
     return text === '' && reset === undefined ? null : { until: from + text.length, text, reset }
   }
 
-  /** It is written down up to a place; one that is repeated may not have said so much itself. */
+  /** Marks text as stored up to a position. In a replay that position may be beyond the text of this run. */
   markWritten(until: number): void {
     this.#saved = Math.max(this.#saved, until)
     const from = this.until < this.#saved ? this.#saved : Math.min(this.#saved, this.until - KEPT)

@@ -8,10 +8,10 @@ import { type Tool, Toolkits } from '#tools/toolkits/contract'
 const WORLD = 'world'
 /** The toolkit by which agents write to each other. */
 const COMMS = 'comms'
-/** What an agent reads in place of a message that a guardrail blocked. */
+/** Text that replaces a message blocked by a guardrail. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
-/** The tools of a one-shot task: of the toolkits that the configuration names, what the profile allows. */
+/** Returns the tools of a one-shot task: of the configured toolkits, those that the profile allows. */
 export function taskTools(svc: PluginHandle, names: readonly string[], profile: Profile): ToolSet {
   const economy = svc.config.get('economy.enabled') === true
   const set = svc.use(Runtime).toolsFor(
@@ -29,7 +29,7 @@ export function taskTools(svc: PluginHandle, names: readonly string[], profile: 
   }
 }
 
-/** What comes from other agents is checked before the model reads it. */
+/** Wraps a tool so that guardrails check text from other agents before the model reads it. */
 function withCheckedResult(svc: PluginHandle, tool: Tool): Tool {
   return {
     ...tool,

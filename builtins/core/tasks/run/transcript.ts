@@ -1,19 +1,22 @@
 import type { Message } from '#core/models/contract'
 import { isEmptyAnswer, type PlannedCall } from '#core/runtime/contract'
 
-/** A message by its place in the conversation of its task. */
+/** A message with its position in the task's conversation. */
 export interface MessageRow {
   seq: number
   message: Message
 }
 
-/** Numbers a task's messages. Results get their places when their calls are planned, so that they read in that order. */
+/**
+ * Numbers a task's messages. Results get their positions when their calls are planned, so that they appear in the order
+ * of the calls.
+ */
 export class Transcript {
   readonly messages: readonly Message[]
   readonly #places = new Map<string, number>()
   #next: number
 
-  /** @param rows what was written down so far; calls at its end that have no result keep the places that they had */
+  /** @param rows stored messages; calls at their end without results keep their positions */
   constructor(rows: readonly MessageRow[]) {
     this.messages = rows.map(row => row.message)
     this.#next = (rows.at(-1)?.seq ?? -1) + 1
@@ -21,7 +24,7 @@ export class Transcript {
     if (last) this.#reserve(last.message, last.seq + 1)
   }
 
-  /** Adds what was read and answered, unless that is empty. */
+  /** Adds the received messages and the answer, unless the answer is empty. */
   answer(received: readonly Message[], message: Message): MessageRow[] {
     const rows = [...received, ...(isEmptyAnswer(message) ? [] : [message])].map((each, n) => ({
       seq: this.#next + n,
@@ -32,7 +35,7 @@ export class Transcript {
     return rows
   }
 
-  /** Places one message after all others. */
+  /** Adds a message after all others. */
   add(message: Message): MessageRow {
     return { seq: this.#next++, message }
   }

@@ -14,14 +14,14 @@ const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
 
 /**
  * Benchmarks models.
- * @returns 1 when a model was not measured to the end
+ * @returns exit code 1 if the measurement of a model was not completed
  */
 const benchmark: HandWritten = async (input, context) => {
   const { terminal, ports, program, json } = context
   const models = [...listOf(input.models), ...((input.model as string[] | undefined) ?? [])]
   if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
   const root = await findProject(ports, context.named)
-  // What costs money is not begun when there is nowhere to put it.
+  // Paid model calls start only once the output is known to be writable.
   for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
   const signal = endSignal()
   await using kernel = await program.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
@@ -51,7 +51,7 @@ async function run(
     for (const line of forecastLines(await kernel.use(Benchmark).forecast(given as never))) progress(line)
     return await invokeMasked<BenchmarkReport>(kernel, 'benchmark.run', given, { signal, progress })
   } catch (error) {
-    // What was given were the command's own words.
+    // Invalid values came from the command's own options.
     if ((error as SvcError).code === 'invalid_input') {
       throw new UsageError({ problem: `benchmark: ${(error as Error).message}`, usage: USAGE })
     }
@@ -59,7 +59,7 @@ async function run(
   }
 }
 
-/** What is known of the cost before it begins. */
+/** Returns the expected cost of the benchmark. */
 function forecastLines(forecasts: readonly Forecast[]): string[] {
   const lines = forecasts.map(({ asked, runs, tokens, cost_usd }) => {
     const price = cost_usd === null ? 'its price is unknown' : `about $${cost_usd.toFixed(2)}`

@@ -18,7 +18,7 @@ import { findProject } from '../project/project.ts'
 import { invokeMasked } from '../screen/masked.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 
-/** An agent into a file. */
+/** Exports an agent to a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
   const { terminal, json, ports } = context
   await using kernel = await openReading(await findProject(context.ports, context.named), context, { roles: ['cli'] })
@@ -46,7 +46,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   return 0
 }
 
-/** Another agent of what a file holds. It is made in this process, whatever its size. */
+/** Imports a new agent from a file. Runs in this process, so the file's size does not matter. */
 export const importAgent: HandWritten = async ({ file, preset, model }, context) => {
   const { terminal, json } = context
   const bundle = await readBundle(resolve(String(file)), context)

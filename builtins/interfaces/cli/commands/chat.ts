@@ -24,13 +24,13 @@ const HELP = `/tools     the tools that it is given
 /quit      leave; the same command goes on with this session
 Ctrl-C     ends an answer; at the prompt, the conversation`
 
-/** A conversation with an agent: one session, whose answers are streamed. */
+/** Chats with an agent in one session, with streamed answers. */
 const chat: HandWritten = async ({ id, session }, context) => {
   const { ports, named } = context
   await using calls = new Calls(await findProject(ports, named), context)
   const { agent_id } = await calls.call<AgentDetail>(AGENT, { id: String(id) })
   const { session_id } = await calls.call<Session>(OPEN, { agent_id, session_key: String(session ?? 'chat') })
-  // Awaited here: the calls are closed after it.
+  // Awaited here, because the calls are closed afterwards.
   return await new Chat(calls, agent_id, session_id, context).run()
 }
 export default chat
@@ -50,7 +50,10 @@ class Chat {
     this.#context = context
   }
 
-  /** Until the input ends. @returns the exit code: 1 when the last answer failed */
+  /**
+   * Runs until the input ends.
+   * @returns exit code 1 if the last answer failed
+   */
   async run(): Promise<number> {
     const { terminal, json } = this.#context
     const isTyped = process.stdin.isTTY === true && terminal.columns !== undefined

@@ -2,7 +2,7 @@ import { SCRIPTS, SHELLS } from '../completion/scripts.ts'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 
-/** Prints what makes a shell complete this program's commands. */
+/** Prints a shell script that completes this program's commands. */
 const completion: HandWritten = async ({ shell }, { terminal, json }) => {
   const known = SHELLS.find(name => name === shell)
   if (!known) {

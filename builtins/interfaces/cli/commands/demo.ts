@@ -13,7 +13,7 @@ import { printable, printableJson } from '../screen/printable.ts'
 
 const USAGE = 'svc demo survival --seed 7'
 
-/** Plays a demo, in a project of its own; without a name it lists the demos. */
+/** Plays a demo, or lists the demos if none is named. */
 const demo: HandWritten = async (input, context) => {
   const { ports, program, terminal, json, named } = context
   await using place = await placeFor(ports, named)

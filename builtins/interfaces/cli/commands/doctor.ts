@@ -19,7 +19,7 @@ const CHECKS: OperationRef = {
   rendered: false,
 }
 
-/** Says what is wrong with the machine, the project and its processes. */
+/** Diagnoses problems of the machine, the project and its processes. */
 const doctor: HandWritten = (_input, context) =>
   interruptible(context.ports.clock, async signal => {
     const { terminal, json } = context
@@ -63,7 +63,7 @@ async function patientOf(context: Context): Promise<Patient> {
       return kernel.config.faults(['start'])
     },
     async askDaemon() {
-      // One that does not answer is no reason to know nothing: its state has a line of its own.
+      // A daemon that does not answer has its own line in the report; the other checks still run.
       const reports = await askDaemon(at, CHECKS, {}, context).catch((error: unknown) => {
         terminal.err(printable(`svc: warning: ${errorMessage(error)}`))
         return undefined

@@ -19,7 +19,7 @@ const LIFE =
   'It runs until SIGTERM or Ctrl-C. With --json it prints a line of JSON for each of its events: listening, ready, stopping, stopped.'
 const timeout = { ...withHint('seconds', text('timeout', 't', 'Seconds until the daemon is killed')), default: 30 }
 
-/** Commands about the project and its processes, which no operation has. */
+/** Commands on the project and its processes that have no operation. */
 const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
   command(
     'init',
@@ -321,7 +321,7 @@ function text(name: string, short: string | null, description: string): OptionSp
   return { field, name, short, type: 'text', required: false, default: null, choices: null, description }
 }
 
-/** What stands for the option's value in help. */
+/** Adds the placeholder of the option's value in help. */
 function withHint(hint: string, option: OptionSpec): OptionSpec {
   return { ...option, hint }
 }

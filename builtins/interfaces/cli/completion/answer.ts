@@ -6,12 +6,12 @@ import { printableLine } from '../screen/printable.ts'
 import { complete } from './complete.ts'
 import { valuesOf } from './values.ts'
 
-/** What a shell takes as "complete a file's name here". */
+/** Output that requests file name completion from the shell. */
 const FILES = ':files'
 
 /**
- * Answers a shell's completion request: a line for each candidate, with a tab before its description. Silent on every
- * error, since it runs while a person types.
+ * Answers a shell's completion request: a line for each candidate, with a tab before its description. Reports no
+ * errors, because it runs while the user types.
  */
 export async function answer(words: readonly string[], context: Context): Promise<number> {
   const at = words.indexOf('--root')
@@ -23,7 +23,7 @@ export async function answer(words: readonly string[], context: Context): Promis
   else {
     const mask = root ? await lineMasker(root, context.ports) : (line: string) => line
     const lines = candidates
-      // What cannot be typed as it is would be another word once it is on the line.
+      // Words that need quoting would change their meaning when inserted.
       .filter(({ word }) => /^[\w@%+=:,./-]+$/.test(word))
       .map(({ word, about }) => (about ? `${word}\t${printableLine(mask(about)).slice(0, 80)}` : word))
     context.terminal.out(lines.join('\n'))

@@ -3,18 +3,18 @@ import { find } from '../parsing/find.ts'
 import { GLOBAL } from '../parsing/help.ts'
 import { TOPICS } from '../parsing/topics.ts'
 
-/** One thing that may stand where the cursor is. */
+/** A possible completion. */
 export interface Candidate {
   word: string
   about: string
 }
 
-/** What there is of something at this moment: `agents`, `approvals`, … */
+/** Returns the current items of a kind, such as `agents` or `approvals`. */
 export type Values = (kind: ValueKind) => Promise<Candidate[]>
 export type ValueKind = (typeof KINDS)[number] | 'presets' | 'plugins' | 'config_keys' | 'models'
 const KINDS = ['agents', 'approvals', 'goals', 'sessions', 'tasks', 'runs', 'schedules', 'alarms'] as const
 
-/** Which kind a field takes, whatever the command; a list of them in one word is divided by commas. */
+/** Kind of each field's values, for all commands. Several values in one word are separated by commas. */
 const BY_FIELD: Readonly<Record<string, ValueKind>> = {
   agent: 'agents',
   agent_id: 'agents',
@@ -33,7 +33,7 @@ const BY_FIELD: Readonly<Record<string, ValueKind>> = {
   key: 'config_keys',
   model: 'models',
 }
-/** Where the field alone does not say it. */
+/** Kind of values for single commands, where the field's name is not enough. */
 const BY_COMMAND: Readonly<Record<string, ValueKind>> = {
   'runs id': 'runs',
   'recordings show id': 'runs',
@@ -44,9 +44,9 @@ const BY_COMMAND: Readonly<Record<string, ValueKind>> = {
 }
 
 /**
- * What may stand in the place of the last of these words: commands, options, and values of either.
- * @param words what stands on the line after `svc`, up to the cursor; the last one is what was typed of the one to complete
- * @returns undefined where a file's name is to stand
+ * Returns completions of the last word: commands, options, and values of either.
+ * @param words words after `svc`, up to the cursor; the last one is the word to complete
+ * @returns undefined if a file name is expected
  */
 export async function complete(
   words: readonly string[],
@@ -67,7 +67,10 @@ export async function complete(
   return offered && [...filterByPrefix(typed, nextWords(before, commands)), ...offered]
 }
 
-/** The command that the words begin with. Of those with the same words, as `runs` and `runs <id>`, the one that takes something. */
+/**
+ * Returns the command that the words begin with. Of several, such as `runs` and `runs <id>`, the one that takes an
+ * argument.
+ */
 function commandOf(commands: readonly CommandSpec[], before: readonly string[]): CommandSpec | undefined {
   return find(commands, [...before, 'x']) ?? find(commands, before)
 }
@@ -78,7 +81,7 @@ function nextWords(before: readonly string[], commands: readonly CommandSpec[]):
   for (const { path, summary } of commands) {
     if (path.length <= before.length || !before.every((word, at) => path[at] === word)) continue
     const word = path[before.length]!
-    // A word that is a command itself says what that does; else what the first below it does.
+    // A word that is itself a command gets that command's summary; otherwise the first subcommand's.
     if (!found.has(word) || path.length === before.length + 1) found.set(word, summary)
   }
   return [...found].map(([word, about]) => ({ word, about })).sort((a, b) => (a.word < b.word ? -1 : 1))
@@ -98,7 +101,7 @@ function optionsOf(spec: CommandSpec, before: readonly string[]): Candidate[] {
   return [...own, ...all.filter(({ word }) => !before.includes(word))]
 }
 
-/** The option whose value is to come. */
+/** Returns the option whose value is expected. */
 function optionBefore(spec: CommandSpec, before: readonly string[]): OptionSpec | undefined {
   const last = before.at(-1)
   return spec.options.find(
@@ -106,7 +109,7 @@ function optionBefore(spec: CommandSpec, before: readonly string[]): OptionSpec 
   )
 }
 
-/** The place whose turn it is. */
+/** Returns the argument that comes next. */
 function argumentAt(spec: CommandSpec, before: readonly string[]): ArgumentSpec | undefined {
   let taken = 0
   for (const [at, word] of before.entries()) {
@@ -138,7 +141,7 @@ async function offer(
 }
 
 function kindOf(spec: CommandSpec, field: string): ValueKind | undefined {
-  // Almost everything that is called by a bare id is an agent.
+  // Almost every plain `id` is an agent's.
   return BY_COMMAND[[...spec.path, field].join(' ')] ?? BY_FIELD[field] ?? (field === 'id' ? 'agents' : undefined)
 }
 

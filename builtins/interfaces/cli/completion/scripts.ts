@@ -2,8 +2,8 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-// Each runs `svc __complete` with the words up to the cursor, which prints a line for each candidate: the word, a tab,
-// and a description. The single line `:files` requests file names.
+// Each script runs `svc __complete` with the words up to the cursor, which prints a line for each candidate: the word,
+// a tab, and a description. The single line `:files` requests file names.
 
 const BASH = `# Completion of svc for bash. Load it with: source <(svc completion bash)
 _svc() {

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { Candidate, ValueKind, Values } from './complete.ts'
 import { QUERIES } from './repository.ts'
 
-/** Reads what a project has without anything that costs time: no module is started, no plugin runs. */
+/** Creates a fast lookup of a project's items that starts no modules and runs no plugins. */
 export function valuesOf(root: string | undefined, packaged: string, { ports, program }: Context): Values {
   const { files } = ports
   const namesIn = async (folder: string, ending: RegExp): Promise<Candidate[]> =>

@@ -8,19 +8,19 @@ import { openReading } from './reading.ts'
 
 type Input = Readonly<Record<string, unknown>>
 
-/** An operation that has no command, or whose command is not at hand. */
+/** Returns a reference for an operation that has no command, or whose command is not available. */
 export function operationRef(name: string, method: string, path: string): OperationRef {
   return { name, preset: {}, http: { method, path }, reach: 'store', rendered: false }
 }
 
 /**
- * Operations of a project, one after the other: in its daemon while one answers, else in this process, which comes up when
- * that is first needed. So it does not matter when a daemon begins or ends.
+ * Runs operations of a project: in its daemon while one answers, else in this process, which opens the project on first
+ * need. Daemons may therefore start or stop between two calls.
  */
 export class Calls implements AsyncDisposable {
   readonly #root: string
   readonly #context: Context
-  /** By what it is for: one that only reads runs no plugin. */
+  /** Kernels by purpose; one that only reads runs no plugin. */
   readonly #kernels = new Map<'reading' | 'acting', Promise<Kernel>>()
 
   constructor(root: string, context: Context) {
@@ -28,7 +28,10 @@ export class Calls implements AsyncDisposable {
     this.#context = context
   }
 
-  /** @throws what the operation throws */
+  /**
+   * Runs an operation and returns its result.
+   * @throws what the operation throws
+   */
   async call<T>(operation: OperationRef, input: Input = {}, signal?: AbortSignal): Promise<T> {
     const answer = await askDaemon(this.#root, operation, input, this.#context, signal)
     if (answer) return answer.output as T
@@ -36,7 +39,7 @@ export class Calls implements AsyncDisposable {
     return invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
   }
 
-  /** The same for one that streams. */
+  /** Runs an operation that streams. */
   stream(operation: OperationRef, input: Input, signal: AbortSignal): Promise<AsyncIterable<StreamEvent>> {
     return this.call(operation, input, signal)
   }
@@ -54,7 +57,7 @@ export class Calls implements AsyncDisposable {
         ? openReading(this.#root, this.#context, { roles: ['cli'], log: { level: 'silent' } })
         : program.open({ root: this.#root, roles: ['cli'], log: { level: 'silent' } })
     this.#kernels.set(purpose, opened)
-    // One that could not come up is tried again: the configuration may be corrected meanwhile.
+    // A kernel that failed to open is tried again at the next call: the configuration may be corrected meanwhile.
     opened.catch(() => this.#kernels.delete(purpose))
     return opened
   }

@@ -1,7 +1,7 @@
 import { near } from '#kernel'
 import { type CommandSpec, UnknownCommandError } from '../contract.ts'
 
-/** What other programs call what is here called otherwise. */
+/** Commands of other programs, mapped to the command that does the same here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   agents: 'status',
   ps: 'status',
@@ -15,8 +15,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 /**
- * The command with the longest path that the words begin with; of two with one path, as in `runs` and `runs <id>`, the one
- * that takes what follows. A word too many after a group of commands is none of it.
+ * Returns the command with the longest path that the words begin with. Of two with one path, as in `runs` and `runs
+ * <id>`, returns the one that takes the next word. A surplus word after a command group matches nothing.
  */
 export function find(commands: readonly CommandSpec[], words: readonly string[]): CommandSpec | undefined {
   const fitting = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
@@ -30,21 +30,21 @@ export function find(commands: readonly CommandSpec[], words: readonly string[])
   return isGroup && next !== undefined && !next.startsWith('-') ? undefined : best
 }
 
-/** The commands below words that are none themselves, as `db backup` is below `db`. */
+/** Returns the commands below a group, as `db backup` is below `db`. */
 export function subcommandsOf(commands: readonly CommandSpec[], words: readonly string[]): readonly CommandSpec[] {
   const option = words.findIndex(word => word.startsWith('-'))
   const group = option < 0 ? words : words.slice(0, option)
   return commands.filter(({ path }) => path.length > group.length && group.every((word, at) => path[at] === word))
 }
 
-/** What is said of words that are no command: what was meant. */
+/** Returns the error for unknown words, with the closest commands. */
 export function unknown(commands: readonly CommandSpec[], words: readonly string[]): Error {
   const option = words.findIndex(word => word.startsWith('-'))
   const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
   const names = commands.map(({ path }) => path.join(' '))
   const group = subcommandsOf(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
   const found = near(given, names)
-  // What is no word has none near it.
+  // An option has no closest command.
   if (option === 0) return new UnknownCommandError({ words: given, near: [] })
   const other = ELSEWHERE[words[0]!]
   const closest = other

@@ -4,7 +4,7 @@ import { pad, widthOf, wrap } from '../screen/width.ts'
 
 type PageStyle = Pick<Terminal, 'style' | 'columns'>
 
-/** What every command takes. */
+/** Options that every command takes. */
 export const GLOBAL: readonly [string, string][] = [
   ['--json', 'Answer with JSON'],
   ['--root <folder>', 'The project, instead of the nearest one upwards from here (also: SVC_ROOT)'],
@@ -22,7 +22,7 @@ export function usageOf(spec: CommandSpec): string {
   return ['svc', ...spec.path, ...places, ...needed, ...optional].join(' ')
 }
 
-/** One command in full, with those of its kind. */
+/** Returns the full help of one command, with related commands. */
 export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], paper: PageStyle): string {
   const places = spec.arguments.map(({ field, description }): [string, string] => [field, description])
   const options = spec.options.map((option): [string, string] => [flagsOf(option), describe(option)])
@@ -38,12 +38,12 @@ export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], pape
     .join('\n\n')
 }
 
-/** Commands that have their first words in common, where those are no command themselves. */
+/** Returns the help of a command group that is not a command itself. */
 export function groupOf(commands: readonly CommandSpec[], paper: PageStyle): string {
   return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
 }
 
-/** The commands that people begin with, by topic. */
+/** Commands for beginners, by topic. */
 const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   Project: ['init', 'start', 'stop', 'serve', 'config', 'doctor'],
   Agents: ['spawn', 'status', 'watch', 'why', 'pause', 'kill'],
@@ -51,7 +51,7 @@ const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   Control: ['approvals', 'approve', 'budget', 'events'],
 }
 
-/** The commands that people begin with, on one screen. */
+/** Returns the help overview: the commands for beginners, on one screen. */
 export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, paper: PageStyle): string {
   const commandsNamed = (words: string) => commands.filter(({ path }) => path.join(' ') === words)
   const topics = Object.entries(FIRST_COMMANDS).map(([topic, words]) => ({
@@ -67,7 +67,7 @@ export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, 
   ].join('\n\n')
 }
 
-/** All commands: those about processes, then those of operations. */
+/** Returns all commands: those about processes first, then those of operations. */
 export function allCommandsOf(commands: readonly CommandSpec[], tree: CommandTree, paper: PageStyle): string {
   const lines = (own: boolean) => commands.filter(spec => (spec.operation === null) === own).map(lineOf)
   return [
@@ -85,8 +85,8 @@ function lineOf(spec: CommandSpec): [string, string] {
 }
 
 /**
- * Names and what they mean: beside each other, or below each other where that gets too narrow.
- * @param widest of the names in characters, where several sections are to align
+ * Lays out names and their descriptions: side by side, or the description below where the terminal is too narrow.
+ * @param widest length of the longest name, in characters, when several sections are to align
  */
 export function section(
   title: string,
@@ -102,7 +102,7 @@ export function section(
     if (available < 24) return [`  ${left}`, ...wrap(right, columns - 4).map(line => `    ${line}`)].join('\n')
     const below = ' '.repeat(width + 4)
     const wrapped = wrap(right, available)
-    // A name that is too long for its column has a line of its own, unless what it means fits behind it.
+    // A name too long for its column gets its own line, unless its description fits behind it.
     if (widthOf(left) > width) {
       const line = `  ${left}  ${right}`
       return widthOf(line) <= columns ? line.trimEnd() : [`  ${left}`, ...wrapped.map(part => below + part)].join('\n')

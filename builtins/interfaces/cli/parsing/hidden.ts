@@ -1,6 +1,9 @@
 import { pluralize } from '#lib/pluralize'
 
-/** What a list leaves out, and how it is shown. @param name one of them, as in `ended sub-agent` */
+/**
+ * Returns the line that says how many rows a list hides and how to show them.
+ * @param name singular of the rows, such as `ended sub-agent`
+ */
 export function hiddenLine(hidden: number, name: string): string {
   return `${pluralize(hidden, name)} hidden; --all shows them`
 }

@@ -30,7 +30,7 @@ export async function runOperation(
   const exit = await interruptible(ports.clock, async signal => {
     const isShown = rendered && !json
     const isReading = spec.operation!.http?.method === 'GET' && narrowing(spec, input) === ''
-    // What is only read the daemon prints as well: this process then loads nothing of the project.
+    // The daemon also formats answers that are only read, so that this process loads nothing of the project.
     const accept = isShown && isReading && !judged ? 'text/plain' : undefined
     const ask = () => askDaemon(root, spec.operation!, input, context, signal, accept)
     const answer = await withElapsedTime(terminal, ports.clock, ask)
@@ -49,7 +49,7 @@ export async function runOperation(
   return exit
 }
 
-/** A file that is tried may do anything. */
+/** Checks a plugin file in a child process, because its code may do anything. */
 async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {
   const words = ['plugins', 'check', ...(context.json ? ['--json'] : []), '--', String(input.file)]
   const { code, stdout, errors } = await runInChild(root, words, context)
@@ -58,7 +58,10 @@ async function checkInChild(root: string, input: Record<string, unknown>, contex
   return code
 }
 
-/** Plugins have keys of their own and know values of others. What they know is not checked where one takes the child with it. */
+/**
+ * Sets a key in a child process, because plugins define and validate keys. If a plugin ends the child, sets the key
+ * here without these checks.
+ */
 async function setInChild(
   root: string,
   spec: CommandSpec,
@@ -77,7 +80,7 @@ async function setInChild(
   return child.code
 }
 
-/** A stream without an end of its own ended with its daemon. */
+/** Reports that an endless stream ended because its daemon stopped. */
 function reportStopped(error: SvcError, { terminal }: Context): number {
   if (error.code !== 'server_stopping') throw error
   terminal.err(`svc: ${printable(error.message)}`)
@@ -100,13 +103,13 @@ function narrowing({ arguments: places, options, operation }: CommandSpec, input
   return given.map(({ field }) => `${field} ${input[field]}`).join(', ')
 }
 
-/** What was asked, for the words around its answer. */
+/** Context of a request that is printed around its answer. */
 interface AnswerContext {
   narrowed: string
-  /** The rows that it leaves out, in words; empty when none. */
+  /** Line that says which rows are hidden; empty when none are. */
   hidden: string
   notice: string
-  /** What Ctrl-C did, where it did more than end the command. */
+  /** Message about the effect of Ctrl-C on the task; undefined where Ctrl-C only ends the command. */
   interruption: string | undefined
 }
 
@@ -124,7 +127,7 @@ function answerContext(
   }
 }
 
-/** Shows what an operation returned; a stream as it comes. */
+/** Prints the output of an operation; the events of a stream as they arrive. */
 async function show(
   output: unknown,
   as: Renderer | undefined,
@@ -138,7 +141,7 @@ async function show(
     const { showStream } = await import('../screen/stream.ts')
     return showStream(output, render, context, signal)
   }
-  // An interrupted task answers that its client went away.
+  // After an interruption, the task's answer only says that its client disconnected.
   if (signal.aborted && !json && interruption !== undefined) return INTERRUPTED
   if (notice && !json) terminal.out(printable(notice))
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
@@ -174,7 +177,7 @@ async function runHere(
   )
   const operation = await findOperation(kernel, name)
   const around = operation ? await surroundingsOf(operation, input, kernel) : {}
-  // Awaited here: a stream needs the process that it comes from.
+  // Awaited here, because a stream needs this process's kernel until it ends.
   return await show(output, operation, answerContext(spec, input, around), context, signal)
 }
 
@@ -188,13 +191,13 @@ async function surroundingsOf(
 }
 
 /**
- * Returns how to print what the daemon did. It is printed as JSON where this process cannot open the project, as with a
- * bad configuration.
+ * Returns the renderer for the daemon's answer. Where this process cannot open the project, as with a bad
+ * configuration, the answer is printed as JSON.
  */
 async function findRenderer(operation: OperationRef, root: string, context: Context): Promise<Renderer | undefined> {
   const { name, judged } = operation
   try {
-    // The daemon has done the work: all that is needed is how the answer is written.
+    // The daemon has done the work; only the renderer is needed.
     const asRead = { ...operation, http: { method: 'GET', path: '' } }
     await using kernel = await openProject(root, context, [], asRead)
     return await findOperation(kernel, name)
@@ -210,14 +213,14 @@ async function findOperation(kernel: Kernel, name: string): Promise<Operation | 
   return kernel.points.find(Operations, name)
 }
 
-/** The commands of all plugins of a project, its own too, as they are at this moment. */
+/** Returns the current commands of all plugins, including those of the project. */
 export async function commandsOfProject(root: string, context: Context): Promise<readonly CommandSpec[]> {
   const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('./tree.ts')])
   await using kernel = await openProject(root, context, [])
   return commandsOf(kernel.list(Operations))
 }
 
-/** A process of the project that says only what people should know. Where it only reads with the program's own, it runs no plugin. */
+/** Opens the project, with only its warnings printed. An operation that only reads and is a builtin runs no plugin. */
 async function openProject(
   root: string,
   context: Context,

@@ -31,7 +31,7 @@ export function parse(spec: CommandSpec, words: readonly string[]): ParsedComman
 type Values = { words?: string[]; json?: boolean; root?: string } & Record<string, unknown>
 
 function process(spec: CommandSpec, words: readonly string[]): Values {
-  // The path has been taken off, so that there is one command only and its errors are about it.
+  // The path has been removed, so that clipanion knows a single command and its errors are about that one.
   class Words extends Command {
     static override paths = [Command.Default]
     words = Option.Rest()
@@ -55,7 +55,7 @@ function process(spec: CommandSpec, words: readonly string[]): Values {
   }
 }
 
-/** A negative number after an option is its value, and no option. */
+/** Joins an option and a negative number after it, which would else be parsed as an option. */
 function joinNegativeNumbers(spec: CommandSpec, words: readonly string[]): string[] {
   const end = words.indexOf('--')
   const taken: string[] = []
@@ -68,7 +68,7 @@ function joinNegativeNumbers(spec: CommandSpec, words: readonly string[]): strin
   return end < 0 ? taken : [...taken, ...words.slice(end)]
 }
 
-/** Option fields stand beside clipanion's own members, so they get a prefix. */
+/** Returns the class field of an option. The prefix avoids collisions with members of clipanion's `Command`. */
 function fieldKey(option: OptionSpec): string {
   return `option:${option.key === undefined ? option.field : option.name}`
 }
@@ -95,7 +95,7 @@ function argumentValue(spec: CommandSpec, words: readonly string[], { field, typ
   return type === 'list' ? words : readValue(spec, `<${field}>`, words.join(' '), type)
 }
 
-/** What a text stands for. Whether it is a value that the operation takes, its schema says. */
+/** Parses a word by its type. The schema of the operation validates the value later. */
 function readValue(spec: CommandSpec, name: string, given: unknown, type: ValueType): unknown {
   if (typeof given !== 'string') return given
   if (type === 'number') {
@@ -111,7 +111,7 @@ function readValue(spec: CommandSpec, name: string, given: unknown, type: ValueT
   }
 }
 
-/** What clipanion found wrong, in our words. */
+/** Returns the message for a parse error of clipanion. */
 function problemOf(spec: CommandSpec, error: unknown): string {
   const reason = (error as { candidates?: { reason: string | null }[] }).candidates?.[0]?.reason ?? String(error)
   const named = /\("(.*)"\)/.exec(reason)?.[1]

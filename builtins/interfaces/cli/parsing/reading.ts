@@ -6,7 +6,7 @@ import { type CommandTree, type OperationRef, ReplacedByPluginError } from '../c
 import { warningsOn } from '../process/warnings.ts'
 import { sayUntrusted } from '../project/trust.ts'
 
-/** Whether an operation only reads and is the program's own: then no code of the project runs for it. */
+/** Returns whether an operation only reads and is a builtin; then it runs without the project's code. */
 export function readsWithBuiltins({ name, http }: Pick<OperationRef, 'name' | 'http'>, context: Context): boolean {
   const isOwn = context.tree.commands.some(({ operation }) => operation?.name === name)
   const isReplaced = context.commands.some(
@@ -16,8 +16,8 @@ export function readsWithBuiltins({ name, http }: Pick<OperationRef, 'name' | 'h
 }
 
 /**
- * Brings up a process that runs no plugin file. A service that a plugin provides in place of the program's own is refused there,
- * and the error names the plugin.
+ * Opens a project without running plugin files. A service that a plugin replaces is unavailable; the error names the
+ * plugin.
  */
 export async function openReading(
   root: string,
@@ -36,10 +36,12 @@ export async function openReading(
   })
 }
 
-/** As the last process that ran the plugins left it. A plugin whose file is gone replaces nothing. */
+/**
+ * Returns the replaced services that the last process with plugins recorded, without those whose plugin file is gone.
+ */
 async function replacedServices(root: string, { ports: { files } }: Context) {
   const tree = files.readFile(join(root, '.svc', 'commands.json'), 'utf8').then(text => JSON.parse(text))
-  // A damaged file is written anew by the next process that runs the plugins.
+  // The next process that runs the plugins rewrites a damaged file.
   const { provides = [] } = (await tree.catch(() => ({}))) as Partial<CommandTree>
   const isThere = await Promise.all(
     provides.map(({ file }) =>

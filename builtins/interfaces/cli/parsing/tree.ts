@@ -15,7 +15,7 @@ interface Schema {
   required?: string[]
 }
 
-/** The commands of operations: one for each of their `cli` words. */
+/** Returns the commands of operations: one for each entry of `cli`. */
 export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
   return operations.flatMap(operation => cliCommandsOf(operation).map(command => commandOf(operation, command)))
 }
@@ -49,7 +49,7 @@ function commandOf(operation: Operation, command: CliCommand): CommandSpec {
   }
 }
 
-/** What stands in examples for a value whose schema has none. */
+/** Example values for fields whose schema has none. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
   ...{ rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d' },
@@ -57,7 +57,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   ...{ priority: '2', file: 'plugins/hello.ts', value: '5' },
 }
 
-/** The command with a value in each place that must be filled, quoted as a shell needs it. */
+/** Returns an example call with a value for each required argument, quoted for a shell. */
 function exampleOf(path: readonly string[], places: readonly Place[], fields: ReadonlyMap<string, Schema>): string {
   const values = places
     .filter(({ required }) => required)

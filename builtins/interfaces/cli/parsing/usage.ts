@@ -2,14 +2,14 @@ import type { Operation, PointRules } from '#kernel'
 import { requireFields } from '#lib/operation-fields'
 import type { CliCommand } from '../contract.ts'
 
-/** A value of a command by its place: `<name>`, `[name]`, `<name...>`. */
+/** Positional argument of a command: `<name>`, `[name]`, `<name...>`. */
 export interface Place {
   name: string
   required: boolean
   rest: boolean
 }
 
-/** The words of a command, and what stands between and after them. */
+/** Splits a usage string into the words of the command and its positional arguments. */
 export function readUsage(usage: string): { path: string[]; places: Place[] } {
   const path: string[] = []
   const places: Place[] = []
@@ -27,8 +27,8 @@ export function cliCommandsOf({ cli = [] }: Pick<Operation, 'cli'>): readonly Cl
 }
 
 /**
- * What a command must be, and that no two operations have the same. `runs` and `runs <id>` are two commands; of two with the
- * same words, both with or without arguments, one would never run, or be run by those who meant the other.
+ * Rules for commands: each is valid, and no two operations have the same. `runs` and `runs <id>` are two commands. Of
+ * two with the same words, both with or both without arguments, one could never be called.
  */
 export const cliInterface: PointRules<Operation> = {
   shape: {
@@ -43,7 +43,10 @@ export const cliInterface: PointRules<Operation> = {
     }),
 }
 
-/** @throws TypeError that says what would be right */
+/**
+ * Checks the usage string of a command.
+ * @throws TypeError with an example of a valid usage
+ */
 function checkCommand(operation: Operation, usage: string): void {
   const { name } = operation
   if (typeof usage !== 'string')

@@ -7,7 +7,7 @@ import { Budget } from '#safety/budget/contract'
 /** Maximum number of agents named when a process starts. */
 const MOST_NAMED = 100
 
-/** The words of `--profiles`. */
+/** Returns the preset names in the value of `--profiles`. */
 export function presetsOf(profiles: unknown): string[] {
   return String(profiles ?? '')
     .split(',')
@@ -15,7 +15,10 @@ export function presetsOf(profiles: unknown): string[] {
     .filter(name => name !== '')
 }
 
-/** @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned */
+/**
+ * Checks that an agent can be spawned from each preset.
+ * @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned
+ */
 export async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
   for (const preset of presets) await kernel.use(Profiles).read(preset)
 }
@@ -29,20 +32,20 @@ export async function spawnMissing(kernel: Kernel, presets: readonly string[]): 
     if (!(await agents.hasAlive(preset))) await kernel.invoke('agents.spawn', { preset })
 }
 
-/** One thing that a process says of itself: a line for people, and the same for programs. */
+/** One fact that a process announces at its start: a line for people, and data for programs. */
 export interface AnnouncedFact {
   label: string
   text: string
   facts?: Readonly<Record<string, unknown>>
 }
 
-/** What a process says once it is up. */
+/** Output of a process once it is ready. */
 export interface Announcement {
   text: string
   facts: Readonly<Record<string, unknown>>
 }
 
-/** Lines of what is where, one label each. */
+/** Builds the announcement, with one labelled line per fact. */
 export function announce(version: string, root: string, said: readonly AnnouncedFact[]): Announcement {
   const lines = said.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
   const facts = Object.assign({ version, root }, ...said.map(each => each.facts ?? {})) as Announcement['facts']
@@ -67,7 +70,7 @@ function agentsLine(ids: readonly string[], living: number): string {
   return `${shown.join(', ')}${living > shown.length ? ` and ${living - shown.length} more` : ''}`
 }
 
-/** Which model agents call, and plainly so when it is none. */
+/** Returns which model agents call, or says clearly that there is no usable one. */
 export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
   const label = 'Model'
   try {
@@ -91,7 +94,7 @@ export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
   }
 }
 
-/** What the prices of the models in use mean for the dollar limit, where a person should know. */
+/** Returns warnings about model prices that affect the dollar limit. */
 export async function budgetLines(kernel: Kernel): Promise<AnnouncedFact[]> {
   const warnings = kernel.services.has(Budget) ? await kernel.use(Budget).warnings() : []
   return warnings.map(({ message, remedy }) => ({ label: 'Budget', text: `${message}. To change that: ${remedy}.` }))

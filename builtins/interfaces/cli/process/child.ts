@@ -6,7 +6,7 @@ import { hasPlugins, SPAWNED } from '../project/trust.ts'
 /** Time limit of a child, in milliseconds. Its own watchdog normally ends it before. */
 const LIMIT_MS = 60_000
 
-/** Returns whether this process is such a child. */
+/** Returns whether this process was started as a child by another command. */
 export function isChild({ ports }: Pick<Context, 'ports'>): boolean {
   return ports.env[SPAWNED] === '1'
 }
@@ -18,9 +18,9 @@ export async function runsPlugins(root: string, context: Pick<Context, 'ports'>)
 }
 
 /**
- * Runs a command in a child process, so that a plugin that hangs or ends its process takes that one with it and not this one.
+ * Runs a command in a child process, so that a plugin that hangs or exits ends only the child.
  * @returns its exit code, its standard output, and the lines of its standard error
- * @throws SvcError with the plugin's file and what it did, when the child was killed or ended without a word
+ * @throws SvcError with the plugin's file and what it did, when the child was killed or ended without output
  */
 export async function runInChild(
   root: string,
@@ -45,7 +45,7 @@ export async function runInChild(
   }).finally(cancel)
   const lines = said.stderr.split('\n').filter(line => line !== '')
   const held = lines.map(readBlockReport).find(each => each !== undefined)
-  // Every command prints something.
+  // Every command prints something, so a child without output did not end normally.
   if (code === null || (said.stdout === '' && lines.length === 0)) {
     const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
     throw new SvcError(problem, { code: 'plugin_error', status: 409, title: 'Plugin error' })

@@ -14,7 +14,7 @@ export async function detach(root: string, words: readonly string[], context: Co
   const { ports, terminal } = context
   const logs = join(root, 'logs')
   await makeFolder(ports.files, logs, 0o700)
-  // Output of the runtime when it crashes; everything else is logged. It is not the log file, which is rotated.
+  // Receives the runtime's output in a crash; everything else is logged. Not the log file, because that is rotated.
   const log = await ports.files.open(join(logs, 'stderr.log'), 'a', 0o600)
   const child = ports.spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...words, '--root', root], {
     cwd: root,
@@ -43,7 +43,10 @@ export async function detach(root: string, words: readonly string[], context: Co
   return 0
 }
 
-/** A plugin that blocks the start gets the process killed by its watchdog, which starts another one without the plugin. */
+/**
+ * Waits for the process that replaces a killed one: the watchdog kills a process that a plugin blocks and starts
+ * another without the plugin.
+ */
 async function successor(root: string, { program, ports }: Context): Promise<Message | undefined> {
   const until = ports.clock.monotonic() + SUCCESSOR_MS
   while (ports.clock.monotonic() < until) {

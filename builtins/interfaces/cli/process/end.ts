@@ -1,6 +1,6 @@
 import type { StreamEvent } from '#lib/stream'
 
-/** What the end of a task's stream shows. */
+/** Last event of a task's stream, as far as it is shown. */
 export interface End {
   status?: string
   output?: string
@@ -9,7 +9,7 @@ export interface End {
   question_ids?: string[]
 }
 
-/** What Ctrl-C does to the task of a command; undefined for other commands. */
+/** Returns what Ctrl-C does to the task of a command; undefined for other commands. */
 export function interruptionOf(operation: string, { id, task_id }: Readonly<Record<string, unknown>>) {
   if (operation === 'tasks.run' || operation === 'tasks.stream')
     return `Interrupted: the task was cancelled. List the agent's tasks with: svc tasks ${id}`
@@ -25,7 +25,7 @@ export function endOf({ status = 'done', error, approval_ids = [], question_ids 
   return String(status)
 }
 
-/** Returns the end that an event reports; undefined for one after which others come. */
+/** Returns the end of the task that an event reports; undefined when more events follow. */
 export function endIn({ event, data }: StreamEvent): End | undefined {
   if (event === 'done') return data as End
   if (event !== 'error') return undefined

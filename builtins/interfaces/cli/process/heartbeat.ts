@@ -2,7 +2,10 @@ import { HeartbeatConfig } from '#platform/heartbeat/contract'
 import type { Context } from '../context.ts'
 import { UsageError } from '../contract.ts'
 
-/** The value of `--heartbeat`. @throws UsageError, before anything is written */
+/**
+ * Parses the value of `--heartbeat`.
+ * @throws UsageError, before anything is written
+ */
 export function heartbeatOf(text: unknown): number | undefined {
   if (text === undefined) return undefined
   const parsed = HeartbeatConfig.shape.heartbeat.safeParse(String(text).trim() === '' ? Number.NaN : Number(text))
@@ -11,7 +14,10 @@ export function heartbeatOf(text: unknown): number | undefined {
   throw new UsageError({ problem, usage: 'svc start --heartbeat 10' })
 }
 
-/** Into the file, so that the first reload keeps it; nothing else of what is in force gets there. Says so where the environment overrides it. */
+/**
+ * Writes only the heartbeat to the configuration file, so that a reload keeps it. Warns when the environment overrides
+ * it.
+ */
 export async function writeHeartbeat(
   { program, ports, terminal }: Pick<Context, 'program' | 'ports' | 'terminal'>,
   root: string,

@@ -6,14 +6,14 @@ import { printable } from '../screen/printable.ts'
 import type { Style, Terminal } from '../screen/terminal.ts'
 import { isDetached } from './detached.ts'
 
-/** A log that has become longer is set aside, in bytes. */
+/** Log size in bytes above which the file is rotated. */
 const LONGEST = 10 * 1024 * 1024
-/** Number of rotated files kept: `svc.log.1` is the youngest. */
+/** Number of rotated files kept; `svc.log.1` is the most recent. */
 const KEPT = 5
 /** Number of written bytes between checks of the log's length and of a rotation by another process. */
 const LOOK_EVERY = 64 * 1024
 
-/** What people are shown of a line. */
+/** Fields of a log line that people are shown. */
 export interface LogLine {
   level: number
   time: string
@@ -24,14 +24,14 @@ export interface LogLine {
 
 export interface Journal {
   readonly file: string
-  /** Takes whole lines of JSON. */
+  /** Writes whole lines of JSON. */
   write(line: string): void
   close(): Promise<void>
 }
 
 /**
- * Where a long-running process logs to: `logs/svc.log`, and standard error: as JSON, for people on a terminal as text.
- * A disk that is full loses lines, and stops nothing. Several processes may write to one log.
+ * Opens the log of a long-running process: `logs/svc.log`, and standard error as JSON, or as text on a terminal. A full
+ * disk loses lines but stops nothing. Several processes may write to one log.
  */
 export async function openJournal(ports: Ports, root: string, terminal: Terminal): Promise<Journal> {
   const folder = join(root, 'logs')
@@ -52,14 +52,14 @@ export async function openJournal(ports: Ports, root: string, terminal: Terminal
 
 type Stream = ReturnType<Awaited<ReturnType<Ports['files']['open']>>['createWriteStream']>
 
-/** A file that several processes append to; the first that finds it too long rotates it. */
+/** A log file that several processes append to. The first process that finds it too long rotates it. */
 class RotatingFile {
   readonly file: string
   readonly #ports: LockPorts
   #stream: Stream | undefined
-  /** Distinguishes the file that is written to from one that has taken its name. */
+  /** Inode of the open file; differs from the file at the same path after a rotation. */
   #inode = 0
-  /** Whether its last line was written in part, as on a full disk: the next one is not to be appended to that. */
+  /** Whether the last line was written only in part, as on a full disk; the next line then starts on a new one. */
   #torn = false
   #written = 0
   #looking: Promise<void> | undefined
@@ -93,7 +93,10 @@ class RotatingFile {
     })
   }
 
-  /** Lines that come meanwhile go where they went before. Where it fails, as on a full disk, that stays so. */
+  /**
+   * Rotates or reopens the file where needed. Until then, and after a failure such as a full disk, lines go to the old
+   * file.
+   */
   async #look(): Promise<void> {
     try {
       await this.#rotate()
@@ -109,7 +112,7 @@ class RotatingFile {
     this.#torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
     const before = this.#stream
     const stream = handle.createWriteStream()
-    // A stream that could not write is of no further use, also when the disk has space again.
+    // A stream that failed to write stays unusable, even when the disk has space again.
     stream.on('error', () => {
       if (this.#stream !== stream) return
       this.#stream = undefined
@@ -120,7 +123,7 @@ class RotatingFile {
     before?.end()
   }
 
-  /** Under a lock, so that of several processes that find it too long one sets it aside. */
+  /** Rotates the file under a lock, so that only one of several processes does. */
   async #rotate(): Promise<void> {
     if (!(await this.#isLong())) return
     const { files } = this.#ports
@@ -141,7 +144,7 @@ class RotatingFile {
   }
 }
 
-/** A line of the log for people. */
+/** Formats a log line for people. */
 export function forPeople(line: string, style: Style): string {
   const { level, time, agent_id, plugin, msg } = JSON.parse(line) as LogLine
   const clock = style.dim(new Date(time).toTimeString().slice(0, 8))

@@ -2,21 +2,21 @@ import { join } from 'node:path'
 import type { Ports } from '#kernel'
 
 const CHUNK = 64 * 1024
-/** How often a file that is followed is looked at, in milliseconds. */
+/** Interval between checks of a followed file, in milliseconds. */
 const LOOK_MS = 250
-/** Number of rotated files that are read, the youngest first. */
+/** Number of rotated files that are read, the most recent first. */
 const SET_ASIDE = 5
 
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
 export interface Tail {
-  /** The lines asked for, oldest first. */
+  /** Requested lines, oldest first. */
   lines: string[]
-  /** The file as it was read, and how far. */
+  /** Inode of the file and offset up to which it was read. */
   at: { inode: number; offset: number } | undefined
 }
 
-/** The log of a project's long-running processes, with what was set aside of it. */
+/** The log of a project's long-running processes, including its rotated files. */
 export class LogFile {
   readonly file: string
   readonly #ports: Pick<Ports, 'files' | 'clock'>
@@ -26,7 +26,7 @@ export class LogFile {
     this.#ports = ports
   }
 
-  /** The last lines that are wanted. Read from the end, so that the length of the log does not matter. */
+  /** Returns the last matching lines. Reads from the end, so that the size of the log does not matter. */
   async tail(count: number, isWanted: (line: string) => boolean): Promise<Tail> {
     const found: string[] = []
     let at: Tail['at']
@@ -47,7 +47,7 @@ export class LogFile {
     return { lines: found.reverse(), at }
   }
 
-  /** The lines that come from a place on, also after the file was set aside and a new one begun; until the signal is aborted. */
+  /** Yields the lines after a position until the signal is aborted, also across a rotation. */
   async *follow(from: Tail['at'], signal: AbortSignal): AsyncGenerator<string> {
     const { files, clock } = this.#ports
     let handle: Handle | undefined
@@ -73,7 +73,7 @@ export class LogFile {
     }
   }
 
-  /** The file with this number, whether it has its name still or was set aside meanwhile. */
+  /** Opens the file with this inode, also when it has been rotated meanwhile. */
   async #openAs(inode: number): Promise<Handle | undefined> {
     for (const file of [this.file, `${this.file}.1`]) {
       const handle = await this.#ports.files.open(file, 'r').catch(() => undefined)
@@ -88,13 +88,13 @@ async function readOn(handle: Handle, offset: number): Promise<Buffer> {
   const { size } = await handle.stat()
   const bytes = Buffer.alloc(Math.max(0, Math.min(size - offset, CHUNK * 16)))
   const { bytesRead } = await handle.read(bytes, 0, bytes.length, offset)
-  // A line is taken when it is whole, so that no character is torn.
+  // Only whole lines are taken, so that no multi-byte character is split.
   const part = bytes.subarray(0, bytesRead)
   const end = part.lastIndexOf(0x0a) + 1
   return part.subarray(0, end === 0 && bytesRead === CHUNK * 16 ? bytesRead : end)
 }
 
-/** The lines of a file, the last one first. */
+/** Yields the lines of a file, the last one first. */
 async function* backwards(handle: Handle, size: number): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
   for (let end = size; end > 0; ) {

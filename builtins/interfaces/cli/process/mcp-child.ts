@@ -4,19 +4,22 @@ import { finished } from 'node:stream/promises'
 import type { McpPipes } from '#interfaces/mcp/contract'
 import type { Context } from '../context.ts'
 
-/** The process ID of the parent, in the child's environment. A program that the child starts has another parent. */
+/**
+ * Environment variable with the parent's process ID. Programs that the child starts have another parent, so it does not
+ * match for them.
+ */
 const PARENT = 'SVC_MCP_PARENT'
-/** The child's descriptor for the protocol. */
+/** File descriptor in the child for the protocol. */
 const PROTOCOL = 3
 
-/** Whether this process is the child. */
+/** Returns whether this process is the MCP child. */
 export function isMcpChild({ ports }: Pick<Context, 'ports'>): boolean {
   return ports.env[PARENT] === String(process.ppid)
 }
 
 /**
- * Runs this command again in a child whose standard output is this process's standard error. The protocol passes over a
- * descriptor of its own, so that nothing a plugin or its child processes print is taken for a message.
+ * Runs this command again in a child whose standard output is this process's standard error. The protocol uses a
+ * separate descriptor, so that output of a plugin or its child processes is not taken for a message.
  * @returns the child's exit code
  */
 export async function runMcpChild({ ports }: Pick<Context, 'ports'>): Promise<number> {
@@ -28,7 +31,8 @@ export async function runMcpChild({ ports }: Pick<Context, 'ports'>): Promise<nu
   protocol.on('error', () => {})
   protocol.pipe(process.stdout).on('error', () => protocol.destroy())
   let isStopping = false
-  // Passed on as data: a terminal sends Ctrl-C to the child as well, and a second signal would end it at once.
+  // The signal is passed on as data: a terminal sends Ctrl-C to the child as well, and a second signal would end it at
+  // once.
   const stop = (name: NodeJS.Signals, number: number) => {
     if (isStopping) {
       child.kill('SIGKILL')
@@ -49,7 +53,7 @@ export async function runMcpChild({ ports }: Pick<Context, 'ports'>): Promise<nu
   return 1
 }
 
-/** What the child speaks over, and the end of that: its reason is the signal that the parent received. */
+/** Returns the child's pipes for the protocol. `stopped` resolves with the signal that the parent received. */
 export function mcpPipes(): McpPipes & { stopped: Promise<string> } {
   const protocol = new Socket({ fd: PROTOCOL, readable: true, writable: true, allowHalfOpen: true })
   let signal = ''

@@ -8,20 +8,22 @@ import type { Announcement } from './announce.ts'
 import { isDetached, sendToParent } from './detached.ts'
 import { type Journal, openJournal } from './journal.ts'
 
-/** What a process that runs for long does of its own. */
+/** Work specific to one kind of long-running process. */
 export interface Service {
-  /** What has to succeed before the first heartbeat, as taking a port: what fails here has cost no model call. */
+  /**
+   * Runs what must succeed before the first heartbeat, such as binding a port, so that a failure costs no model call.
+   */
   beforeHeartbeat?(kernel: Kernel, life: Life): Promise<void>
   /** Runs once the process is up. @returns what is announced then, if anything */
   begin(kernel: Kernel, journal: Journal): Promise<Announcement | undefined>
 }
 
 /**
- * Starts a long-running process, and keeps it until SIGTERM or SIGINT. A second one ends it at once; SIGHUP is ignored,
- * so that a closed terminal ends nothing.
- * It prints on standard output that it is ready; for programs (`--json`) a line of JSON for each event of its life:
- * `listening`, `ready`, `stopping`, `stopped`, each with `event`, `at`, `pid` and what is known then.
- * @param ended resolves with the reason when there is another one to end
+ * Starts a long-running process, and keeps it until SIGTERM or SIGINT. A second signal ends it at once; SIGHUP is
+ * ignored, so that closing the terminal does not end it.
+ * Prints on standard output that it is ready; for programs (`--json`) a JSON line for each event: `listening`, `ready`,
+ * `stopping`, `stopped`, each with `event`, `at`, `pid` and the facts known then.
+ * @param ended resolves with another reason to end, when there is one
  * @returns the exit code, at the end: 1 when an error of the program itself ended it
  */
 export async function serveUntilSignal(
@@ -40,12 +42,12 @@ export async function serveUntilSignal(
     done ??= service.beforeHeartbeat?.(kernel, life)
     await done
   }
-  // The daemon drives agents as soon as it is up: it has to ask for it itself.
+  // The daemon drives agents as soon as it is up, so it calls this first.
   const prepare = (kernel: Kernel) => {
     const begin = () => before(kernel)
     kernel.points.add(DaemonStarts, { name: 'cli', begin, join: begin }, 'cli')
   }
-  // Only the client on its pipes can start it again.
+  // Only the client connected to its pipes can restart an MCP process.
   const restart = roles.includes('mcp') ? [] : restartCommand(context)
   const kernel = await context.program.open({ root, roles, restart, log, prepare }).catch(async error => {
     await journal.close()
@@ -75,7 +77,7 @@ export async function serveUntilSignal(
   }
 }
 
-/** Reports an event in the life of this process to programs. */
+/** Reports a lifecycle event of this process to programs. */
 type Life = (event: 'listening' | 'ready' | 'stopping' | 'stopped', facts: object) => Promise<void>
 
 function lifeOf({ json, ports, terminal }: Context): Life {
@@ -83,13 +85,13 @@ function lifeOf({ json, ports, terminal }: Context): Life {
     if (!json) return
     const at = ports.clock.now().toISOString()
     const line = printableJson(JSON.stringify({ event, at, pid: process.pid, ...facts }))
-    // A detached process reports to its starter, and prints nothing.
+    // A detached process reports to the process that started it, and prints nothing.
     if (!isDetached(ports.env)) terminal.out(line)
     else if (event === 'ready') await sendToParent(ports.env, { ready: line })
   }
 }
 
-/** The command that starts this process again. */
+/** Returns the command that starts this process again. */
 function restartCommand({ ports }: Context): string[] {
   const words = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   return isDetached(ports.env) ? [...words, '--detach'] : words

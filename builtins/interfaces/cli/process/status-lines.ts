@@ -2,8 +2,8 @@ import { printable, printableLine } from '../screen/printable.ts'
 import type { Terminal } from '../screen/terminal.ts'
 
 /**
- * A status in lines at the bottom of a terminal, with events above them. Without a terminal, events are
- * printed line by line; all on standard error, so that standard output is the report alone.
+ * Status lines at the bottom of a terminal, with events above them. Without a terminal, only events are printed, line
+ * by line. Everything goes to standard error, so that standard output holds only the report.
  */
 export class StatusLines {
   readonly #terminal: Terminal
@@ -29,7 +29,7 @@ export class StatusLines {
     this.#render(lines)
   }
 
-  /** What was shown last stays, and nothing is drawn over it any more. */
+  /** Leaves the last status on the screen and stops redrawing it. */
   end(): void {
     this.#shown = 0
     this.#lines = []
@@ -42,7 +42,7 @@ export class StatusLines {
     const columns = process.stderr.columns ?? 80
     this.#lines = lines
     this.#shown = lines.length
-    // A line that the terminal wraps would be two, and no longer be found.
+    // Cut to the terminal's width: a wrapped line would take two rows, and clearing would miss one.
     for (const line of lines) this.#terminal.err([...printableLine(line)].slice(0, columns - 1).join(''))
   }
 

@@ -3,9 +3,8 @@ import { printable } from '../screen/printable.ts'
 import type { Terminal } from '../screen/terminal.ts'
 
 /**
- * Prints uncaught errors as one message too. A rejected promise of a plugin ends no command; after an exception the
- * command ends with 1, as it might wait for ever. Where the watchdog of a lasting process handles them,
- * it is left to it.
+ * Prints uncaught errors as one message. A rejected promise of a plugin does not end the command. An exception ends it
+ * with exit code 1, as it might otherwise wait for ever. Does nothing where a watchdog handles these errors.
  */
 export function watchStrays(terminal: Terminal): Undo {
   const isWatched = (event: string) => process.listenerCount(event) > 1
@@ -25,7 +24,7 @@ export function watchStrays(terminal: Terminal): Undo {
   }
 }
 
-/** With the innermost place of its stack: most often a line of a plugin. */
+/** Describes an error with the innermost frame of its stack, which is usually a line of a plugin. */
 function describeError(error: unknown): string {
   const stack = error instanceof Error ? error.stack : undefined
   const place = /^\s+at .*?(?:file:\/\/)?(\/.*:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]

@@ -4,9 +4,9 @@ import { type CommandSpec, UsageError } from '../contract.ts'
 import { usageOf } from '../parsing/help.ts'
 
 /**
- * Returns the input with what is in the files that options name: JSON, or the names and bytes of attachments; and with paths
- * that begin where the command is typed made absolute.
- * @throws UsageError when one cannot be read, or is not JSON
+ * Returns the input with the contents of the files that options name: JSON, or names and bytes of attachments. Makes
+ * paths absolute that are relative to the working directory.
+ * @throws UsageError when a file cannot be read, or is not JSON
  */
 export async function withFiles(
   spec: CommandSpec,
@@ -31,7 +31,7 @@ function absoluteOf(value: unknown): unknown {
   return typeof value === 'string' && !value.startsWith('~') ? resolve(value) : value
 }
 
-/** Most that a request may have; what is larger is not worth reading. */
+/** Maximum size of an attached file, in bytes, so that no larger one is read; the limit is that of a request. */
 const LARGEST_FILE = 16 * 1024 * 1024
 
 async function readBytes(spec: CommandSpec, option: string, path: string, files: Ports['files']) {

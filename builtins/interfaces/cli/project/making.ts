@@ -7,14 +7,17 @@ type Files = Ports['files']
 export async function makeFolder(files: Files, path: string, mode?: number): Promise<boolean> {
   const given = mode === undefined ? {} : { mode }
   const made = await files.mkdir(path, { recursive: true, ...given }).catch(async error => {
-    // Of a file system that is read-only this says no more than that there is no such folder.
+    // On a read-only file system, a recursive `mkdir` fails with ENOENT; the plain call gives the real error.
     if (error.code === 'ENOENT') await files.mkdir(path, given)
     throw error
   })
   return made !== undefined
 }
 
-/** Makes a file where it is missing, and touches none that is there. @returns whether it was missing */
+/**
+ * Creates a file where it is missing, and leaves an existing one unchanged.
+ * @returns whether it was missing
+ */
 export async function makeFile(files: Files, path: string, text: string, mode = 0o644): Promise<boolean> {
   try {
     await files.writeFile(path, text, { flag: 'wx', mode })
@@ -25,12 +28,12 @@ export async function makeFile(files: Files, path: string, text: string, mode = 
   }
 }
 
-/** What went wrong in making something, for people. */
+/** Returns the error for a path that cannot be created, for people. */
 export function cannotWrite(path: string, cause: unknown): Error {
   return new CannotWriteError({ path, ...explain(cause) }, { cause })
 }
 
-/** The same of what went wrong anywhere, where the system's own words do not say what would be right. */
+/** Replaces an error of a read-only file system by one that says what to do; returns others unchanged. */
 export function explainReadOnly(error: unknown): unknown {
   const { code, path } = error as NodeJS.ErrnoException
   return code === 'EROFS' && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error

@@ -3,7 +3,8 @@ import type { Ports } from '#kernel'
 import { NoProjectError } from '../contract.ts'
 
 /**
- * The folder that holds `.svc/`: the one that was named (`--root`, else `SVC_ROOT`), or the nearest upwards from here.
+ * Returns the folder that holds `.svc/`: the named one (`--root`, else `SVC_ROOT`), or the nearest one at or above the
+ * working directory.
  * @throws NoProjectError
  */
 export async function findProject(ports: Pick<Ports, 'files' | 'env'>, named: string | undefined): Promise<string> {
@@ -20,7 +21,7 @@ export async function findProject(ports: Pick<Ports, 'files' | 'env'>, named: st
   }
 }
 
-/** Whether a folder holds a project. */
+/** Returns whether a folder holds a project. */
 export function isProject({ files }: Pick<Ports, 'files'>, root: string): Promise<boolean> {
   return files.stat(join(root, '.svc')).then(
     found => found.isDirectory(),

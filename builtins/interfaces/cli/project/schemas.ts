@@ -6,8 +6,8 @@ import { isChild, runInChild } from '../process/child.ts'
 import { hasPlugins } from './trust.ts'
 
 /**
- * What an editor needs to know beside a YAML file, as its first line; the path is relative to the file. The package has both
- * schemas too, as `svc/schema/config.json` and `svc/schema/profile.json`, without the keys of a project's plugins.
+ * First lines of YAML files that name their schema for editors; the path is relative to the file. The package also has
+ * both schemas, `svc/schema/config.json` and `svc/schema/profile.json`, without the keys of a project's plugins.
  */
 export const SCHEMA_OF = {
   config: '# yaml-language-server: $schema=./schema/config.json',
@@ -26,15 +26,15 @@ export async function writeProfileSchema(root: string, { ports }: Context): Prom
   return write(ports.files, root, 'profile.json', await profileSchema())
 }
 
-/** What a profile may say. */
+/** Returns the JSON schema of a profile. */
 export async function profileSchema(): Promise<Schema> {
   const [{ z }, { Profile }] = await Promise.all([import('#kernel'), import('#core/profiles/contract')])
-  // A profile that has no name is called as its file is, and its role has a default.
+  // A profile without a name takes that of its file, and its role has a default.
   const options = { io: 'input', target: 'draft-7' } as const
   return closeObjects(z.toJSONSchema(Profile.partial({ name: true, role: true }), options)) as Schema
 }
 
-/** A key that is not known is taken with a warning by the program, and marked by an editor. */
+/** Forbids unknown keys, so that an editor marks them; the program only warns about them. */
 function closeObjects(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closeObjects)
   if (typeof part !== 'object' || part === null) return part
@@ -43,8 +43,8 @@ function closeObjects(part: unknown): unknown {
 }
 
 /**
- * Writes the schema of the configuration for editors: with the keys of all plugins, the project's own too.
- * @throws SvcError when they cannot be brought up
+ * Writes the schema of the configuration for editors, with the keys of all plugins, including those of the project.
+ * @throws SvcError when the plugins cannot be loaded
  */
 export async function writeConfigSchema(root: string, context: Context): Promise<boolean> {
   const { program, ports } = context
@@ -57,7 +57,7 @@ export async function writeConfigSchema(root: string, context: Context): Promise
   return write(ports.files, root, 'config.json', configSchema(kernel.config.keys()))
 }
 
-/** Puts the packaged schema of the configuration where there is none yet, for when the plugins cannot be asked. */
+/** Copies the packaged configuration schema where none exists yet, for when the plugins cannot be loaded. */
 export async function copyConfigSchema(root: string, { program, ports: { files } }: Context): Promise<boolean> {
   const file = join(root, '.svc', 'schema', 'config.json')
   return files
@@ -68,7 +68,7 @@ export async function copyConfigSchema(root: string, { program, ports: { files }
     )
 }
 
-/** What a configuration file may say, with these keys. */
+/** Returns the JSON schema of a configuration file with these keys. */
 export function configSchema(keys: readonly ConfigKeyInfo[]): Schema {
   const tree: Schema = { $schema: DRAFT, ...section() }
   for (const { path, schema } of keys) {
@@ -82,7 +82,7 @@ export function configSchema(keys: readonly ConfigKeyInfo[]): Schema {
     const { $schema, ...plain } = schema as Schema
     at.properties![last] = plain
   }
-  // The keys of plugins that come later.
+  // Keys of plugins that are added later.
   const { plugins } = tree.properties!
   plugins!.properties!.config = { ...section(), ...plugins!.properties!.config, additionalProperties: true }
   return tree

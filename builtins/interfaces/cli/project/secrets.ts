@@ -4,16 +4,16 @@ import { maskJson, maskText, secretsIn } from '#lib/secrets'
 import { isTree } from '#lib/tree'
 import { readYaml } from '#lib/yaml'
 
-/** Keys of the configuration, and variables of svc, whose values are secrets. */
+/** Pattern for names of configuration keys and svc variables whose values are secrets. */
 const SECRET_NAME = /key|token|secret|password/i
-/** An address with a password. */
+/** Pattern for URLs with a password. */
 const CREDENTIALS = /^[\w+.-]+:\/\/[^/@]*:[^/@]+@/
-/** A shorter value cannot be distinguished from other text. */
+/** Minimum length of a masked value; a shorter one cannot be distinguished from other text. */
 const SHORTEST = 8
 
 /**
- * Returns what masks secrets in a line, JSON or not, without bringing up the project: those of the environment, and of the
- * configuration file as it stands.
+ * Returns a function that masks secrets in a line, JSON or not, without opening the project. Secrets come from the
+ * environment and the configuration file.
  */
 export async function lineMasker(root: string, { env, files }: Pick<Ports, 'env' | 'files'>) {
   const file = await readYaml(files, join(root, '.svc', 'config.yaml')).catch(() => undefined)

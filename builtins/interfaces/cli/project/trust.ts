@@ -5,14 +5,16 @@ import type { Context } from '../context.ts'
 import { printable } from '../screen/printable.ts'
 import { findProject } from './project.ts'
 
-/** Set for processes that a command starts itself: trust was decided by the command that the user typed. */
+/**
+ * Environment variable for processes that a command starts; the command that the user typed has decided about trust.
+ */
 export const SPAWNED = 'SVC_SPAWNED'
-/** Commands that give trust to the project in which they are typed. */
+/** Commands that trust the project in which they are run. */
 const TRUSTING = ['init', 'start', 'serve', 'mcp']
 
 /**
- * Trusts the project that a command names, or in whose folder it is typed. One that was only found in a folder above is not
- * trusted by that: the user may not know of it.
+ * Trusts the project that a command names, or in whose folder it is run. A project found only in a parent folder is not
+ * trusted: the user may not know of it.
  */
 export async function trustByCommand(path: readonly string[], { ports, terminal, named }: Context): Promise<void> {
   if (!TRUSTING.includes(path.join(' ')) || ports.env[SPAWNED] === '1') return
@@ -23,7 +25,10 @@ export async function trustByCommand(path: readonly string[], { ports, terminal,
   await trustProject(found, { ports, terminal })
 }
 
-/** Where the user's configuration cannot be written, as in a container, this process and those that it starts trust it all the same. */
+/**
+ * Trusts a project. Where the user's configuration cannot be written, as in a container, only this process and its
+ * child processes trust it.
+ */
 export async function trustProject(
   root: string,
   { ports, terminal }: Pick<Context, 'ports' | 'terminal'>,
@@ -38,7 +43,7 @@ export async function trustProject(
   }
 }
 
-/** Says which command gives trust, where there are plugin files that do not run for the lack of it. */
+/** Warns about plugin files that do not run because the project is not trusted, with the command that trusts it. */
 export async function sayUntrusted(
   root: string,
   { ports, terminal }: Pick<Context, 'ports' | 'terminal'>,
@@ -47,7 +52,7 @@ export async function sayUntrusted(
   terminal.err(printable(`svc: warning: ${untrustedSentence(root)}`))
 }
 
-/** Whether there is anything in a project's folders of plugins. */
+/** Returns whether a project's plugin folders contain any files. */
 export async function hasPlugins({ files }: Pick<Ports, 'files'>, root: string): Promise<boolean> {
   for (const folder of [join(root, 'plugins'), join(root, '.svc', 'plugins')]) {
     const names = await files.readdir(folder).catch(() => [])

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /**
- * A project's tsconfig.json, so that an editor knows what plugins import. Where the package is not installed in the project,
- * its place is named; the same goes for Node's own types.
+ * Returns a project's tsconfig.json, so that an editor resolves what plugins import. Where the package is not installed
+ * in the project, its path is included, and likewise for Node's types.
  */
 export function tsconfig(root: string, packageRoot: string): string {
   const types = join(packageRoot, 'dist', 'types')
@@ -17,7 +17,7 @@ export function tsconfig(root: string, packageRoot: string): string {
   const node = find(root, '@types/node') ?? find(packageRoot, '@types/node')
   const compilerOptions = {
     ...{ target: 'es2023', lib: ['es2023', 'esnext.disposable'], module: 'preserve', strict: true, noEmit: true },
-    // Plugins are modules, whatever package.json says of the rest of the folder.
+    // Plugins are ES modules, whatever package.json declares for the folder.
     ...{ skipLibCheck: true, allowImportingTsExtensions: true, moduleDetection: 'force' },
     ...(node ? { types: ['node'], ...(installed ? {} : { typeRoots: [dirname(node)] }) } : {}),
     ...(installed ? {} : { paths }),
@@ -25,12 +25,12 @@ export function tsconfig(root: string, packageRoot: string): string {
   return `${JSON.stringify({ compilerOptions, include: ['plugins', '.svc/plugins'] }, null, 2)}\n`
 }
 
-/** Whether the project has the package among its own. */
+/** Returns whether the package is installed in the project. */
 export function isInstalled(root: string): boolean {
   return find(root, 'svc') !== undefined
 }
 
-/** The folder of a package, as files in this folder find it. */
+/** Returns the folder of a package as resolved from this folder. */
 function find(folder: string, name: string): string | undefined {
   try {
     return dirname(createRequire(join(folder, 'plugins', 'a.js')).resolve(`${name}/package.json`))

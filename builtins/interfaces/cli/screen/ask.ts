@@ -9,19 +9,18 @@ import { type CommandTree, DaemonAnswerError, type OperationRef } from '../contr
 /** Interval of the check that the answering daemon is not stalled, in milliseconds. */
 const LOOK_MS = 1_000
 
-/** What belongs around an answer in a terminal. */
+/** What is printed around an answer on a terminal. */
 export interface Surroundings {
-  /** The number of rows that a list leaves out. */
+  /** Number of rows that a list leaves out. */
   hidden?: number | undefined
-  /** A line above the answer; empty when there is none. */
+  /** Line printed above the answer; empty when there is none. */
   notice?: string | undefined
 }
 
 /**
  * Sends an operation to the project's daemon, over its socket. Aborting the signal disconnects the client.
  * @param accept `text/plain` asks for the output as its command prints it
- * @returns undefined when no daemon answers, when the one that might have done so has stalled, or when the operation
- * has no route
+ * @returns undefined when no daemon answers, when the daemon has stalled, or when the operation has no route
  * @throws SvcError, the one that the operation threw in the daemon
  */
 export async function askDaemon(
@@ -53,7 +52,7 @@ export async function askDaemon(
   throw errorOf(answer, tree.exits)
 }
 
-/** Does work that can be aborted, also by what is looked for now and then. */
+/** Runs work that the signal can abort, or a check that is repeated until it returns true. */
 async function runUntilDaemon<T>(
   findDaemon: () => Promise<boolean>,
   clock: Clock,
@@ -81,7 +80,7 @@ interface Request {
   body: string | undefined
 }
 
-/** The operation as a request; undefined when it has no place, or lacks a value that its path needs. */
+/** Builds the HTTP request of an operation; undefined when it has no route, or lacks a value for its path. */
 function requestOf({ http }: OperationRef, input: Readonly<Record<string, unknown>>): Request | undefined {
   if (!http) return undefined
   const rest = new Map(Object.entries(input))
@@ -106,7 +105,7 @@ interface Answer {
   json: boolean
   text: string
   around?: Surroundings
-  /** Of a stream. */
+  /** The response as a stream, when the answer is one. */
   events?: IncomingMessage
 }
 
@@ -151,7 +150,9 @@ function bodyOf({ json, text }: Answer): unknown {
   }
 }
 
-/** The events of a stream. An `error` is thrown, as it was in the daemon, except the end of a task that failed. */
+/**
+ * Yields the events of a stream. Throws the error of an `error` event as in the daemon, except that of a failed task.
+ */
 async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits']): AsyncGenerator<StreamEvent> {
   const { createParser } = await import('eventsource-parser')
   const come: EventSourceMessage[] = []
@@ -172,7 +173,7 @@ async function* eventsOf(response: IncomingMessage, exits: CommandTree['exits'])
   }
 }
 
-/** The problem document as the error that it was made from. */
+/** Restores the error from a problem document. */
 function errorOf(answer: Answer, exits: CommandTree['exits']): SvcError {
   const problem = bodyOf(answer) as Partial<{ detail: string; code: string; title: string; errors: SvcError['errors'] }>
   const { detail, code = 'error', title, errors = [] } = problem

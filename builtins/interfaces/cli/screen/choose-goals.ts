@@ -12,15 +12,15 @@ const QUESTION = 'Which goals are to be abandoned? (as in 1,3 or all; Enter canc
 
 type Input = Record<string, unknown>
 
-/** Whether `svc goals abandon` names no goals and a person can choose them. */
+/** Returns whether `svc goals abandon` names no goals and a person can choose them. */
 export function canChooseGoals({ goal_id, agent, all }: Input, { terminal, json }: Context): boolean {
   const isNamed = goal_id !== undefined || agent !== undefined || all === true
   return !isNamed && !json && process.stdin.isTTY === true && terminal.columns !== undefined
 }
 
 /**
- * Lists the goals in flight by agent and lets a person choose.
- * @returns an input of the operation for each choice: none when it is cancelled, undefined after Ctrl-C
+ * Lists the goals in progress by agent and lets a person choose.
+ * @returns an input of the operation for each choice: none when the user cancels, undefined after Ctrl-C
  */
 export async function chooseGoals(input: Input, context: Context): Promise<Input[] | undefined> {
   const { terminal } = context
@@ -47,7 +47,10 @@ async function goalsInFlight(context: Context): Promise<Goal[]> {
   return goals.filter(({ status }) => status === 'active')
 }
 
-/** Asks until the answer makes sense. @returns undefined after Ctrl-C */
+/**
+ * Asks until the answer is valid.
+ * @returns undefined after Ctrl-C
+ */
 function ask(count: number, { terminal }: Context): Promise<number[] | 'all' | undefined> {
   return withQuestions(async question => {
     for (;;) {

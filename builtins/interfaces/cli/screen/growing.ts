@@ -5,8 +5,7 @@ import type { Terminal } from './terminal.ts'
 const AGAIN = '[the answer is started again]'
 
 /**
- * Shows an answer: on a terminal as it grows, elsewhere its output once it is known, so that what a program reads is the
- * output and nothing else.
+ * Prints an answer: on a terminal as it arrives, elsewhere only the final output, so that programs read nothing else.
  */
 export class GrowingAnswer {
   readonly #terminal: Terminal
@@ -23,7 +22,7 @@ export class GrowingAnswer {
     this.#terminal.grow(part)
   }
 
-  /** Takes back what was shown: erased where all of it is on the screen, else followed by a line that says so. */
+  /** Discards the text shown so far: erases it where all of it is on the screen, else prints a line that says so. */
   reset(): void {
     if (this.#shown !== '' && !this.#terminal.shrink()) this.#terminal.part(`\n${AGAIN}\n`)
     this.#shown = ''

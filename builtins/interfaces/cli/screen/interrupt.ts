@@ -1,11 +1,11 @@
 import type { Clock } from '#kernel'
 
-/** What shells say of a program that Ctrl-C has ended: 128 and the number of SIGINT. */
+/** Exit code that shells report for a program ended by Ctrl-C: 128 plus the number of SIGINT. */
 export const INTERRUPTED = 130
-/** How long what was interrupted has to end in order, in milliseconds. A second Ctrl-C ends it at once. */
+/** Time for interrupted work to end in order, in milliseconds. A second Ctrl-C ends it at once. */
 const GRACE_MS = 2_000
 
-/** Aborted by Ctrl-C and by SIGTERM, for work that ends in order at its own pace. */
+/** Returns a signal that Ctrl-C or SIGTERM aborts, for work that ends in order without a time limit. */
 export function endSignal(): AbortSignal {
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
@@ -14,7 +14,7 @@ export function endSignal(): AbortSignal {
 }
 
 /**
- * Does work that Ctrl-C ends, and a reader of standard output that goes away: its signal is aborted.
+ * Runs work that is aborted by Ctrl-C, or when the reader of standard output closes it.
  * @returns the exit code: `INTERRUPTED` after Ctrl-C, 0 without a reader, else that of the work
  */
 export async function interruptible(clock: Clock, work: (signal: AbortSignal) => Promise<number>): Promise<number> {

@@ -33,7 +33,7 @@ async function* maskedEvents(events: AsyncIterable<StreamEvent>, mask: Mask): As
   }
 }
 
-/** The same error, so that its class and its code stay. */
+/** Masks an error in place, so that its class and code stay. */
 function maskedError(error: unknown, mask: Mask): unknown {
   if (!(error instanceof Error)) return mask(error)
   error.message = mask(error.message)

@@ -6,7 +6,7 @@ import { pluralize } from '#lib/pluralize'
 
 type Narrators = { [E in EventName]?: (payload: Events[E]) => string }
 
-/** What people who watch the log want to hear of, in words. */
+/** Log messages for the events that are of interest to people. */
 const NARRATORS: Narrators = {
   agent_spawned: ({ preset }) => `spawned from ${preset}`,
   agent_deleted: () => 'removed',
@@ -18,12 +18,12 @@ const NARRATORS: Narrators = {
     `goes on with ${goal_id} next time, after ${pluralize(Number(steps_done), 'step')}`,
 }
 
-/** An event in words; undefined for those of which people want to hear less. */
+/** Returns the log message of an event; undefined for events that are not logged. */
 export function narrateEvent(event: string, payload: unknown): string | undefined {
   return (NARRATORS as Record<string, ((payload: unknown) => string) | undefined>)[event]?.(payload)
 }
 
-/** Logs the life of the agents while this process is up. */
+/** Logs the agents' events while this process runs. */
 export function narrate({ hooks, log }: Kernel): void {
   for (const event of Object.keys(NARRATORS) as (keyof typeof NARRATORS)[]) {
     const words = NARRATORS[event] as (payload: unknown) => string

@@ -3,7 +3,10 @@ import type { Ports } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { cannotWrite } from '../project/making.ts'
 
-/** Finds out beforehand that the file that an option names cannot be written. @throws CannotWriteError */
+/**
+ * Checks beforehand that the output file named by an option can be written.
+ * @throws CannotWriteError
+ */
 export async function canWriteOutput({ files }: Ports, path: unknown): Promise<void> {
   if (path === undefined) return
   const file = resolve(String(path))
@@ -12,7 +15,10 @@ export async function canWriteOutput({ files }: Ports, path: unknown): Promise<v
   })
 }
 
-/** Writes the file that an option names; where none is named nothing. @throws CannotWriteError */
+/**
+ * Writes the output file named by an option; does nothing where none is named.
+ * @throws CannotWriteError
+ */
 export async function writeOutput({ files }: Ports, path: unknown, text: string, mode?: number): Promise<void> {
   if (path === undefined) return
   const file = resolve(String(path))

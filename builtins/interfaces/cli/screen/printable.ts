@@ -1,20 +1,21 @@
-// Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and line breaks that are none for a terminal.
+// Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and Unicode line breaks that terminals do
+// not break at.
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /**
- * Text that agents, users or files wrote, safe for a terminal: what moves the cursor, hides or reorders text is shown as
- * its escape (`\x1b`, `\u202e`). Line breaks and tabs stay.
+ * Makes text from agents, users or files safe for a terminal: characters that move the cursor, hide or reorder text
+ * become escapes (`\x1b`, `\u202e`). Line breaks and tabs stay.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escapeOf)
 }
 
-/** The same on one line, for a cell of a table. */
+/** Makes text printable on one line, as for a table cell. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }
 
-/** JSON text with the same characters escaped in JSON's own way. */
+/** Escapes the same characters in JSON text, by JSON escapes. */
 export function printableJson(text: string): string {
   return text.replace(UNPRINTABLE, character =>
     Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),

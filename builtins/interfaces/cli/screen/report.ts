@@ -4,7 +4,7 @@ import { printable, printableJson, printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Prints an error on standard error: one message, and a line for each problem in the input that it does not name. For
+ * Prints an error on standard error: its message, and a line for each input problem that the message does not name. For
  * programs the last line is JSON, with the fields of the API's problem document.
  * @returns the exit code
  */

@@ -11,9 +11,9 @@ interface ShownEvent {
 }
 
 /**
- * Writes the events of a stream as they come: for programs a line of JSON each, for people the answer and a line for all
- * else.
- * @param signal aborted by Ctrl-C; after that people are shown nothing more
+ * Prints the events of a stream as they arrive: for programs a line of JSON each, for people the answer and a line for
+ * each other event.
+ * @param signal aborted by Ctrl-C; after that nothing more is printed for people
  * @returns the exit code: 1 when the stream ends with a failure
  */
 export async function showStream(
@@ -31,7 +31,7 @@ export async function showStream(
     if (json) {
       terminal.out(printableJson(JSON.stringify(event)))
     } else if (signal.aborted) {
-      // Its end would speak of a client that went away, which is the person at this terminal.
+      // After Ctrl-C, the last event would report a disconnected client, which is the person at this terminal.
     } else if (render) {
       terminal.out(printable(render(event as never) ?? ''))
     } else if (event.event === 'token') {

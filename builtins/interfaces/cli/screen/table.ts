@@ -4,25 +4,25 @@ import { pad, widthOf, wrap } from './width.ts'
 type Row = Record<string, unknown>
 
 export interface TableStyle {
-  /** Characters in a line; without it lines are as long as they are. */
+  /** Width in characters; without it lines are not wrapped. */
   columns?: number | undefined
-  /** What the head of a table is drawn with. */
+  /** Style of a table's heading. */
   head?: (text: string) => string
 }
 
 const GAP = '  '
-/** No column of sentences is narrower, and no word of one longer than this keeps it wide. */
+/** Minimum width of a column of sentences. Below: the length from which a word no longer widens its column. */
 const NARROWEST = 14
 const LONGEST_WORD = 30
-/** What is left for a value beside its name; with less it stands below. */
+/** Minimum space for a value beside its name; with less, the value is printed below. */
 const BESIDE = 12
-/** An object of no more values than this stands in one line. */
+/** Maximum number of values in an object that is printed on one line. */
 const INLINE = 3
 
 /**
- * What an operation returned, for people: a table of a list of objects, lines of `key  value` of an object, and below them a
- * part for each object in it. Nothing is ever cut: in a narrow terminal sentences are broken into lines, and a table that
- * still does not fit becomes a list of its rows.
+ * Formats an operation's output for people: a list of objects as a table; an object as lines of `key value`, with a
+ * section below for each nested object. Nothing is ever cut: in a narrow terminal sentences are wrapped, and a table
+ * that still does not fit becomes a list of its rows.
  */
 export function renderOutput(output: unknown, paper: TableStyle = {}): string {
   if (output === null || output === undefined) return ''
@@ -41,7 +41,7 @@ export function renderOutput(output: unknown, paper: TableStyle = {}): string {
     .join('\n\n')
 }
 
-/** Of a table its rows stand as they are, of an object its lines further in. */
+/** Formats a nested value: the rows of a table without an indent, the lines of an object with one. */
 function renderPart(value: unknown, paper: TableStyle): string {
   if (Array.isArray(value)) return renderList(value, paper)
   const columns = paper.columns === undefined ? undefined : Math.max(1, paper.columns - GAP.length)
@@ -63,7 +63,7 @@ function renderList(list: readonly unknown[], paper: TableStyle): string {
   return [head(lines(heads, widths)), ...rows.map(row => lines(row, widths))].join('\n')
 }
 
-/** The width of each column, or undefined when they cannot stand side by side. */
+/** Returns the width of each column, or undefined when they do not fit side by side. */
 function fitting(heads: readonly string[], rows: readonly string[][], columns: number): number[] | undefined {
   const of = (at: number) => [heads[at]!, ...rows.map(row => row[at]!)]
   const widths = heads.map((_, at) => Math.max(...of(at).map(widthOf)))
@@ -83,7 +83,7 @@ function fitting(heads: readonly string[], rows: readonly string[][], columns: n
   return widths
 }
 
-/** One row, in as many lines as its longest cell needs. */
+/** Formats one row, with as many lines as its longest cell needs. */
 function lines(cells: readonly string[], widths: readonly number[]): string {
   const wrapped = cells.map((text, at) => wrap(text, widths[at]!, true))
   const height = Math.max(...wrapped.map(({ length }) => length))
@@ -106,11 +106,11 @@ function record(pairs: readonly (readonly [string, string])[], { columns }: Tabl
     .join('\n')
 }
 
-/** A value in a line. */
+/** Formats a value on one line. */
 function cell(value: unknown): string {
   if (isNone(value)) return '-'
   if (typeof value !== 'object') return printableLine(String(value))
-  // What is deeper than a line can show stands as JSON.
+  // Nesting too deep for one line is printed as JSON.
   if (Array.isArray(value)) return value.every(isScalar) ? value.map(cell).join(', ') : json(value)
   const pairs = Object.entries(value as Row)
   return pairs.every(([, each]) => isScalar(each))
@@ -118,7 +118,7 @@ function cell(value: unknown): string {
     : json(value)
 }
 
-/** The same where a string may take several lines. */
+/** Formats a value; a string may take several lines. */
 function block(value: unknown): string {
   return typeof value === 'string' && value.includes('\n')
     ? value.trimEnd().split('\n').map(printableLine).join('\n')
@@ -150,7 +150,7 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What stands below the lines of an object: a table, or an object that a line cannot hold. */
+/** Returns whether a value is printed below the lines of its object: a table, or an object too large for one line. */
 function isPart(value: unknown): boolean {
   if (isNone(value)) return false
   if (Array.isArray(value)) return value.every(isRow)

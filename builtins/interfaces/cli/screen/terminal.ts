@@ -7,18 +7,20 @@ const CODES = {
 } as const
 export type Style = Record<keyof typeof CODES, (text: string) => string>
 
-/** Standard output and standard error. A reader that has gone is no error: what it would have read is dropped. */
+/**
+ * Writes to standard output and standard error. When a reader has closed its end, the text is dropped without an error.
+ */
 export class Terminal {
-  /** Whether standard error is a terminal, on which people read. */
+  /** Whether standard error is a terminal. */
   readonly watched: boolean
-  /** Of standard output, and of standard error. */
+  /** Styles of standard output and of standard error. */
   readonly style: Style
   readonly errStyle: Style
   readonly #movesCursor: boolean
-  /** On the screen since an answer began to grow, and what standard error said meanwhile. */
+  /** Text of the growing answer on the screen, and lines that standard error printed meanwhile. */
   #grown = ''
   #said: string[] = []
-  /** A passing line is on standard error. */
+  /** Whether a temporary progress line is on standard error. */
   #passing = false
 
   constructor(env: Ports['env']) {
@@ -30,7 +32,7 @@ export class Terminal {
     this.errStyle = styleOf(isColoured(env, this.watched))
   }
 
-  /** Characters in a line; undefined when output goes elsewhere than to a terminal. */
+  /** Width of the terminal in characters; undefined when the output is not a terminal. */
   get columns(): number | undefined {
     return process.stdout.isTTY ? process.stdout.columns : undefined
   }
@@ -40,21 +42,21 @@ export class Terminal {
     if (text !== '') process.stdout.write(`${text}\n`)
   }
 
-  /** Text as it comes, without the end of a line. */
+  /** Prints text without a line break at its end. */
   part(text: string): void {
     this.pass('')
     process.stdout.write(text)
   }
 
-  /** A piece of an answer that may be taken back. */
+  /** Prints a part of an answer that may be erased later. */
   grow(text: string): void {
     this.part(text)
     this.#grown += text
   }
 
   /**
-   * Erases what has grown from the screen; what standard error said meanwhile stays.
-   * @returns false where it cannot be erased, and stays as it is
+   * Erases the growing answer from the screen; lines of standard error stay.
+   * @returns false where the answer cannot be erased, and stays as it is
    */
   shrink(): boolean {
     const { columns, rows } = process.stdout
@@ -67,7 +69,7 @@ export class Terminal {
     return true
   }
 
-  /** What has grown stays. */
+  /** Keeps the growing answer on the screen for good. */
   settle(): void {
     this.#grown = ''
     this.#said = []
@@ -92,7 +94,9 @@ export class Terminal {
     this.#said.push(text)
   }
 
-  /** Prints a line that the next one replaces, for people who wait; none when it is empty, or there is no terminal. */
+  /**
+   * Prints a temporary progress line that the next one replaces. Does nothing for an empty line or without a terminal.
+   */
   pass(text: string): void {
     if (!this.watched || (text === '' && !this.#passing)) return
     process.stderr.write(text === '' ? '\r\x1b[K' : `\r${this.errStyle.dim(text)}\x1b[K`)
@@ -100,7 +104,10 @@ export class Terminal {
   }
 }
 
-/** https://no-color.org and https://force-color.org: a variable that is empty says nothing. */
+/**
+ * Returns whether to print colours, by https://no-color.org and https://force-color.org; an empty variable counts as
+ * unset.
+ */
 function isColoured({ NO_COLOR, FORCE_COLOR, TERM }: Ports['env'], isTerminal: boolean): boolean {
   if (NO_COLOR) return false
   if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'
@@ -113,7 +120,7 @@ export function styleOf(coloured: boolean): Style {
   return Object.fromEntries(Object.entries(CODES).map(([name, codes]) => [name, sgr(codes)])) as Style
 }
 
-/** Lines of a screen that a text takes; undefined where that depends on where its tabs stop. */
+/** Returns the screen lines that a string takes; undefined where that depends on tab stops. */
 function linesOf(text: string, columns: number): number | undefined {
   if (text.includes('\t')) return undefined
   return text.split('\n').reduce((lines, line) => lines + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)

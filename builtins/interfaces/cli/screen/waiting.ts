@@ -1,10 +1,10 @@
 import type { Clock } from '#kernel'
 import type { Terminal } from './terminal.ts'
 
-/** Waiting time after which progress is shown, in milliseconds; and the interval after that. */
+/** Delay before the elapsed time is shown, and interval between updates, in milliseconds. */
 const TELL_MS = 1_000
 
-/** Runs work, and shows people who wait how long it takes. */
+/** Runs work, and shows the elapsed time on a terminal. */
 export async function withElapsedTime<T>(terminal: Terminal, clock: Clock, work: () => Promise<T>): Promise<T> {
   const began = clock.monotonic()
   let cancel = () => {}

@@ -1,11 +1,13 @@
-/** Widths of strings in columns of a terminal, and layout to a width. Strings are printable: without control characters. */
+/**
+ * Measures strings in terminal columns, and wraps and pads them to a width. Strings must be free of control characters.
+ */
 
 import stringWidth from 'fast-string-width'
 
-/** Measuring by grapheme is slow, and most text is ASCII. */
+/** Fast path: measuring by grapheme is slow, and most text is ASCII. */
 const ASCII = /^[ -~]*$/
 
-/** Made at first use: it loads ICU's tables, which takes 5 ms of a start. */
+/** Created at first use: it loads ICU's tables, which takes 5 ms of a start. */
 let segmenter: Intl.Segmenter | undefined
 
 function graphemesOf(text: string): Intl.Segments {
@@ -17,7 +19,7 @@ export function widthOf(text: string): number {
   return ASCII.test(text) ? text.length : stringWidth(text)
 }
 
-/** The text with spaces up to a width. */
+/** Pads a string with spaces to a width. */
 export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)))
 }
@@ -35,16 +37,16 @@ export function take(text: string, width: number): string {
 }
 
 /**
- * The text in lines of a width, broken between words.
- * @param hard also breaks a word that is longer than a line; else such a word has a line of its own, which is too long
+ * Wraps text at a width, between words.
+ * @param hard also breaks a word that is longer than a line; else such a word gets its own line, which is too long
  */
 export function wrap(text: string, width: number, hard = false): string[] {
   return text.split('\n').flatMap(line => wrapLine(line, Math.max(1, width), hard))
 }
 
 /**
- * A text that has been laid out, made to fit: a line that is too long goes on below, further in than it began, and behind its
- * name where it is a name and a value. Lines that fit stay as they are.
+ * Wraps the lines of preformatted text that are too long. The rest is indented further, or aligned behind the name
+ * where the line is a name and a value. Lines that fit stay as they are.
  */
 export function fold(text: string, columns: number): string {
   return text
@@ -65,7 +67,7 @@ function foldLine(line: string, columns: number): string {
   return [first, ...more.map(part => hang + part)].join('\n')
 }
 
-/** Breaks between words; the spaces of the layout stay in the first line. */
+/** Wraps between words; the spaces of the layout stay in the first line. */
 function wrapLaid(line: string, first: number, others: number): string[] {
   const lines = ['']
   for (const [, space = '', word = ''] of line.matchAll(/( *)([^ ]+)/g)) {
@@ -88,7 +90,7 @@ function wrapLine(text: string, width: number, hard: boolean): string[] {
       if (line !== '') lines.push(line)
       line = word
       while (hard && widthOf(line) > width) {
-        // A character wider than the line still takes its place.
+        // A character wider than the line is taken anyway, so that the loop ends.
         const part = take(line, width) || [...graphemesOf(line)][0]!.segment
         lines.push(part)
         line = line.slice(part.length)

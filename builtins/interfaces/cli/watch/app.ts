@@ -5,7 +5,7 @@ import { keysOf } from './keys.ts'
 import { HELP, type Overlay, page } from './page.ts'
 
 const NOTHING: Overlay = { kind: 'none' }
-/** How long the effect of a key is shown, in milliseconds. */
+/** Time for which the result of a key is shown, in milliseconds. */
 const OUTCOME_MS = 5_000
 
 export interface AppParts {
@@ -13,22 +13,22 @@ export interface AppParts {
   actions: OperatorActions
   clock: Ports['clock']
   compact: boolean
-  /** Has the page drawn. */
+  /** Redraws the page. */
   redraw: () => void
   /** Ends the program, with its exit code. */
   quit: (exit: number) => void
 }
 
-/** What the keys do, and what is seen of it. */
+/** State of the page, and the actions of its keys. */
 export class App {
   readonly #parts: AppParts
   #at = 0
   #over: Overlay = NOTHING
   #said = ''
   #forget = () => {}
-  /** What an answer is for. */
+  /** Handles the answer to the question that is shown. */
   #onAnswer: (answer: string) => void = () => {}
-  /** Keys of the page of text that is shown. */
+  /** Actions by key for the page of text that is shown. */
   #choices: Readonly<Record<string, () => void>> = {}
 
   constructor(parts: AppParts) {
@@ -43,7 +43,7 @@ export class App {
     return page({ snapshot, at: this.#at, over: this.#over, said: this.#said, time, compact }, columns, rows, style)
   }
 
-  /** Takes the bytes that the terminal sent. */
+  /** Handles the bytes that the terminal sent. */
   press(bytes: string): void {
     for (const key of keysOf(bytes)) {
       if (key === 'ctrl-c') this.#parts.quit(130)
@@ -83,8 +83,8 @@ export class App {
   }
 
   /**
-   * Shows the call that has waited longest, of the chosen agent if it has one, with all of its arguments, before it is
-   * decided.
+   * Shows the approval that has waited longest, with all arguments of the call, before it is decided. Prefers those of
+   * the selected agent.
    */
   async #review(): Promise<void> {
     const { feed, actions, redraw } = this.#parts

@@ -13,40 +13,40 @@ const BUDGET = operationRef('budget.status', 'GET', '/budget')
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const EVENTS = operationRef('events.follow', 'GET', '/events')
 
-/** Events are shown at once; this is the interval of what only time changes, in milliseconds. */
+/** Interval between reads of what only time changes, in milliseconds; events are shown at once. */
 const LOOK_MS = 2_000
 const SOON_MS = 150
-/** So long after a stream of events broke it is asked for again. */
+/** Delay before a broken event stream is opened again, in milliseconds. */
 const AGAIN_MS = 1_000
 /** Number of events kept, and of past events to begin with. */
 const KEPT = 500
 const PAST = 50
 
-/** What there is to be seen at one moment. */
+/** Data shown at one moment. */
 export interface Snapshot {
   daemon: DaemonStatus | undefined
   agents: readonly FleetMember[]
-  /** The number of ended sub-agents that are left out. */
+  /** Number of ended sub-agents that are left out. */
   hidden: number
   approvals: readonly ApprovalSummary[]
   budget: BudgetStatus | undefined
-  /** The agent that was chosen, in full. */
+  /** Details of the selected agent. */
   chosen: AgentDetail | undefined
-  /** Oldest first. */
+  /** Events, oldest first. */
   events: readonly EventEnvelope[]
-  /** Why nothing newer is known. */
+  /** Error of the last read; undefined when it succeeded. */
   problem: string | undefined
 }
 
-/** Keeps a snapshot of a project true: by its stream of events, and by looking now and then. */
+/** Keeps a snapshot of a project current: by its event stream and by polling. */
 export class Feed {
   snapshot: Snapshot = {
     ...{ daemon: undefined, agents: [], hidden: 0, approvals: [], budget: undefined, chosen: undefined, events: [] },
     problem: undefined,
   }
-  /** Called when it changed. */
+  /** Called when the snapshot changed. */
   onChange: () => void = () => {}
-  /** The id of the agent to know in full. */
+  /** ID of the agent whose details are read. */
   chosen: string | undefined
   readonly #calls: Calls
   readonly #clock: Clock
@@ -60,17 +60,20 @@ export class Feed {
     this.#all = all
   }
 
-  /** Looks and listens until the signal is aborted. */
+  /** Polls and follows events until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#keepLooking(signal), this.#listen(signal)])
   }
 
-  /** Has it look again shortly. */
+  /** Schedules an early read. */
   look(): void {
     this.#soon()
   }
 
-  /** @throws what the operations throw */
+  /**
+   * Reads a snapshot once.
+   * @throws what the operations throw
+   */
   async readOnce(): Promise<Snapshot> {
     const [daemon, { agents, summary }, approvals, budget] = await Promise.all([
       this.#calls.call<DaemonStatus>(DAEMON),
@@ -78,7 +81,7 @@ export class Feed {
       this.#calls.call<ApprovalSummary[]>(QUEUE),
       this.#calls.call<BudgetStatus>(BUDGET),
     ])
-    // The chosen agent may be gone.
+    // The selected agent may have been deleted.
     const there = agents.some(({ agent_id }) => agent_id === this.chosen) ? this.chosen : agents[0]?.agent_id
     const chosen = there === undefined ? undefined : await this.#calls.call<AgentDetail>(AGENT, { id: there })
     const { hidden } = summary
@@ -99,7 +102,7 @@ export class Feed {
     }
   }
 
-  /** Goes on where it was, in whatever process answers. */
+  /** Follows events, and resumes after the last one seen when the process that answers changes. */
   async #listen(signal: AbortSignal): Promise<void> {
     let seen: { last: number } | { after: number } = { last: PAST }
     while (!signal.aborted) {
@@ -112,7 +115,7 @@ export class Feed {
           this.#soon()
         }
       } catch {
-        // Without events it is looked now and then all the same.
+        // Polling continues without the event stream.
       }
       await this.#clock.sleep(AGAIN_MS, signal)
     }
@@ -124,7 +127,7 @@ export class Feed {
   }
 }
 
-/** What is done from here. */
+/** Actions that an operator can take on the page. */
 export class OperatorActions {
   readonly #calls: Calls
 
@@ -149,7 +152,7 @@ export class OperatorActions {
     return frozen ? 'not frozen any more' : 'frozen: nothing is spent until f is pressed again'
   }
 
-  /** With all of its arguments, as they are stored. */
+  /** Returns an approval with all arguments of its call, as they are stored. */
   approval(approval_id: string): Promise<Approval> {
     return this.#calls.call(operationRef('approvals.show', 'GET', '/approvals/{approval_id}'), { approval_id })
   }

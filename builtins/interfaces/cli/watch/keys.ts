@@ -1,4 +1,4 @@
-/** Names of what is not a character by itself. */
+/** Names of the keys that send no printable character. */
 const NAMED: Readonly<Record<string, string>> = {
   '\x03': 'ctrl-c',
   '\r': 'enter',
@@ -18,7 +18,10 @@ const NAMED: Readonly<Record<string, string>> = {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
 const KEY = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|[\s\S]/gu
 
-/** The keys that a terminal sent: names as above, else the character. What has no meaning here is left out. */
+/**
+ * Returns the keys that a terminal sent: names as in `NAMED`, else the character. Other control characters and escape
+ * sequences are left out.
+ */
 export function keysOf(bytes: string): string[] {
   return (bytes.match(KEY) ?? []).flatMap(part => NAMED[part] ?? (part >= ' ' && !part.startsWith('\x1b') ? part : []))
 }

@@ -2,11 +2,11 @@ import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
 import { pad, take, widthOf } from '../screen/width.ts'
 
-/** A piece of a line, and what it is drawn with. Whatever it holds is shown as text. */
+/** Part of a line and its style. The text may hold anything: it is made printable when drawn. */
 export type Span = string | readonly [text: string, paint: keyof Style]
 export type Line = readonly Span[]
 
-/** The line as text, as long as it is. */
+/** Returns the line without styles, at its full length. */
 export function plain(line: Line): string {
   return line.map(span => printableLine(typeof span === 'string' ? span : span[0])).join('')
 }
@@ -30,9 +30,9 @@ export function fitLine(line: Line, width: number, style: Style, mark?: keyof St
 export interface Panel {
   title: string
   lines: readonly Line[]
-  /** Which line is marked, from 0. */
+  /** Index of the marked line, from 0. */
   marked?: number | undefined
-  /** Shows its end where not all of it fits, rather than its beginning or what is marked. */
+  /** Whether to show the last lines where not all fit, rather than the first or the marked one. */
   atEnd?: boolean
 }
 
@@ -49,7 +49,7 @@ export function panel({ title, lines, marked, atEnd }: Panel, width: number, hei
   return [head, ...body]
 }
 
-/** Two blocks of the same height, side by side. */
+/** Joins two blocks of the same height side by side. */
 export function joinColumns(left: readonly string[], right: readonly string[]): string[] {
   return left.map((line, at) => `${line}  ${right[at] ?? ''}`)
 }

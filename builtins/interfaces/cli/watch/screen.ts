@@ -2,12 +2,12 @@ import type { Terminal } from '../screen/terminal.ts'
 
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
-/** The exit codes of signals that end a process: 128 and their number. */
+/** Exit codes after signals that end the process: 128 plus the signal's number. */
 const ENDS = { SIGTERM: 143, SIGHUP: 129 } as const
 
 /**
- * A terminal as a page: it draws what has changed since the last time, gives keys as they are pressed, and is as it was when
- * the process ends, however it ends.
+ * A terminal as a full-screen page. Draws only lines that changed, reports keys as they are pressed, and restores the
+ * terminal however the process ends.
  */
 export class Screen implements Disposable {
   readonly #terminal: Terminal
@@ -30,7 +30,11 @@ export class Screen implements Disposable {
     return process.stdout.rows || 24
   }
 
-  /** @param onPress called with the bytes of keys; @param onResize called when the page has to be drawn again */
+  /**
+   * Opens the page.
+   * @param onPress called with the bytes of keys
+   * @param onResize called when the page has to be drawn again
+   */
   open(onPress: (bytes: string) => void, onResize: () => void): void {
     this.#onPress = bytes => (bytes === '\x1a' ? this.#suspend() : onPress(bytes))
     this.#onResize = () => {
@@ -43,7 +47,7 @@ export class Screen implements Disposable {
     this.#take()
   }
 
-  /** Shows these lines, which fit the page. */
+  /** Draws these lines, which must fit the page. */
   show(lines: readonly string[]): void {
     if (!this.#open) return
     let out = ''
@@ -53,7 +57,7 @@ export class Screen implements Disposable {
       if (line !== this.#drawn[at]) out += `\x1b[${at + 1};1H\x1b[2K${line}`
     }
     this.#drawn = lines
-    // In one piece, so that no half of it is seen.
+    // Written as one synchronized update, so that no half-drawn page is seen.
     if (out !== '') process.stdout.write(`\x1b[?2026h${out}\x1b[?2026l`)
   }
 
@@ -81,7 +85,7 @@ export class Screen implements Disposable {
     process.stdin.pause()
   }
 
-  /** As Ctrl-Z does to any program: the shell has the terminal until it is brought back. */
+  /** Suspends the process as Ctrl-Z does for any program, and takes the terminal back on SIGCONT. */
   #suspend(): void {
     this.#restore()
     process.once('SIGCONT', () => {

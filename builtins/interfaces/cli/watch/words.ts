@@ -3,7 +3,7 @@ type Data = Readonly<Record<string, unknown>>
 const text = (data: Data, key: string) => String(data[key] ?? '-')
 const number = (data: Data, key: string) => Number(data[key] ?? 0)
 
-/** What happens besides what is logged, in words. */
+/** Descriptions of events that the log does not describe. */
 const WORDS: Readonly<Record<string, (data: Data) => string>> = {
   model_called(data) {
     const tokens = number(data, 'input_tokens') + number(data, 'output_tokens')
@@ -29,12 +29,12 @@ const WORDS: Readonly<Record<string, (data: Data) => string>> = {
   swarm_learned: () => 'the swarm has learned',
 }
 
-/** An event in words, whatever it is. */
+/** Describes an event of any type. */
 export function inWords(type: string, data: Data): string {
   return WORDS[type]?.(data) ?? `${type.replaceAll('_', ' ')}${shortOf(data)}`
 }
 
-/** The plain values of an event; whose it is has been said, and ids say little. */
+/** Returns the plain values of an event, without ids, which are of little use to people. */
 function shortOf(data: Data): string {
   const plain = Object.entries(data).filter(
     ([name, value]) => !name.endsWith('_id') && ['string', 'number', 'boolean'].includes(typeof value),

@@ -6,16 +6,16 @@ import { type McpConfig, type McpOffer, type McpPeer, TooManyMcpSessionsError } 
 import { Peer } from '../peer.ts'
 import { Replay } from './replay.ts'
 
-/** After how long a client that was cut off should come back, in milliseconds. */
+/** Delay before a disconnected client should reconnect, in milliseconds. */
 const RETRY_MS = 1_000
-/** Hexadecimal digits of a session's id: 128 bits cannot be guessed. */
+/** Number of hexadecimal digits of a session id; 128 bits cannot be guessed. */
 const ID_DIGITS = 32
-/** A reader that takes nothing for so long is let go, in milliseconds. */
+/** Time after which a client that reads nothing is disconnected, in milliseconds. */
 const STALL_MS = 30_000
-/** What the protocol's transports say of a session that is not there. */
+/** Error codes of the SDK's transports for an unknown session, and for a missing session id. */
 const NO_SESSION = -32001
 const NO_SESSION_YET = -32000
-/** The codes of JSON-RPC for a body that is no JSON, and for one that is no message. */
+/** JSON-RPC codes for a body that is not JSON, and for one that is not a valid message. */
 const PARSE_ERROR = -32700
 const INVALID_REQUEST = -32600
 
@@ -24,16 +24,16 @@ export interface SessionsParts {
   config: McpConfig
   offer: McpOffer
   version: () => Promise<string>
-  /** Notifies the client of changes until its undo. */
+  /** Notifies the client of changes until the returned function is called. */
   serve: (peer: McpPeer) => Undo
 }
 
-/** The clients that speak over HTTP. Behind a key or not: what may reach this has passed the checks of REST. */
+/** Sessions of the clients over HTTP. Requests have already passed the key, Host and Origin checks of REST. */
 export class Sessions {
   readonly #parts: SessionsParts
-  /** The one that was used last is the last. */
+  /** Open sessions, the most recently used last. */
   readonly #open = new Map<string, Session>()
-  /** Sessions that are being opened. */
+  /** Number of sessions that are being opened. */
   #opening = 0
 
   constructor(parts: SessionsParts) {
@@ -47,7 +47,7 @@ export class Sessions {
   async answer(exchange: ProtocolExchange): Promise<void> {
     await this.#answer(exchange).catch(error => {
       if (!(error instanceof MalformedRequestError)) throw error
-      // With a cause it is no JSON at all.
+      // An error with a cause means that the body is not JSON at all.
       refuse(exchange.response, 400, error.cause ? PARSE_ERROR : INVALID_REQUEST, error.message)
     })
   }
@@ -63,7 +63,7 @@ export class Sessions {
       }
       return refuse(response, 400, NO_SESSION_YET, 'The header Mcp-Session-Id is missing; begin with initialize.')
     }
-    // Requests are answered with a stream of events, and so is one that waits for them.
+    // Requests are answered with an event stream, and a GET opens one.
     const streams = request.method === 'GET' || (request.method === 'POST' && methodsIn(body, true).length > 0)
     let stopping: Session | undefined = session
     if (streams) exchange.stream(() => void stopping?.close())
@@ -75,7 +75,7 @@ export class Sessions {
     await Promise.all([...this.#open.values()].map(session => session.close()))
   }
 
-  /** A session is its tenant's own; of another's it is as if it were not. */
+  /** Returns a session of this tenant; a session of another tenant is treated as unknown. */
   #find(id: string | string[] | undefined, tenant: string): Session | undefined {
     const session = typeof id === 'string' ? this.#open.get(id) : undefined
     if (session?.tenant !== tenant) return undefined
@@ -84,7 +84,10 @@ export class Sessions {
     return session
   }
 
-  /** @throws TooManyMcpSessionsError when all are in use; one that is not makes room */
+  /**
+   * Opens a session, and closes an idle one when there are too many.
+   * @throws TooManyMcpSessionsError when all are in use
+   */
   async #begin(tenant: string): Promise<Session> {
     const { svc, config, offer, version, serve } = this.#parts
     if (this.#open.size + this.#opening >= config.max_sessions) {
@@ -124,7 +127,7 @@ interface SessionParts {
   peer: Peer
 }
 
-/** One client over HTTP, from its `initialize` until it deletes its session or is silent for long. */
+/** One client over HTTP, from its `initialize` until it deletes its session or stays idle too long. */
 class Session {
   readonly id: string
   readonly tenant: string
@@ -162,12 +165,12 @@ class Session {
     })
     this.#letGo(response)
     await this.#parts.transport.handleRequest(request, response, body)
-    // It was deleted, or what came first was no beginning.
+    // The session was deleted, or its first message was not `initialize`.
     if (request.method === 'DELETE' && response.statusCode < 300) await this.close()
     else if (this.#parts.transport.sessionId === undefined) await this.close()
   }
 
-  /** What waits for a reader that reads nothing would be kept for ever. */
+  /** Disconnects a client that stops reading, whose unsent data would be kept for ever. */
   #letGo(response: ServerResponse): void {
     let taken = -1
     let cancel: Undo = () => {}
@@ -193,13 +196,13 @@ class Session {
   }
 }
 
-/** Answers what reaches no session, in the words of JSON-RPC. */
+/** Answers a request that reaches no session with a JSON-RPC error. */
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
 }
 
-/** The methods of the messages in a body; with `asked`, only of those that are to be answered. */
+/** Returns the methods of the messages in a body; with `asked`, only of those that expect an answer. */
 function methodsIn(body: unknown, asked = false): unknown[] {
   return [body].flat().flatMap(message => {
     const { method, id } = (message ?? {}) as { method?: unknown; id?: unknown }

@@ -1,7 +1,7 @@
 import type { EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 
-/** Of one session so much is kept for a client that was cut off: messages, and characters of them. */
+/** Limits of what is kept per session for a client that reconnects: number of messages, and their characters. */
 const MOST_MESSAGES = 1_000
 const MOST_CHARACTERS = 1024 * 1024
 
@@ -12,7 +12,7 @@ interface KeptMessage {
   size: number
 }
 
-/** The last messages of a session, for a client that comes back with `Last-Event-ID`. */
+/** The last messages of a session, for a client that reconnects with `Last-Event-ID`. */
 export class Replay implements EventStore {
   #kept: KeptMessage[] = []
   #seq = 0
@@ -40,7 +40,7 @@ export class Replay implements EventStore {
     const last = this.#kept.find(({ seq }) => String(seq) === id)
     if (!last) throw new Error('the messages after this one are not kept any more')
     for (const { seq, stream, message } of this.#kept) {
-      // An empty message only gave the client a place to go on from.
+      // An empty message only gave the client an event id to resume from.
       if (seq > last.seq && stream === last.stream && 'jsonrpc' in message) await send(String(seq), message)
     }
     return last.stream

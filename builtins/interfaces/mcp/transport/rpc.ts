@@ -3,10 +3,10 @@ export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
-/** A resource that is not there. */
+/** Error code of the protocol for an unknown resource. */
 export const NOT_FOUND = -32002
 
-/** What a request is refused with, as JSON-RPC has it. */
+/** Error with which a request is refused, in the form of JSON-RPC. */
 export class RpcError extends Error {
   readonly code: number
   readonly data: unknown

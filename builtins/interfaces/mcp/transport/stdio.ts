@@ -7,9 +7,9 @@ import { bareOffer } from '../offer.ts'
 import { Peer } from '../peer.ts'
 import { INVALID_REQUEST, PARSE_ERROR } from './rpc.ts'
 
-/** A longer message is refused and passed over, in bytes. */
+/** Maximum size of a message, in bytes; a larger one is refused and skipped. */
 const LONGEST_FRAME = 4 * 1024 * 1024
-/** How long requests may still be answered once the client has closed our standard input. */
+/** Time for answering open requests after the client has closed our standard input, in milliseconds. */
 const LAST_ANSWERS_MS = 1_000
 const NEWLINE = 10
 
@@ -39,14 +39,14 @@ const Message = z.looseObject({
   params: z.looseObject({}).optional(),
 })
 
-/** Messages as lines of JSON. What is none is answered with the error that JSON-RPC has for it. */
+/** Reads and writes messages as lines of JSON. Answers an invalid line with the matching JSON-RPC error. */
 class Frames implements Transport {
   readonly #pipes: McpPipes
   readonly ended: Promise<void>
   #end = () => {}
   #parts: Buffer[] = []
   #length = 0
-  /** The rest of a line that is too long. */
+  /** Whether the rest of a line is skipped because the line is too long. */
   #skipping = false
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -137,7 +137,10 @@ class Frames implements Transport {
   }
 }
 
-/** A request or a notification has a method, an answer has an id and either a result or an error. */
+/**
+ * Checks the shape of a message: a request or a notification has a method; an answer has an id and either a result or
+ * an error.
+ */
 function isMessage(message: z.output<typeof Message>): boolean {
   if (message.method !== undefined) return true
   return message.id !== undefined && ('result' in message || 'error' in message)

@@ -3,12 +3,12 @@ import type { JSONRPCMessage, MessageExtraInfo, RequestId } from '@modelcontextp
 import { describeIssues, issuesOf, type z } from '#kernel'
 import { INVALID_PARAMS } from './rpc.ts'
 
-/** Schemas of requests by their method. */
+/** Schemas of requests, by method. */
 export type Requests = ReadonlyMap<string, z.ZodType>
 
 /**
- * Between the protocol and a transport: requests whose parameters are wrong are answered here, with the code that JSON-RPC
- * has for it; secrets are taken out of all that goes out; and what is being answered is known.
+ * Wraps a transport: answers requests with wrong parameters with the JSON-RPC error, masks secrets in all output, and
+ * tracks open requests.
  */
 export class CheckingTransport implements Transport {
   readonly #inner: Transport
@@ -55,7 +55,7 @@ export class CheckingTransport implements Transport {
     return this.#inner.close()
   }
 
-  /** Resolves when no request waits for its answer. */
+  /** Resolves when no request is being answered. */
   async idle(): Promise<void> {
     if (this.#running.size === 0) return
     await new Promise<void>(resolve => {
@@ -74,7 +74,7 @@ export class CheckingTransport implements Transport {
         return
       }
     } else if ('method' in message && message.method === 'notifications/cancelled') {
-      // It is never answered.
+      // A cancelled request is never answered.
       const { requestId } = (message.params ?? {}) as { requestId?: RequestId }
       if (requestId !== undefined) this.#finishRequest(requestId)
     }

@@ -5,8 +5,8 @@ import { type AppParts, createApp } from '../request/app.ts'
 import { routeTable } from '../request/routes.ts'
 
 /**
- * The Fastify app of the moment. Fastify can't drop a route, so when the set of routes changes a fresh app takes over at
- * the next request; requests in flight end on the one that they began on.
+ * Holds the current Fastify app. Fastify cannot remove a route, so when the set of routes changes a new app takes over
+ * at the next request. Requests in flight finish on the app on which they began.
  */
 export class Apps {
   readonly #parts: AppParts
@@ -19,12 +19,12 @@ export class Apps {
     this.#parts = parts
   }
 
-  /** Says that operations or pages came or went. */
+  /** Marks the app as stale, after operations or pages were added or removed. */
   invalidate(): void {
     this.#stale = true
   }
 
-  /** The app itself where it stands, else one that is being made. */
+  /** Returns the app where it is ready, else a promise of it. */
   current(): FastifyInstance | Promise<FastifyInstance> {
     if (!this.#stale && this.#made) return this.#made
     if (!this.#app || this.#stale) {

@@ -2,30 +2,30 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { CannotListenError } from '../contract.ts'
 
-/** Where a listener is, as far as the checks of its requests depend on it. */
+/** Properties of a listener that the checks of its requests depend on. */
 export interface ListenerKind {
-  /** A unix socket, which the mode of its file guards: neither key nor Host header is looked at. */
+  /** Whether this is a unix socket, which its file mode protects; key and Host header are not checked. */
   readonly local: boolean
   readonly port: number
-  /** Names by which it was asked to listen. */
+  /** Host names under which the server was asked to listen. */
   readonly names: readonly string[]
-  /** Host headers that were found to name it. */
+  /** Host headers already accepted as naming this listener. */
   readonly accepted: Set<string>
-  /** What ends the requests in flight that listen to it. */
+  /** Abort controllers of requests in flight. */
   readonly inFlight: Set<AbortController>
 }
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
-// Anything else that is loopback, such as 127.0.0.2, needs a key: so the specification has it.
+// The specification requires a key for all other loopback addresses, such as 127.0.0.2.
 const keyless = new BlockList()
 keyless.addAddress('127.0.0.1', 'ipv4')
 keyless.addAddress('::1', 'ipv6')
 
 /**
- * The address that a host stands for, whether it needs a key (`wide`), and whether other machines can reach it (`shared`).
- * Nothing, `0.0.0.0` and `::` stand for all addresses of the machine.
+ * Returns the address of a host, whether it needs a key (`wide`), and whether other machines can reach it (`shared`).
+ * An empty host, `0.0.0.0` and `::` stand for all addresses of the machine.
  * @throws CannotListenError for an unknown name
  */
 export async function resolveHost(host: string): Promise<{ address: string; wide: boolean; shared: boolean }> {
@@ -37,8 +37,8 @@ export async function resolveHost(host: string): Promise<{ address: string; wide
 }
 
 /**
- * Returns whether a Host header names this server: a loopback address or a name of the listener, with its port or
- * none; or an entry of `allowed`. `literals` lets any IP address pass: rebinding a name to this machine needs a name.
+ * Returns whether a Host header names this server: a loopback address or a name of the listener, with its port or none;
+ * or an entry of `allowed`. `literals` accepts any IP address, because DNS rebinding needs a name.
  */
 export function isOwnHost(
   header: string,

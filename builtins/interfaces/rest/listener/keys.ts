@@ -6,20 +6,20 @@ const WINDOW_MS = 1_000
 const WRONG_PER_WINDOW = 10
 /** Maximum number of addresses remembered; beyond it the oldest is forgotten. */
 const REMEMBERED = 1_000
-/** A key with fewer visible characters can be guessed. */
+/** Minimum number of visible characters of a key; a shorter one can be guessed. */
 const SHORTEST_STRONG = 16
 
-/** Stores a key that cannot be guessed. Node is there wherever svc runs. */
+/** Command that sets a key that cannot be guessed. It uses Node, which is installed wherever svc runs. */
 export const MAKE_A_KEY = `svc config set server.api_key "$(node -p 'crypto.randomBytes(32).toString("hex")')"`
 
-/** Returns what is wrong with a key that other machines can try; undefined when it is long enough. */
+/** Returns the weakness of a key that other machines can try; undefined when the key is long enough. */
 export function weaknessOf(key: string): string | undefined {
   const visible = key.match(/[\p{L}\p{N}\p{P}\p{S}]/gu)?.length ?? 0
   if (key === '' || visible >= SHORTEST_STRONG) return undefined
   return `The key in server.api_key has ${visible} visible characters; with fewer than ${SHORTEST_STRONG} it can be guessed`
 }
 
-/** Checks the shared key, and slows down guessing. */
+/** Checks the shared key, and limits guessing. */
 export class Keys {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #wrong = new Map<string, { since: number; count: number }>()
@@ -29,19 +29,23 @@ export class Keys {
   }
 
   /**
-   * Lets the holder of `key` pass, however many wrong keys came from its address: behind a proxy all share one.
+   * Accepts `key` even after many wrong keys from its address, because all clients behind a proxy share one.
    * @throws UnauthorizedError alike for a missing and a wrong key
    * @throws TooManyAttemptsError for a wrong key after ten within a second from the same address
    */
   check(key: string, given: string | undefined, address: string): void {
-    // Node reads header bytes as Latin-1; a key beyond ASCII was sent as UTF-8. A missing one takes the same time.
+    // Node decodes header bytes as Latin-1, though a key beyond ASCII was sent as UTF-8. A missing key takes the same
+    // time to compare.
     const isRight = timingSafeEqual(digest(Buffer.from(given ?? '', 'latin1')), digest(Buffer.from(key)))
     if (isRight && given !== undefined) return
     if (given !== undefined && this.#count(address) > WRONG_PER_WINDOW) throw new TooManyAttemptsError()
     throw new UnauthorizedError()
   }
 
-  /** Counts a wrong key. @returns how many came from this address in its current second */
+  /**
+   * Counts a wrong key.
+   * @returns the number of wrong keys from this address in its current second
+   */
   #count(address: string): number {
     const now = this.#clock.monotonic()
     const known = this.#wrong.get(address)
@@ -54,7 +58,7 @@ export class Keys {
   }
 }
 
-/** Equal lengths, whatever was sent, so that the comparison takes the same time for all. */
+/** Hashes a key, so that all compared values have the same length and the comparison takes the same time. */
 function digest(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest()
 }

@@ -23,7 +23,7 @@ const CLOSE_GRACE_MS = 500
 const LAST_WORDS_MS = 250
 /** Maximum length of a socket path; the system truncates longer ones silently. */
 const LONGEST_SOCKET_PATH = 107
-/** Number of checks by Node within the time limit of a request for requests that arrive too slowly. */
+/** Number of times that Node checks for slow requests within their time limit. */
 const LOOKS = 5
 const LOOK_MS = 1_000
 
@@ -65,7 +65,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   const { server, close } = createListener(parts, kind)
   await listenOn(server, { host: address, port })
   kind.port = (server.address() as AddressInfo).port
-  // For all addresses, one that can be opened is shown.
+  // A listener on all addresses is shown with one that can be opened.
   const shown = ['0.0.0.0', '::'].includes(address) ? '127.0.0.1' : host === 'localhost' ? host : address
   return {
     url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${kind.port}`,

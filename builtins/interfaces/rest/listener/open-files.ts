@@ -1,22 +1,25 @@
 import type { Ports } from '#kernel'
 import type { ServerConfig } from '../contract.ts'
 
-/** Open files that the process keeps for itself: its database, logs, watchers and pipes, and what agents and their programs open. */
+/**
+ * File descriptors reserved for the process: its database, logs, watchers and pipes, and files of agents and their
+ * programs.
+ */
 const RESERVE = 64
-/** Minimum number of connections, also where few files may be open: an operator must be able to ask why. */
+/** Minimum number of connections, even under a low limit on open files: an operator must be able to find out why. */
 const FEWEST_CONNECTIONS = 16
 
-/** What clients may occupy of the process at once. */
+/** Maximum numbers of connections and streams of clients at once. */
 export interface Capacity {
   streams: number
   connections: number
-  /** What sets the number of streams, as a person reads it. */
+  /** Describes for people which limit determines the number of streams. */
   limit: string
 }
 
 /**
- * The number of connections and streams for which the process has file descriptors: streams get half of what its limit on open
- * files leaves after a reserve, so that agents keep running however many clients connect.
+ * Returns the number of connections and streams for which the process has file descriptors. Streams get half of what
+ * its limit on open files leaves after a reserve, so that agents keep running however many clients connect.
  * @param open_files that limit; Infinity where there is none or it is unknown
  */
 export function capacityFor({ max_streams, max_connections }: ServerConfig, open_files: number): Capacity {

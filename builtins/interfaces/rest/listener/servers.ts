@@ -4,7 +4,7 @@ import { identityOf } from '#lib/identity'
 import { replaceFile } from '#lib/yaml'
 import type { FoundServer } from '../contract.ts'
 
-/** Below `.svc/`: one file for each server, with what other processes may know of it. */
+/** Folder in `.svc/` with one description file per server, for other processes. */
 const FOLDER = 'servers'
 
 type ServerPorts = Pick<Ports, 'files' | 'spawn'>
@@ -13,7 +13,10 @@ interface Description extends FoundServer {
   process: string
 }
 
-/** Describes a server of this process for other processes, and removes what servers that are gone have left. @returns its removal */
+/**
+ * Describes a server of this process for other processes, and removes files of servers that are gone.
+ * @returns a function that removes the description
+ */
 export async function describeServer(ports: ServerPorts, svc: string, server: Omit<FoundServer, 'pid'>): Promise<Undo> {
   const folder = join(svc, FOLDER)
   const file = join(folder, `${process.pid}-${server.port}.json`)
@@ -25,12 +28,12 @@ export async function describeServer(ports: ServerPorts, svc: string, server: Om
   return () => remove(file)
 }
 
-/** Returns the servers of the project that run, as they described themselves. */
+/** Returns the project's running servers, as they described themselves. */
 export async function findServers(ports: ServerPorts, svc: string): Promise<FoundServer[]> {
   return (await readServerFiles(ports, svc)).flatMap(({ found }) => found ?? [])
 }
 
-/** Each description, with its server where that runs. */
+/** Reads each description file, with its server where that runs. */
 async function readServerFiles(
   ports: ServerPorts,
   svc: string,

@@ -10,8 +10,8 @@ interface Shape {
 }
 
 /**
- * What the document says of one operation that has a place: what it takes, and every status that it may answer with.
- * `path` is the place as the document spells it, which may give its parameters other names than the operation does.
+ * Returns the OpenAPI entry of an operation with a route: its input, and every status that it may answer with. `path`
+ * is the path in the document, whose parameters may have other names than those of the operation.
  */
 export function entryOf(operation: Operation, path: string, tag: string, components: Components): Json {
   const { name, summary, description, input } = operation
@@ -26,7 +26,7 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
   const others = Object.keys(properties).filter(field => !inPath.includes(field))
   const inQuery = http.method === 'GET' || http.method === 'DELETE' ? others : []
   const inBody = inQuery.length > 0 ? [] : others
-  // An object of any fields, such as a patch of the configuration.
+  // Input that allows any fields, such as a patch of the configuration.
   const open = http.method !== 'GET' && typeof rest.additionalProperties === 'object'
   return {
     operationId: name,
@@ -57,7 +57,7 @@ function parameter(field: string, place: 'path' | 'query', { properties, require
   return { name: field, in: place, required: needed, schema, ...(description ? { description } : {}) }
 }
 
-/** What an operation takes in headers, by the names of the document's parameters. */
+/** Returns the request headers of an operation, by their names in `TAKEN`. */
 export function requestHeaders({ http, events }: Operation): string[] {
   const [known, again] = [http?.method === 'GET' && !events, http?.idempotent]
   return ['tenant', ...(known ? ['known'] : []), ...(again ? ['again'] : []), ...(events ? ['after'] : [])]
@@ -86,7 +86,7 @@ function bodyOf(
   }
 }
 
-/** The answers of success: of each status that the operation may choose, with its headers. */
+/** Returns the successful responses of an operation, one per status, with their headers. */
 function successResponses(operation: Operation, components: Components): Record<string, Json> {
   const { summary, http, count, hidden, notice, events } = operation
   const { method, status = 200, statuses = {}, location } = http!
@@ -108,7 +108,9 @@ function successResponses(operation: Operation, components: Components): Record<
   return { ...Object.fromEntries(answers), ...(cached ? { 304: ref('responses', 'unchanged') } : {}) }
 }
 
-/** A status that says both that it went well and that it did not, such as the 503 of a health check, has both contents. */
+/**
+ * Merges responses. A status that is both success and failure, such as the 503 of a health check, gets both contents.
+ */
 function mergeContent(
   good: Record<string, Json>,
   bad: Record<string, Json>,
@@ -131,19 +133,19 @@ function contentOf({ name, output, http, events }: Operation, made: Components):
   return { [http!.produces ?? 'application/json']: { schema, ...(fits ? { example } : {}) } }
 }
 
-/** The first event of a stream, as the wire has it. */
+/** Returns the first event of a stream as an example, in wire format. */
 function eventExample(name: string, events: Readonly<Record<string, z.ZodType>>, components: Components): string {
   const [event, data] = Object.entries(events)[0]!
   const example = exampleOf(components, components.embed(`${name}.${event}`, data, 'output'), false)
   return `id: 1\nevent: ${event}\ndata: ${JSON.stringify(example)}\n\n`
 }
 
-/** One event of a stream; the field `data` of the wire holds what `data` holds here, as JSON. */
+/** Describes one event of a stream; on the wire, `data` is a JSON string. */
 function eventOf(name: string, events: Readonly<Record<string, z.ZodType>>, components: Components): Json {
   const embedded = Object.entries(events).map(([event, data]): [string, Json] => {
     return [event, components.embed(`${name}.${event}`, data, 'output')]
   })
-  // What a stream throws is its last event.
+  // A stream that throws sends the error as its last event.
   const data = { error: ref('schemas', 'Problem'), ...Object.fromEntries(embedded) }
   const oneOf = Object.entries(data).map(([event, data]) => ({
     type: 'object',

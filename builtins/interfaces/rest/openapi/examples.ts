@@ -1,9 +1,9 @@
 import type { Components, Json } from './schemas.ts'
 
 /**
- * A value that a schema describes: its own example (`.meta({ examples: […] })`) or one made of those of its parts.
- * `sparse` leaves out optional fields that have no example of their own, as a caller would. `within` are the references
- * that it is below: a tree is shown with one node.
+ * Returns an example of a schema: its own (`.meta({ examples: […] })`), or one built from its parts. `sparse` leaves
+ * out optional fields without an example of their own, as a caller would. `within` lists the enclosing references, so
+ * that a recursive schema gets only one level.
  */
 export function exampleOf(
   components: Components,

@@ -25,7 +25,7 @@ const KEY_ERRORS = [IdempotencyKeyReusedError, RequestUnderWayError, Idempotency
 
 type Errors = readonly Pick<ErrorClass<never>, 'code' | 'status' | 'title'>[]
 
-/** What any request to such a place may be answered with, whatever its operation does. */
+/** Returns the errors that any request to such a route may get, whatever its operation does. */
 function sharedErrors({ http, reach, events }: Operation): Errors {
   const { method, open, daemon, idempotent } = http as HttpRoute
   const changes = method !== 'GET'
@@ -47,7 +47,7 @@ function sharedErrors({ http, reach, events }: Operation): Errors {
   ]
 }
 
-/** A response for each status of the errors that an operation may end with. Equal ones are one component. */
+/** Returns a response for each error status of an operation. Equal responses share one component. */
 export function failureResponses(operation: Operation, { responses }: Components): Record<string, Json> {
   const byStatus = new Map<number, Errors>()
   for (const error of [...sharedErrors(operation), ...(operation.errors ?? [])]) {

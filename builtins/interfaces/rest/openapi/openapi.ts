@@ -18,7 +18,7 @@ const TENANT = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
 }
 const MARK = { type: 'string', minLength: 1, maxLength: 200 }
-/** Header parameters of operations, by their names in the entries. */
+/** Header parameters of operations, by the names that the entries use. */
 const TAKEN: Record<string, Json> = {
   tenant: TENANT,
   known: {
@@ -42,7 +42,7 @@ const TAKEN: Record<string, Json> = {
 }
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
 
-/** Tags in the order that a reader needs; others follow in the order of their plugins. */
+/** Tags in reading order; others follow in the order of their plugins. */
 const TAG_ORDER = [
   ...['agents', 'goals', 'tasks', 'sessions', 'approvals', 'budget', 'memory', 'schedules', 'a2a', 'events', 'runs'],
   ...['profiles', 'models', 'settings', 'daemon', 'plugins-admin'],
@@ -53,7 +53,7 @@ export interface DocumentedApi {
   version: string
   /** Operations with an HTTP route. */
   operations: readonly Operation[]
-  /** Whether the server has a key. */
+  /** Whether the server requires a key. */
   keyed: boolean
   /** Returns the module of an operation, and its description. */
   moduleOf(operation: Operation): { name: string; description: string }

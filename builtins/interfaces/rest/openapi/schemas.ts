@@ -2,21 +2,21 @@ import { z } from '#kernel'
 
 export type Json = Record<string, unknown>
 
-/** A reference to a component of the document. */
+/** Returns a reference to a component of the document. */
 export function ref(kind: 'schemas' | 'responses' | 'parameters' | 'headers', name: string): Json {
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** What the entries of one document share, each once, by name. */
+/** Components that the entries of one document share, by name. */
 export class Components {
   readonly schemas: Record<string, Json> = {}
   readonly responses: Record<string, Json> = {}
-  /** What each name stands for, before its references were made to point into the document. */
+  /** Schema of each name as text, before its references were rewritten for the document. */
   readonly #originals = new Map<string, string>()
 
   /**
-   * A zod schema as JSON Schema. What has an id, by `.meta({ id })`, becomes a component of that name and is referred to;
-   * `name` is that of the whole, for a schema that holds itself, and sets apart what others call by the same id.
+   * Converts a zod schema to JSON Schema. A part with an id (`.meta({ id })`) becomes a component and is referenced.
+   * `name` becomes the component's name for a recursive schema, and resolves clashes between equal ids.
    */
   embed(name: string, schema: z.ZodType, io: 'input' | 'output'): Json {
     const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: tidy }) as Json
@@ -40,7 +40,7 @@ export class Components {
     return ref('schemas', name)
   }
 
-  /** What a reference to a schema or a response stands for; anything else stands for itself. */
+  /** Returns what a reference to a schema or a response points to; returns anything else unchanged. */
   resolve(value: Json): Json {
     if (typeof value.$ref !== 'string') return value
     const [kind, name] = value.$ref.split('/').slice(2) as ['schemas' | 'responses', string]
@@ -56,7 +56,10 @@ export class Components {
   }
 }
 
-/** Leaves out what says nothing: the pattern beside a format, the bounds of every whole number, that names are texts. */
+/**
+ * Removes redundant keywords (the pattern beside a format, default bounds of integers, string property names) and adds
+ * discriminators.
+ */
 function tidy({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Json }): void {
   if (jsonSchema.format) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

@@ -4,9 +4,9 @@ import { type Operation, type OperationCall, parse } from '#kernel'
 import type { HttpRoute } from '../contract.ts'
 
 interface SendOptions {
-  /** The output as its command prints it, where the client asks for text. */
+  /** Output in the format of the command line, where the client asks for text. */
   text: string | undefined
-  /** Takes secrets out of JSON. */
+  /** Masks secrets in JSON. */
   hide: (json: string) => string
 }
 
@@ -36,12 +36,12 @@ export function sendOutput(
   return reply.type('application/json; charset=utf-8').send(json)
 }
 
-/** A place as a header can hold it: what is no visible ASCII, as in a name that a user gave, is percent-encoded. */
+/** Encodes a URL for a header: anything but visible ASCII, as in a name that a user gave, is percent-encoded. */
 function asHeader(location: string): string {
   return location.replace(/[^\x21-\x7e]+/g, encodeURI)
 }
 
-/** What is frozen is written, and tagged, once. */
+/** JSON and ETag of frozen outputs, which cannot change. */
 const written = new WeakMap<object, { json: string; tag: string }>()
 
 function serializeOutput(output: unknown): { json: string; tag?: string } {
@@ -60,7 +60,7 @@ function tagOf(payload: string | Buffer): string {
   return `"${hash('sha1', payload, 'base64url')}"`
 }
 
-/** For a window of a list: how many there are in all, and where the next window is. */
+/** Returns the headers of a page of a list: the total count, and the link to the next page. */
 export async function windowHeaders(
   operation: Operation,
   raw: Readonly<Record<string, unknown>>,
@@ -72,7 +72,7 @@ export async function windowHeaders(
     offset = 0,
     ...input
   } = parse(operation.input, raw, 'The request') as { limit?: number; offset?: number }
-  // The length of a whole list is its total.
+  // The length of a complete list is its total.
   if (limit === undefined && offset === 0) return {}
   const total = await operation.count!({ ...input, limit, offset }, call)
   const headers = { 'x-total-count': String(total) }
@@ -82,14 +82,14 @@ export async function windowHeaders(
   return { ...headers, link: `<${next.pathname}${next.search}>; rel="next"` }
 }
 
-/** JSON without the values of secrets: what a plugin or a provider threw may hold one. */
+/** Masks secrets in JSON, because an error of a plugin or a provider may contain one. */
 export function hideSecrets(reply: FastifyReply, payload: unknown, hide: (json: string) => string): unknown {
   if (!String(reply.getHeader('content-type')).includes('json')) return payload
   if (typeof payload === 'string') return hide(payload)
   return Buffer.isBuffer(payload) ? Buffer.from(hide(payload.toString())) : payload
 }
 
-/** Tags what GET answers, and sends nothing to a client that has it already. */
+/** Adds an ETag to answers of GET, and sends 304 to a client that already has the answer. */
 export function conditional(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
   if ((request.method !== 'GET' && request.method !== 'HEAD') || reply.statusCode !== 200) return payload
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload

@@ -29,10 +29,12 @@ import { createRefusal, shadowedRoutes } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
 
 const BODY_LIMIT = 1024 * 1024
-/** Ids and names are far shorter; a longer part of a path names nothing. */
+/** Maximum length of a path parameter; ids and names are far shorter. */
 const LONGEST_PARAMETER = 512
 
-/** No route has a schema that Fastify should know: operations have their own. Without these two it loads its compilers. */
+/**
+ * Compilers that Fastify must never call: operations validate their own schemas. Without these, Fastify loads its own.
+ */
 const noSchemas = () => () => {
   throw new TypeError('a route has a schema')
 }
@@ -44,15 +46,15 @@ export interface AppParts {
   keys: Keys
   streams: Streams
   listenerOf: (request: IncomingMessage) => ListenerKind
-  /** Takes secrets out of JSON. */
+  /** Masks secrets in JSON. */
   hide: (json: string) => string
 }
 
-/** A Fastify app with these routes. It holds no socket and no timer: one that is no longer asked is simply let go. */
+/** Creates a Fastify app with these routes. It holds no socket and no timer, so an unused one is garbage-collected. */
 export async function createApp(parts: AppParts, table: RouteTable): Promise<FastifyInstance> {
   const { svc, config, keys, listenerOf, hide } = parts
   const [{ fastify }, sse] = await Promise.all([import('fastify'), import('fastify-sse-v2')])
-  // Loaders such as tsx give what a CommonJS module exports by default in place of the module.
+  // Loaders such as tsx return the default export of a CommonJS module in place of the module.
   const eventStreams = sse.FastifySSEPlugin ?? sse.default
   const refuse = createRefusal(table)
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
@@ -66,7 +68,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
     schemaController: { compilersFactory: NO_SCHEMAS },
   })
   app.removeAllContentTypeParsers()
-  // What is wrong with a body, protocols tell in their own words.
+  // Protocols report an invalid body in their own format.
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     request.routeOptions.config.protocol ? bytes : parseBody(bytes),
   )
@@ -160,7 +162,10 @@ async function answer(
   return sendOutput(reply, operation.http, output, { text, hide })
 }
 
-/** The answer is written past Fastify, which learns of it only when it is done, or has not begun. */
+/**
+ * Answers a request of another protocol. The response is written outside Fastify, which takes part only when the
+ * response is done or has not begun.
+ */
 async function answerProtocol(
   { svc, streams, listenerOf }: AppParts,
   path: string,
@@ -213,16 +218,19 @@ function answerStream(
 function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = reportError(svc, thrown, request)
   reply.code(error.status).headers({ ...problemHeaders(error), 'x-request-id': request.id })
-  // As bytes: to a text Fastify would add a charset, which this media type doesn't have.
+  // Sent as bytes: for a string, Fastify would add a charset, which this media type does not have.
   reply.send(Buffer.from(JSON.stringify(problemOf(error, request.id))))
 }
 
-/** Who answers GET answers HEAD: Node leaves the body away. One route for both costs half of two. */
+/**
+ * Returns the methods of a route: one for GET also answers HEAD, where Node omits the body. One shared route costs half
+ * of two.
+ */
 function withHead(method: string): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method]
 }
 
-/** `/agents/{id}` as Fastify writes it: `/agents/:id`. */
+/** Converts `/agents/{id}` to the notation of Fastify, `/agents/:id`. */
 function urlOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }

@@ -1,12 +1,15 @@
 import { errorMessage } from '#kernel'
 import { MalformedRequestError } from '../contract.ts'
 
-/** Deeper JSON is refused: nothing that we take has more than a handful of levels. */
+/** Maximum nesting of JSON; valid input has only a few levels. */
 const MAX_DEPTH = 32
-// A byte order mark is no JSON, and bytes that are no UTF-8 are refused rather than replaced.
+// A byte order mark is invalid in JSON, and bytes that are not UTF-8 are refused rather than replaced.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A request's body: a JSON object. @throws MalformedRequestError, with a cause where it is no JSON at all */
+/**
+ * Parses a request's body, which must be a JSON object.
+ * @throws MalformedRequestError, with a cause where the body is not JSON at all
+ */
 export function parseBody(bytes: Buffer): Record<string, unknown> {
   const body = parseJson(bytes)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) refuse('The body must be a JSON object.')

@@ -11,13 +11,13 @@ const GONE = Symbol('gone')
 
 const noFollower = () => {}
 
-/** Who asks, as the headers of a request tell it. */
+/** Caller of an operation, from the headers of a request. */
 export class RestCall implements OperationCall {
   readonly via = 'rest'
   readonly face = 'rest'
   readonly progress = noFollower
   readonly tenant: string
-  /** Through the socket of the project itself. */
+  /** Whether the request came over the project's own socket. */
   readonly local: boolean
   readonly request_id: string
   readonly idempotency_key?: string
@@ -25,7 +25,7 @@ export class RestCall implements OperationCall {
   readonly replayed?: () => void
   readonly last_event_id?: string
   readonly traceparent?: string
-  /** Aborted when the client goes away before it has its answer, and when the server stops. */
+  /** Aborted when the client disconnects before it has its answer, and when the server stops. */
   declare readonly signal: AbortSignal
   readonly [RESPONSE]: ServerResponse
   readonly [LISTENER]: ListenerKind;
@@ -52,8 +52,8 @@ export class RestCall implements OperationCall {
 }
 
 /**
- * Made on first use: most operations are over before a client could leave, and a signal costs more than they do.
- * An own property, so that copies have it too.
+ * Property that creates the signal on first use: most operations end before a client could disconnect, and a signal
+ * costs more than they do. An own property, so that copies have it too.
  */
 const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   enumerable: true,

@@ -21,9 +21,9 @@ const REMEMBERED = 100
 const TENANT = /^[A-Za-z0-9._@-]{1,128}$/
 
 /**
- * What a request must pass before its body is read: Host, origin, key, and being for something that exists.
- * Whether a key is needed is a property of the route that was matched, never of the text of the URL.
- * @returns false when it has been answered already
+ * Checks a request before its body is read: Host, origin, key, and that the route exists. Whether a key is needed
+ * depends on the matched route, never on the text of the URL.
+ * @returns false when the request has been answered already
  */
 export function admit(
   svc: PluginHandle,
@@ -41,7 +41,7 @@ export function admit(
     reply.header('connection', 'close')
     throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
   }
-  // Behind a proxy that reads the other one, the two would see different keys.
+  // A proxy that reads the second header would see a different key than this server.
   if (isRepeated('x-svc-key', raw.rawHeaders)) {
     throw new MalformedRequestError({ problem: 'A request may have one X-Svc-Key header.' })
   }
@@ -67,14 +67,17 @@ export function admit(
   return true
 }
 
-/** Node keeps the first of some headers that came twice. */
+/** Returns whether a header was sent more than once; for some headers, Node keeps only the first. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === name) count++
   return count > 1
 }
 
-/** Whose request it is: a hint for routing, not a boundary. @throws MalformedRequestError */
+/**
+ * Returns the user of a request. This is a hint for routing, not a security boundary.
+ * @throws MalformedRequestError
+ */
 export function tenantOf({ headers }: FastifyRequest): string {
   const tenant = headers['x-svc-user']
   if (tenant === undefined || tenant === '') return 'default'
@@ -82,20 +85,23 @@ export function tenantOf({ headers }: FastifyRequest): string {
   throw new MalformedRequestError({ problem: 'X-Svc-User may have 1 to 128 letters, digits and any of . _ @ -' })
 }
 
-/** A header that names a request or an event: 1 to 200 visible characters. @throws MalformedRequestError */
+/**
+ * Returns a header that identifies a request or an event: 1 to 200 visible characters.
+ * @throws MalformedRequestError
+ */
 export function markOf({ headers }: FastifyRequest, header: 'idempotency-key' | 'last-event-id'): string | undefined {
   const given = headers[header]
   if (given === undefined) return undefined
-  // Of one that came twice Node makes a text with a space in it.
+  // Node joins a header sent twice into a string with a space, which the pattern refuses.
   if (typeof given === 'string' && MARK.test(given)) return given
   throw new MalformedRequestError({ problem: `${MARKED[header]} may be given once, with 1 to 200 visible characters.` })
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answers without a key. */
+    /** Whether the route needs no key. */
     open?: boolean
-    /** Another protocol is spoken there than that of the operations. */
+    /** Whether the route is for another protocol than that of the operations. */
     protocol?: boolean
   }
 }

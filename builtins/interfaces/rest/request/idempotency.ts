@@ -5,38 +5,40 @@ import { defineEffect, Store } from '#platform/store/contract'
 import { IdempotencyKeyReusedError, IdempotencyOutcomeUnknownError, RequestUnderWayError } from '../contract.ts'
 import type { RestCall } from './call.ts'
 
-/** How long an answer is kept, in milliseconds. */
+/** Time for which an answer is kept, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 /** Time after which a request without an answer is one whose process died, in milliseconds. */
 const RUNNING_MS = 60_000
-/** Seconds after which to send a request again that is still being carried out. */
+/** Value of `Retry-After` for a request that is still running, in seconds. */
 const RETRY_AFTER_S = 1
 
 interface KeyRow {
   request_id: string
   request_hash: string
-  /** Whether what the request creates is committed. */
+  /** 1 when what the request creates is committed, else 0. */
   written: number
-  /** The output as JSON. */
+  /** Output as JSON; null until there is one. */
   answer: string | null
   created_at: number
 }
 
-/** A key as one request holds it. */
+/** Key with the request that holds it. */
 const HeldAnswer = z.object({ user_id: z.string(), route: z.string(), key: z.string(), request_id: z.string() })
 type HeldAnswer = z.infer<typeof HeldAnswer>
 
 const HELD = 'user_id = ? AND route = ? AND key = ? AND request_id = ? AND answer IS NULL'
 const keyOfAnswer = ({ user_id, route, key, request_id }: HeldAnswer) => [user_id, route, key, request_id]
 
-/** Removes the keys whose time is over. */
+/** Removes expired keys. */
 const forgetKeys = defineEffect({
   name: 'rest.forget_keys',
   schema: z.object({}),
   statements: (_, now) => [{ sql: 'DELETE FROM idempotency_keys WHERE created_at < ?', params: [now - KEPT_MS] }],
 })
 
-/** Refused when another request holds the key, unless that one's process died before it wrote anything. */
+/**
+ * Claims a key. Fails when another request holds the key, unless that request's process died before writing anything.
+ */
 const claimKey = defineEffect({
   name: 'rest.claim_key',
   mustChange: true,
@@ -52,7 +54,7 @@ const claimKey = defineEffect({
   ],
 })
 
-/** Goes into the commit of what the request creates: refused, with all beside it, when another request holds the key by now. */
+/** Committed with what the request creates: the whole commit fails when another request holds the key by now. */
 const markWritten = defineEffect({
   name: 'rest.mark_written',
   mustChange: true,
@@ -88,9 +90,9 @@ export interface KeyedRequest {
   input: Readonly<Record<string, unknown>>
   call: RestCall
   key: string
-  /** Method and path: a key counts for one user at one of them. */
+  /** Method and path; a key is valid for one user and one route. */
   route: string
-  /** Takes secrets out of JSON. */
+  /** Masks secrets in JSON. */
   hide: (json: string) => string
 }
 
@@ -126,7 +128,7 @@ export async function runIdempotently(
   }
 }
 
-/** The answer to an earlier request with the key as JSON; undefined where this one may run. */
+/** Returns the answer to an earlier request with the key, as JSON; undefined where this request may run. */
 async function answerTo(svc: PluginHandle, { key, user_id, route }: HeldAnswer, request_hash: string) {
   const now = svc.clock.ms()
   const known = await svc.use(Store).get<KeyRow>(

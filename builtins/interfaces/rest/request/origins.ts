@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Whether a request may be made from where it comes from. Programs say nothing of an origin; a browser's page does, and
- * may change something only when it is the server's own or a listed one.
+ * Returns whether a request is allowed by its origin. Programs send no origin. A browser's page does, and may change
+ * something only when its origin is the server's own or a listed one.
  */
 export function mayChange(method: string, headers: IncomingHttpHeaders, listed: readonly string[]): boolean {
   if (SAFE.has(method)) return true
@@ -16,14 +16,14 @@ export function mayChange(method: string, headers: IncomingHttpHeaders, listed: 
   return origin === undefined || isOwn(origin, host)
 }
 
-/** Compared as parsed, since `http://x:80` and `x` are one place. */
+/** Compares an origin with a Host header as parsed URLs, since `http://x:80` and `x` are the same place. */
 function isOwn(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const { protocol, host: from } = new URL(origin)
   return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).host === from && from !== ''
 }
 
-/** What a listed origin's page may read; nothing for any other. */
+/** Returns the CORS headers for a listed origin; none for any other. */
 export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly string[]): Record<string, string> {
   if (listed.length === 0) return {}
   const { origin } = headers
@@ -36,7 +36,7 @@ export function corsHeaders(headers: IncomingHttpHeaders, listed: readonly strin
   }
 }
 
-/** The answer to a listed origin's question before its request, or undefined when this is no such question. */
+/** Returns the answer to a CORS preflight request of a listed origin; undefined for any other request. */
 export function preflight(
   method: string,
   headers: IncomingHttpHeaders,

@@ -12,18 +12,18 @@ import {
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** Returns the headers of an error: for a client that may try again, when, in seconds. */
+/** Returns the headers of an error, with `Retry-After` in seconds when a retry may succeed. */
 export function problemHeaders(error: SvcError): Record<string, string> {
   const again = error.retryAfter ?? (error.status === 503 || error.status === 429 ? 1 : undefined)
   return {
     'content-type': PROBLEM_TYPE,
     ...(again === undefined ? {} : { 'retry-after': String(Math.ceil(again)) }),
-    // A client that waits for a stream is not to hold on to its connection until then.
+    // A client that waits for a free stream should not keep its connection meanwhile.
     ...(error instanceof TooManyStreamsError ? { connection: 'close' } : {}),
   }
 }
 
-/** What was thrown while a request was answered, as an error that may be shown. */
+/** Converts what was thrown while a request was answered into an error that may be shown. */
 function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
@@ -38,7 +38,7 @@ function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError 
   return new InternalError()
 }
 
-/** What was thrown, as an error that may be shown; what is not shown of it is logged. */
+/** Converts what was thrown into an error that may be shown, and logs the details that are not shown. */
 export function reportError(svc: PluginHandle, thrown: unknown, request: FastifyRequest): SvcError {
   const error = shownError(thrown, request)
   const { code, status } = error
@@ -50,7 +50,10 @@ export function reportError(svc: PluginHandle, thrown: unknown, request: Fastify
   return error
 }
 
-/** What Node's parser refuses before there is a request: a whole answer, after which the connection is closed. */
+/**
+ * Returns a complete HTTP response for what Node's parser refuses before a request exists; the connection is closed
+ * after it.
+ */
 export function refusal(code: string | undefined, request_id: string): string {
   const problem =
     code === 'HPE_HEADER_OVERFLOW'

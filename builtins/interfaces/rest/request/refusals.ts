@@ -5,9 +5,9 @@ import type { RouteTable } from './routes.ts'
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => never
 
 /**
- * Creates the answer to a request without a route: not found, or the methods that its path has (RFC 9110,
- * 15.5.6). Looked up only then, so that the other methods of each path need no routes of their own.
- * @returns what throws RouteNotFoundError or MethodNotAllowedError
+ * Creates the answer to a request without a route: not found, or the methods that its path has (RFC 9110, 15.5.6).
+ * These are looked up on demand, so that the other methods of each path need no routes.
+ * @returns a function that throws RouteNotFoundError or MethodNotAllowedError
  */
 export function createRefusal(table: RouteTable): Refuse {
   let places: Place[] | undefined

@@ -1,7 +1,7 @@
 import type { Operation } from '#kernel'
 import type { HttpRoute, ProtocolRoute, StaticRoute } from '../contract.ts'
 
-/** A place in the URL space, and the name of the operation that answers there; the name is resolved at each request. */
+/** Method and path, with the name of the operation that answers; the name is resolved at each request. */
 interface Route {
   method: HttpRoute['method']
   path: string
@@ -16,7 +16,7 @@ export interface RouteTable {
   protocols: readonly ProtocolRoute[]
 }
 
-/** Everything that has a place. No two have the same one: each is a claim of its point. */
+/** Collects all routes. No two are the same, which the rules of their points ensure. */
 export function routeTable(
   operations: readonly Operation[],
   pages: readonly StaticRoute[],
@@ -36,12 +36,12 @@ export function routeTable(
   return { routes, pages, protocols }
 }
 
-/** The names of the parameters in a path such as `/agents/{id}`. */
+/** Returns the names of the parameters in a path such as `/agents/{id}`. */
 export function pathNames(path: string): readonly string[] {
   const known = named.get(path)
   if (known) return known
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
-  // There are as many as there are routes, over all reloads hardly more.
+  // The cache holds one entry per route, and hardly more after many reloads.
   if (named.size >= REMEMBERED) named.clear()
   named.set(path, names)
   return names

@@ -3,12 +3,13 @@ import type { StreamEvent } from '#lib/stream'
 
 export const EVENT_STREAM = 'text/event-stream'
 
-/** Keeps a silent stream from being taken for a dead one. */
+/** Text of comment lines that keep a silent stream from being taken for a dead one. */
 export const COMMENT = ' still here'
 
 /**
- * Returns an event as `reply.sse` writes it. Its data is one line of JSON, so that no text in it can forge another event.
- * @param hide takes secrets out of JSON
+ * Returns an event in the form of `reply.sse`. Its data is one line of JSON, so that no text in it can forge another
+ * event.
+ * @param hide masks secrets in JSON
  */
 export function messageOf({ id, event, data }: StreamEvent, hide: (json: string) => string): EventMessage {
   return {

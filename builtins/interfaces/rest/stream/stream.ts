@@ -9,18 +9,18 @@ import { COMMENT, EVENT_STREAM, messageOf } from './frames.ts'
 
 /** Interval of comment lines, for proxies that close silent connections. */
 const COMMENT_MS = 15_000
-/** Time for a stream's last event when the server stops; its listener waits a little longer. */
+/** Time for a stream's last event when the server stops, in milliseconds; its listener waits a little longer. */
 const LAST_EVENT_MS = 250
-/** Seconds after which to ask again for one more stream. */
+/** Value of `Retry-After` when there are too many streams, in seconds. */
 const RETRY_AFTER_S = 5
 
 export interface StreamParts {
   svc: PluginHandle
   config: ServerConfig
   capacity: () => Capacity
-  /** Returns what is sent instead of what was thrown. */
+  /** Returns the problem document that is sent for what was thrown. */
   problem: (thrown: unknown, request: FastifyRequest) => unknown
-  /** Takes secrets out of JSON. */
+  /** Masks secrets in JSON. */
   hide: (json: string) => string
 }
 
@@ -34,8 +34,8 @@ export class Streams {
   }
 
   /**
-   * Answers a request with a stream. Throws what it throws before its first event.
-   * @param begin gives the events; their signal is aborted when the reader has left
+   * Answers a request with a stream. Throws errors that occur before the first event.
+   * @param begin returns the events; their signal is aborted when the reader has disconnected
    * @throws TooManyStreamsError, ServerStoppingError
    */
   async answer(
@@ -46,7 +46,7 @@ export class Streams {
   ): Promise<FastifyReply> {
     const source = new EventSource(this.#parts, request)
     this.#hold(source, listener)
-    // A reader that leaves is no fault.
+    // A reader that disconnects is not an error.
     reply.raw.on('error', () => {})
     const end = () => {
       source.close()
@@ -61,7 +61,7 @@ export class Streams {
       throw error
     }
     reply.type(EVENT_STREAM).header('x-accel-buffering', 'no').hijack()
-    // Left to the plugin, answers that may hold secrets could be stored: it replaces `cache-control`.
+    // The plugin would replace `cache-control`, and answers that may contain secrets could be cached.
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders)
     reply.sse(source.messages())
     return reply
@@ -89,9 +89,9 @@ export class Streams {
 type Step = IteratorResult<StreamEvent>
 
 /**
- * The messages of one stream, for `reply.sse`, which pulls them as they are read, does not see its reader leave, and ends the
- * process with what its source throws. So this source never throws, ends by `close` when the response has closed, and
- * disconnects a reader that reads nothing for `stream_stall_s`.
+ * Messages of one stream for `reply.sse`, which pulls them as they are read, does not notice a disconnect, and crashes
+ * the process when its source throws. This source therefore never throws, ends by `close` when the response has closed,
+ * and disconnects a reader that reads nothing for `stream_stall_s`.
  */
 class EventSource {
   isClosed = false
@@ -100,12 +100,12 @@ class EventSource {
   readonly #left = new AbortController()
   #events: AsyncIterator<StreamEvent> | undefined
   #step!: Promise<Step>
-  /** What the answer begins with: undefined when the first event is late. */
+  /** First event; undefined when it is late and the response begins without it. */
   #first: Step | undefined
   #hasBegun = false
   #isStopping = false
   #fail: (error: unknown) => void = () => {}
-  /** What cancels each timer that runs. */
+  /** Cancel functions of the running timers. */
   readonly #timers = new Set<() => void>()
 
   constructor(parts: StreamParts, request: FastifyRequest) {
@@ -113,7 +113,10 @@ class EventSource {
     this.#request = request
   }
 
-  /** Resolves with the first event, or when the answer begins without. @throws what the source throws */
+  /**
+   * Resolves with the first event, or when the response begins without one.
+   * @throws what the source throws
+   */
   async begin(begin: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent>>): Promise<void> {
     const { signal } = this.#left
     this.#step = begin(signal).then(events => {
@@ -124,7 +127,7 @@ class EventSource {
     this.#hasBegun = true
   }
 
-  /** The first message is there already, and the next event is asked for when its reader wants more. */
+  /** Yields the messages, beginning with the first event; the next is requested only when the reader wants more. */
   async *messages(): AsyncGenerator<EventMessage> {
     let last: string | undefined
     try {
@@ -132,7 +135,7 @@ class EventSource {
         if (!step) {
           yield* this.#send({ comment: COMMENT })
         } else if (step.done) {
-          // One that ends because the server stops has not come to its end.
+          // A stream that ends because the server stops is incomplete.
           if (this.#isStopping && last !== 'done' && last !== 'error') throw new ServerStoppingError()
           return
         } else {
@@ -148,7 +151,7 @@ class EventSource {
     }
   }
 
-  /** The server stops: the source may end in its own way, but soon. */
+  /** Asks the source to end soon, because the server stops. */
   stop(): void {
     if (this.#isStopping) return
     this.#isStopping = true
@@ -158,7 +161,7 @@ class EventSource {
     else end()
   }
 
-  /** Its reader has left, or it has ended. */
+  /** Ends the stream after the reader has disconnected or the events have ended. */
   close(): void {
     if (this.isClosed) return
     this.isClosed = true
@@ -187,7 +190,10 @@ class EventSource {
     cancel()
   }
 
-  /** @returns what cancels it; `close` does too */
+  /**
+   * Starts a timer, which `close` cancels too.
+   * @returns a function that cancels the timer
+   */
   #after(ms: number, action: () => void): () => void {
     const cancel = this.#parts.svc.clock.after(ms, action)
     this.#timers.add(cancel)

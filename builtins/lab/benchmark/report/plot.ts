@@ -1,6 +1,6 @@
 import { htmlText } from '#lab/trials/contract'
 
-/** One line of a plot; values are parts of the whole width. */
+/** One line of a plot; values are fractions of the full width. */
 export interface Bar {
   name: string
   value: number
@@ -14,7 +14,10 @@ const LEFT = 190
 const WIDTH = 420
 const RIGHT = 250
 
-/** Horizontal bars with whiskers, as inline SVG. @param end what stands at the right end of the axis */
+/**
+ * Draws horizontal bars with whiskers, as inline SVG.
+ * @param end label at the right end of the axis
+ */
 export function bars(lines: readonly Bar[], end: string): string {
   const height = lines.length * LINE + 24
   const x = (part: number) => (LEFT + Math.min(1, Math.max(0, part)) * WIDTH).toFixed(1)

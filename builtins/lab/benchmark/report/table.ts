@@ -6,7 +6,7 @@ import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 
 type Row = readonly string[]
 
-/** The report for a terminal: how each model did, then scenario by scenario. */
+/** Formats the report for a terminal: a summary of each model, then each scenario. */
 export function table({ models, scenarios, runs, cycles, seed, left_out }: BenchmarkReport): string {
   const measured = models.filter(({ runs }) => runs > 0)
   const head = `${scenarios.length} scenarios, ${pluralize(runs, 'run')} each, ${pluralize(cycles, 'cycle')}, seed ${seed}`
@@ -57,7 +57,7 @@ function scenarioCell({ scenarios }: ModelResult, name: string): string {
   return found ? `${percent(found.score)} (${found.passed} of ${found.runs})` : '-'
 }
 
-/** How many runs of a category passed, with the interval. */
+/** Returns the share of passed runs of a category, with its interval. */
 function categoryCell({ scenarios }: ModelResult, category: string, all: BenchmarkReport['scenarios']): string {
   const names = new Set(all.filter(each => each.category === category).map(({ name }) => name))
   const own = scenarios.filter(({ name }) => names.has(name))

@@ -21,7 +21,7 @@ export function failures({ failures }: Pick<ModelResult, 'failures'>): string {
   return failures.map(({ kind, count }) => `${kind} ${count}`).join(', ') || 'none'
 }
 
-/** The model as people wrote it, with what it meant and what is said of it. */
+/** Returns the model's name as given, with the resolved name and notice in parentheses. */
 export function nameOf({ asked, model, notice }: Pick<ModelResult, 'asked' | 'model' | 'notice'>): string {
   const resolved = model !== null && model !== asked ? [model] : []
   const more = [...resolved, ...(notice ? [notice] : [])].join('; ')

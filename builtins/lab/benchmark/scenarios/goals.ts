@@ -1,7 +1,7 @@
 import type { z } from '#kernel'
 import type { Scenario } from '../contract.ts'
 
-/** Its score is the share of cycles that brought a goal which was taken. */
+/** Scenario whose score is the share of cycles that produced an accepted goal. */
 export const goals: z.input<typeof Scenario> = {
   name: 'goals',
   title: 'Goals of its own',

@@ -10,7 +10,7 @@ import { structured } from './structured.ts'
 import { toolChoice } from './tool-choice.ts'
 import { toolUse } from './tool-use.ts'
 
-/** What models are put to unless plugins add more. */
+/** Built-in scenarios; plugins may add more. */
 export const BUILT_IN: readonly z.input<typeof Scenario>[] = [
   ...[goals, toolUse, toolChoice, pursuit, structured],
   ...[instructions, recovery, injectedOrders, memory],

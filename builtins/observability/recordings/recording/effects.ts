@@ -3,7 +3,7 @@ import { defineEffect, type Statement } from '#platform/store/contract'
 
 const Written = z.custom<readonly Statement[]>(Array.isArray)
 
-/** A write of another process, as it was written. */
+/** Repeats a write of another process, statement by statement. */
 export const statements = defineEffect({
   name: 'recordings.statements',
   schema: Written,

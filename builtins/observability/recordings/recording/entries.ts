@@ -6,10 +6,10 @@ import { AgentBudgetExhaustedError, BudgetExhaustedError, UnknownPriceError } fr
 
 /** Format version of a recording's log. */
 export const LOG_VERSION = 8
-/** What `taken` calls the answers of models. */
+/** Name of the inputs that are model answers. */
 export const MODEL = 'model'
 
-/** What `taken` calls an answer of a plugin's contribution, as in `news: weather`. */
+/** Names of the inputs that are answers of plugin contributions, such as `news: weather`. */
 export const CONTRIBUTED = /^[a-z_]+: /
 
 /**
@@ -17,25 +17,25 @@ export const CONTRIBUTED = /^[a-z_]+: /
  * their own.
  * - `s` a string that later entries name by its number; `x` the same for long values
  * - `b` a cycle or a task begins: context, agent, kind, owner, epoch, cycle, task; `e` it ended
- * - `d` what a context read: milliseconds and microseconds as differences, ids
- * - `t` a write of a context, and how it failed; up to version 5 its reads too, and in any version a read that failed
+ * - `d` nondeterministic values that a context read: milliseconds and microseconds as differences, ids
+ * - `t` a write of a context, and its error if it failed; up to version 5 its reads too, and in any version a read that
+ * failed
  * - `n` the number of database reads of a context since its last `n`; written before the next write of any context and
  * before each input of this one
- * - `p` what happened in direct succession: a number below zero is the context that comes next (its complement); of
- * others the
- * third part is the number of a write's string; plus one: the context received an input, as `v` would say; plus two:
- * the
- * third part is what `n` says
- * - `q` the same in versions 4 and 5: twice the number of a turn's string, plus one where it received an input
- * - `r` several turns of a context in direct succession; in versions 2 and 3
- * - `v` an input of a context: what, the digest of the request (a string up to version 4) or 0, the value or the error,
- * and
- * the number of earlier requests of the same name that were still waiting, as of tools that run concurrently
- * - `f` a timer of a context fired: which, of those that it has set
+ * - `p` entries in direct succession. A negative number selects the context of those after it (bitwise complement).
+ * Other numbers are a multiple of three: a write, by its string's number; plus one: an input of the context, as in `v`;
+ * plus two: a number of reads, as in `n`
+ * - `q` the same in versions 4 and 5: twice the number of a write's string, plus one where the context received an
+ * input
+ * - `r` several writes or reads of a context in direct succession; in versions 2 and 3
+ * - `v` an input of a context: its name, the digest of the request (a string up to version 4) or 0, the value or the
+ * error, and the number of earlier requests of the same name that were still waiting, as for tools that run
+ * concurrently
+ * - `f` a timer of a context fired: its index among the timers that the context has set
  * - `a` a context was asked to stop
  * - `o` a transaction of another process: statements, each with its parameters
  * - `c` the configuration in force changed
- * - `u` a plugin file was added or removed: its name, and its file where a fork brought it; since version 8
+ * - `u` a plugin file was added or removed: its name, and its file if a fork added it; since version 8
  */
 export type Entry =
   | ['s', number, string]
@@ -56,8 +56,8 @@ export type Entry =
   | ['u', string, boolean, string?]
 
 /**
- * A value as JSON holds it; `{ $x }` names a long one, `{ $b }` is bytes, `{ $n }` a whole number beyond doubles. What an actor
- * was given is `{ $j }`, or the JSON of it as a long text; in the first version always as a text.
+ * A value in JSON. `{ $x }` refers to a long value, `{ $b }` holds bytes, `{ $n }` an integer too large for a double.
+ * An input of a context is `{ $j }`, or its JSON as a long string; in version 1 always a string.
  */
 export type PackedValue = string | number | null | { $x: number } | { $b: string } | { $n: string } | { $j: unknown }
 
@@ -67,7 +67,7 @@ export interface ErrorRecord {
   [field: string]: unknown
 }
 
-/** Errors that callers tell apart by their class. */
+/** Errors whose class matters to callers. */
 const KNOWN = new Map<string, { prototype: object }>(
   [
     ...[FencedError, CycleTimeoutError, StoppingError, DaemonFrozenError],
@@ -80,12 +80,12 @@ const KNOWN = new Map<string, { prototype: object }>(
 /** Returns an error in the form in which it is recorded: its name, its message and its own fields. */
 export function recordOf(error: unknown): ErrorRecord {
   if (!(error instanceof Error)) return { name: '', message: String(error) }
-  // What is not enumerable is left alone: to ask an error for its stack is to have one made.
+  // Non-enumerable fields are skipped: reading `stack` would generate the stack trace.
   const fields = Object.entries(error).filter(([key]) => key !== 'stack' && key !== 'cause')
   return { ...Object.fromEntries(fields), name: error.name, message: error.message }
 }
 
-/** Restores an error, as far as callers look at it. */
+/** Restores an error, with the fields and the class that callers check. */
 export function errorOf({ name, message, ...fields }: ErrorRecord): Error {
   const { code, status } = fields as { code?: unknown; status?: unknown }
   const isOurs = typeof code === 'string' && typeof status === 'number'

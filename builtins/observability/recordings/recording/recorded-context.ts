@@ -7,14 +7,14 @@ import {
 import { MODEL, recordOf } from './entries.ts'
 import type { DeferredEntry, Recorder } from './recorder.ts'
 
-/** State of a context that continues: the clocks as it last read them, and its reads that are not recorded yet. */
+/** State of a context that continues: the last values of its clocks, and its number of unrecorded reads. */
 export interface ContextState {
   ms: number
   monotonic: number
   reads: number
 }
 
-/** What an actor has asked for. */
+/** An input that a context has requested. */
 interface InputRequest {
   what: string
   name: number
@@ -26,7 +26,7 @@ export class RecordedContext implements RecordingContext {
   over = false
   readonly id: number
   readonly #recorder: Recorder
-  /** What it read and has not recorded yet. */
+  /** Nondeterministic values that were read and are not recorded yet. */
   #ms: number[] = []
   #micros: number[] = []
   #ids: string[] = []
@@ -34,7 +34,7 @@ export class RecordedContext implements RecordingContext {
   #lastMicros = 0
   #timers = 0
   #reads: number
-  /** What it has asked for and not been given yet. */
+  /** Requested inputs that have not arrived yet. */
   readonly #waiting: InputRequest[] = []
 
   constructor(
@@ -60,7 +60,7 @@ export class RecordedContext implements RecordingContext {
       this.#lastMs = drawn as number
       return drawn
     }
-    // As fine as it is written down, so that it is the same again.
+    // Rounded to the recorded precision, so that a replay returns the same value.
     const micros = Math.round((drawn as number) * 1000)
     this.#micros.push(micros - this.#lastMicros)
     this.#lastMicros = micros
@@ -69,7 +69,7 @@ export class RecordedContext implements RecordingContext {
 
   take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T> {
     const recorder = this.#recorder
-    // The caller may change the list that it asked with.
+    // The caller may modify the list afterwards.
     const taking = { what, name: recorder.name(what), asked: asked && [...asked()] }
     let done: T | Promise<T>
     try {
@@ -87,14 +87,17 @@ export class RecordedContext implements RecordingContext {
     )
   }
 
-  /** How many of the same name it asked for earlier and still waits for. */
+  /** Returns the number of earlier requests of the same name that are still waiting. */
   #earlier({ name }: InputRequest, upTo = this.#waiting.length): number {
     let earlier = 0
     for (let at = 0; at < upTo; at++) if (this.#waiting[at]!.name === name) earlier++
     return earlier
   }
 
-  /** It waits no longer. @returns how many of the same name it asked for earlier and still waits for */
+  /**
+   * Removes a request from the waiting ones.
+   * @returns the number of earlier requests of the same name that are still waiting
+   */
   #stopWaiting(taking: InputRequest): number {
     const at = this.#waiting.indexOf(taking)
     const earlier = this.#earlier(taking, at)
@@ -132,7 +135,7 @@ export class RecordedContext implements RecordingContext {
     })
   }
 
-  /** Something from outside. */
+  /** Records an input from outside, or a fired timer. */
   #comes(entry: string | DeferredEntry): void {
     this.#recorder.readBefore(this)
     this.#recorder.line(entry)
@@ -158,7 +161,7 @@ export class RecordedContext implements RecordingContext {
     }
   }
 
-  /** How many reads it has had since it was last asked. */
+  /** Returns the number of reads since the last call. */
   readsSince(): number {
     const reads = this.#reads
     this.#reads = 0
@@ -167,7 +170,7 @@ export class RecordedContext implements RecordingContext {
 
   #fails(what: string, error: unknown): unknown {
     const record = recordOf(error)
-    // Another process holds the lock: it is tried again.
+    // The lock is held by another process; the call is retried.
     if (!/^SQLITE_(BUSY|LOCKED)/.test(String(record.code)))
       this.#recorder.turn(this.id, this.#recorder.name(what), record)
     return error
@@ -192,7 +195,7 @@ export class RecordedContext implements RecordingContext {
     this.#recorder.line(`["e",${this.id}]`)
   }
 
-  /** Records what was read since the last time. */
+  /** Records the nondeterministic values that were read since the last call. */
   writeReadValues(): void {
     const drawn = [this.#ms, this.#micros, this.#ids]
     if (drawn.every(each => each.length === 0)) return

@@ -12,9 +12,12 @@ import type { Entry } from './entries.ts'
 
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
-/** The fastest: it is paid for by every run, the reading by few. */
+/** The fastest level: every run is compressed, few are read. */
 const LEVEL = constants.Z_BEST_SPEED
-/** What is shorter is packed at once, in a quarter of the processor time that it takes beside the event loop, in characters. */
+/**
+ * Length below which data is compressed synchronously, in characters. This takes a quarter of the processor time of the
+ * asynchronous way.
+ */
 const SHORT = 100_000
 const CHUNK = 4096
 
@@ -23,20 +26,20 @@ const ABOUT = 'recording.json'
 const LOG = 'tape.gz'
 const EVENTS = 'events.gz'
 
-/** What makes one recording, in memory. */
+/** All parts of one recording, in memory. */
 export interface CompleteRecording {
   about: Recording
   entries: Entry[]
-  /** The database's file. */
+  /** Contents of the database file. */
   state: Buffer
 }
 
-/** When a recording came to be, by which the newest are known: a fork begins on the clock of the run that it left. */
+/** Returns when a recording was made, for sorting. The clock of a fork begins with that of its original run. */
 export function creationTime({ started_at, forked_from }: Recording): string {
   return forked_from?.at ?? started_at
 }
 
-/** Where recordings lie: a folder for each run, and the databases with which they began, each once. */
+/** Files of recordings: one folder for each run, and each initial database once. */
 export class RecordingFiles {
   readonly #svc: PluginHandle
   readonly #inTurn = keyedMutex()
@@ -61,7 +64,7 @@ export class RecordingFiles {
     return join(this.#root, 'states', `${sha}.gz`)
   }
 
-  /** Writes what a recording says of itself, one write after another. */
+  /** Writes a recording's description; writes of the same recording do not overlap. */
   write(about: Recording): Promise<void> {
     return this.#inTurn(about.run_id, async () => {
       const folder = this.folderOf(about.run_id)
@@ -70,20 +73,23 @@ export class RecordingFiles {
     })
   }
 
-  /** Writes what the recording can tell again from its log and its state: losing it does no harm. */
+  /** Writes a description that can be rebuilt from the log and the state, so losing it is harmless. */
   async note(about: Recording): Promise<void> {
     const folder = this.folderOf(about.run_id)
     await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
     await this.#files.writeFile(join(folder, ABOUT), `${JSON.stringify(about)}\n`, { mode: 0o600 })
   }
 
-  /** Opens a log for appending while its run goes on: opening it for each piece costs more than the piece. */
+  /** Opens a log for appending and keeps it open: opening it for each chunk would cost more than writing the chunk. */
   async openLog(run_id: string): Promise<LogFile> {
     const path = join(this.folderOf(run_id), LOG)
     return new LogFile(await this.#files.open(path, 'a', 0o600))
   }
 
-  /** @returns the SHA-256 of what was kept, once however often it is given */
+  /**
+   * Stores a database, once for the same content.
+   * @returns its SHA-256
+   */
   async keepState(bytes: Buffer): Promise<string> {
     const sha = createHash('sha256').update(bytes).digest('hex')
     const file = this.#stateFile(sha)
@@ -95,7 +101,7 @@ export class RecordingFiles {
     return sha
   }
 
-  /** @throws RecordingNotFoundError, NotReplayableError for one that was torn as it was written */
+  /** @throws RecordingNotFoundError, NotReplayableError for a damaged description */
   async readRecording(run_id: string): Promise<Recording> {
     if (!RUN_ID.test(run_id)) throw new RecordingNotFoundError({ run_id })
     const file = join(this.folderOf(run_id), ABOUT)
@@ -109,7 +115,7 @@ export class RecordingFiles {
     }
   }
 
-  /** Newest first. */
+  /** Returns all recordings, newest first. */
   async list(): Promise<Recording[]> {
     const names = await this.#files.readdir(this.#root).catch(() => [])
     const found = await Promise.all(
@@ -120,7 +126,7 @@ export class RecordingFiles {
       .sort((a, b) => creationTime(b).localeCompare(creationTime(a)) || b.run_id.localeCompare(a.run_id))
   }
 
-  /** @throws NotReplayableError for a damaged log; a torn end is skipped */
+  /** @throws NotReplayableError for a damaged log; an incomplete last chunk is skipped */
   async entries(run_id: string): Promise<Entry[]> {
     const file = join(this.folderOf(run_id), LOG)
     const bytes = await this.#files.readFile(file).catch(() => Buffer.alloc(0))
@@ -135,7 +141,7 @@ export class RecordingFiles {
     return ended_at !== null && there.size < bytes
   }
 
-  /** The event log of a recording whose run is not in the database. */
+  /** Writes the event log of a recording whose run is not in the database. */
   async keepEvents(run_id: string, events: readonly EventRow[]): Promise<void> {
     const file = join(this.folderOf(run_id), EVENTS)
     await this.#files.writeFile(file, await compress(JSON.stringify(events)), { mode: 0o600 })
@@ -150,7 +156,7 @@ export class RecordingFiles {
     return (await unpack(await this.#files.readFile(this.#stateFile(sha)))) as Buffer
   }
 
-  /** Removes recordings, and the databases that no other one begins with. */
+  /** Removes recordings, and the initial databases that no other recording uses. */
   async remove(run_ids: readonly string[]): Promise<void> {
     for (const run_id of run_ids) await this.#files.rm(this.folderOf(run_id), { recursive: true, force: true })
     const used = new Set((await this.list()).map(({ state }) => `${state}.gz`))
@@ -167,7 +173,7 @@ export class RecordingFiles {
   }
 }
 
-/** The file of a recording that is being made. */
+/** The open log of a recording in progress. */
 export class LogFile {
   readonly #file: FileHandle
 
@@ -175,7 +181,10 @@ export class LogFile {
     this.#file = file
   }
 
-  /** Appends a piece that can be read when the ones after it are torn. @returns bytes */
+  /**
+   * Appends a chunk that stays readable if later ones are torn.
+   * @returns the number of bytes written
+   */
   async append(text: string): Promise<number> {
     const options = { level: LEVEL, chunkSize: CHUNK }
     const bytes = text.length < SHORT ? gzipSync(text, options) : ((await pack(text, options)) as Buffer)
@@ -190,7 +199,7 @@ export class LogFile {
   }
 }
 
-/** Returns what a log holds, up to the last whole piece. */
+/** Returns the entries of a log, up to the last complete chunk. */
 async function entriesIn(bytes: Buffer): Promise<Entry[]> {
   const entries: Entry[] = []
   for (let at = 0; at + 4 <= bytes.length; ) {

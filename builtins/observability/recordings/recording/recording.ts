@@ -9,16 +9,19 @@ import { LOG_VERSION } from './entries.ts'
 import { Recorder } from './recorder.ts'
 import type { LogFile, RecordingFiles } from './recording-files.ts'
 
-/** How often what was recorded is written, in milliseconds. */
+/** Interval at which pending entries are written, in milliseconds. */
 const WRITE_MS = 1_000
-/** So long a piece of it becomes, in characters: short enough to be packed at once, which takes a fraction of a millisecond. */
+/**
+ * Length of one chunk of the log, in characters: short enough to be compressed synchronously in a fraction of a
+ * millisecond.
+ */
 const PIECE = 80_000
 const MB = 1024 * 1024
-/** What is as long as its value is cut elsewhere than what stands in its place. */
+/** Reason why a recording is inexact: code that cuts strings by length treats a mask differently from its secret. */
 const SECRETS_HIDDEN = 'values of secrets are hidden in it'
 const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
-/** A recording that is being made: moves what the recorder holds to its file, outside of the cycles. */
+/** A recording in progress. Writes the recorder's entries to its file, outside of cycles. */
 export class LiveRecording {
   readonly recorder: Recorder
   readonly about: Recording
@@ -27,14 +30,14 @@ export class LiveRecording {
   readonly #config: Pick<RecordingsConfig, 'max_mb'>
   readonly #mask: (text: string) => string
   readonly #store: () => Store
-  /** The plugins of files that are there now. */
+  /** Names of the current plugins from files. */
   #plugins: ReadonlySet<string>
   #last: Promise<void> = Promise.resolve()
   #cancel: () => void = () => {}
   #over = false
   #data_version: number | undefined
   #file: LogFile | undefined
-  /** Runs of tasks on this recording that no other process can know of yet. */
+  /** Task runs on this recording that other processes cannot find yet. */
   #held: Recording[] = []
   #noting: Promise<void> = Promise.resolve()
   #overheard: NeighbourWrites | undefined
@@ -77,7 +80,7 @@ export class LiveRecording {
     this.#held.push({ ...this.about, run_id, kind: 'task', within, events_of: run_id, started_at, config: {} })
   }
 
-  /** Resolves when all tasks that it holds can be found. */
+  /** Resolves when all task runs on it can be found. */
   waitUntilWritten(): Promise<void> {
     this.#noting = this.#noting.then(() => this.#note())
     return this.#noting
@@ -93,7 +96,7 @@ export class LiveRecording {
     }
   }
 
-  /** Writes what waits. Never throws: a recording that cannot be written is cut, and work goes on. */
+  /** Writes pending entries. Never throws: if a write fails, the recording ends there and work goes on. */
   write(): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#write().catch(error => {
@@ -140,7 +143,10 @@ export class LiveRecording {
     else if (isFirst && this.about.cycles > 0) await this.#files.write(this.about)
   }
 
-  /** From the moment of the call on; what others have written before is in its beginning. @param overhears has them tell of it */
+  /**
+   * Starts watching for writes of other processes; earlier ones are in the initial database.
+   * @param overhears whether other processes announce their writes
+   */
   async listen(overhears: boolean): Promise<void> {
     if (overhears) this.#overheard = await this.#store().overhear?.()
     else await this.#lookAround()
@@ -151,7 +157,7 @@ export class LiveRecording {
     this.#overheard = undefined
   }
 
-  /** What another process wrote is missing on this recording unless that process announced it. */
+  /** Notes writes of another process that are missing in the recording because they were not announced. */
   async #lookAround(): Promise<void> {
     if (this.#overheard) {
       if (await this.#overheard.look()) await this.noteMissing(WRITTEN_BY_ANOTHER)
@@ -163,7 +169,10 @@ export class LiveRecording {
     if (seen !== undefined && seen !== row?.data_version) await this.noteMissing(WRITTEN_BY_ANOTHER)
   }
 
-  /** Code is not recorded, but which plugins there are is. @param now the names of those of files */
+  /**
+   * Records which plugins were added or removed; their code is not recorded.
+   * @param now names of the current plugins from files
+   */
   plugins(now: readonly string[]): void {
     const before = this.#plugins
     this.#plugins = new Set(now)
@@ -171,7 +180,7 @@ export class LiveRecording {
     for (const name of this.#plugins) if (!before.has(name)) this.recorder.add(['u', name, true])
   }
 
-  /** Notes, once, that something happened that is not on this recording. */
+  /** Notes once that something happened that the recording lacks. */
   async noteMissing(what: string): Promise<void> {
     if (this.about.inexact.includes(what)) return
     this.about.inexact.push(what)
@@ -208,7 +217,7 @@ function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
   }
 }
 
-/** Takes the values of secrets out of JSON, or out of a plain text. */
+/** Returns a function that masks the values of secrets in JSON, or in plain text. */
 export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => string {
   const known = secretsOf(svc)
   return text => {
@@ -222,7 +231,7 @@ export function maskerOf(svc: PluginHandle, isJson = true): (text: string) => st
   }
 }
 
-/** The names of the files' plugins that are live. */
+/** Returns the names of the live plugins from files. */
 export function pluginsIn(svc: PluginHandle): string[] {
   return svc
     .use(HostToken)
@@ -231,9 +240,9 @@ export function pluginsIn(svc: PluginHandle): string[] {
 }
 
 /**
- * Begins a recording with a copy of the database, taken at the moment when the recorder starts.
- * @param overhears has other processes announce what they write; one recording at a time may
- * @returns undefined where the engine makes no copies
+ * Begins a recording with a copy of the database, taken when the recorder starts.
+ * @param overhears whether other processes announce their writes; only one recording at a time may request this
+ * @returns undefined if the storage engine cannot copy the database, or the database is too large
  */
 export async function beginRecording(
   svc: PluginHandle,

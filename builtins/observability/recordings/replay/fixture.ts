@@ -17,11 +17,11 @@ interface Fixture {
   about: Recording
   entries: Entry[]
   events: readonly EventRow[]
-  /** The database's file, in base64. */
+  /** Contents of the database file, in base64. */
   state: string
 }
 
-/** Whether a recording is named by its file rather than by its run. */
+/** Returns whether a run is named by a file. */
 export function isFile(run: string): boolean {
   return run.endsWith('.svcrec')
 }
@@ -42,7 +42,10 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
   return { about: Recording.parse(about), entries, events, state: Buffer.from(state, 'base64') }
 }
 
-/** One file that holds all of a recording, and no value of a secret. @throws FileExistsError */
+/**
+ * Writes a whole recording to one file, without the values of secrets.
+ * @throws FileExistsError
+ */
 export async function writeFixture(svc: PluginHandle, whole: Original, file: string): Promise<void> {
   if (whole.about.state === null) {
     throw new NotReplayableError({ run_id: whole.about.run_id, why: whole.about.cut ?? 'it has no beginning' })
@@ -57,7 +60,7 @@ export async function writeFixture(svc: PluginHandle, whole: Original, file: str
     })
 }
 
-/** The database with which a recording begins, with every text that holds a secret cleaned of it. */
+/** Returns the initial database of a recording, with secrets in its text columns masked. */
 async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffer> {
   const secrets = secretsOf(svc)().filter(({ length }) => length >= 8)
   if (secrets.length === 0) return whole.state
@@ -75,7 +78,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
     `SELECT m.name AS tab, c.name AS col FROM sqlite_master m, pragma_table_info(m.name) c
      WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND c.type = 'TEXT'`,
   )
-  // As it is, and within JSON.
+  // Each secret in plain form, and as escaped in JSON.
   const forms = new Set(secrets.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)]))
   const cleaned = columns.flatMap(({ tab, col }) =>
     [...forms].map(secret => ({

@@ -18,11 +18,11 @@ import type { Playback } from './playback.ts'
 import { type Original, rehearse } from './replay.ts'
 import type { ReplayKernel } from './replay-kernel.ts'
 
-/** Maximum number of cycles of a fork without a limit. */
+/** Maximum number of cycles of a fork if no limit is given. */
 const MOST_CYCLES = 50
 /** Number of heartbeats without a cycle after which no more cycles are expected. */
 const MOST_LONELY = 10
-/** In the project's own books a call of a fork belongs to none of its agents. */
+/** Purpose of a fork's model calls in the project's accounts: they belong to none of its agents. */
 const ELSEWHERE: CallPurpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' }
 
 export const ForkError = defineError({
@@ -40,8 +40,8 @@ export interface ForkParts {
 }
 
 /**
- * Repeats a recording up to a step, and lives on from there in the temporary project: with the project's models, and with tools
- * that work on that project only. What it does is recorded in turn.
+ * Replays a recording up to a step and continues from there in the temporary project, with the project's models and
+ * with tools that only affect the temporary project. The continuation is recorded too.
  * @returns the recording of the fork
  */
 export async function fork(
@@ -55,7 +55,7 @@ export async function fork(
   const forkError = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
   const { stage, playback } = await rehearse(svc, original, {
     also: [askingFor(svc, model)],
-    // None that the run has had: it may be a fork itself.
+    // The ids must differ from those of the run, which may be a fork itself.
     ids: keyedIds(keyedRandom(crc32(`${about.run_id} ${from}`))),
   })
   await using _ = stage
@@ -112,7 +112,8 @@ export async function fork(
     await liveOn(stage, playback, cycles, options)
   } finally {
     await live.end()
-    // Also of one that was broken off: as far as it came it is a recording like others. Its project knows no secrets to hide.
+    // Also for an aborted fork, which is a recording up to there. The fork's project knows no secrets, so they are
+    // masked here.
     const events = await eventsOf(stage.kernel.use(Store), about.events_of)
     const mask = maskerOf(svc)
     await files.keepEvents(
@@ -123,7 +124,7 @@ export async function fork(
   return live.about
 }
 
-/** Ends the cycles under way, and drives others as they come due; the time between them does not pass by itself. */
+/** Ends the cycles in progress, then runs agents as they come due. The clock skips the time in between. */
 async function liveOn(
   { kernel, clock }: ReplayKernel,
   playback: Playback,
@@ -147,14 +148,14 @@ async function liveOn(
   }
 }
 
-/** A plugin's first writes are recorded after its arrival. */
+/** Loads a plugin into a fork. The plugin is recorded before its first writes. */
 async function loadForkPlugin(svc: PluginHandle, stage: ReplayKernel, recorder: Recorder, file: string): Promise<void> {
   const definition = await svc.use(HostToken).load(file)
   recorder.add(['u', definition.name, true, relative(svc.project.root, file)])
   await stage.loadPlugin(definition, file)
 }
 
-/** Its models are the project's, with their bills, and so are the profiles that its agents live by. */
+/** Returns a plugin that calls the project's models at the project's expense, and provides its profiles. */
 function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
   return definePlugin({
     name: 'fork',

@@ -6,7 +6,7 @@ interface Limit {
 
 interface Reading {
   total: number
-  /** Not recorded yet. */
+  /** Number of reads that are not recorded yet. */
   since: number
 }
 

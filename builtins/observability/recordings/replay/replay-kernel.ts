@@ -21,7 +21,7 @@ import { statements } from '../recording/effects.ts'
 import type { CompleteRecording } from '../recording/recording-files.ts'
 import { ReplayClock } from './clock.ts'
 
-/** What a recorded run had in its environment and a repeated one has not. */
+/** Value of the environment variables whose recorded values are secrets. */
 const HIDDEN = '***hidden***'
 
 const OfflineError = defineError({
@@ -35,22 +35,26 @@ export interface ReplayKernel extends AsyncDisposable {
   readonly kernel: Kernel
   readonly clock: ReplayClock
   readonly root: string
-  /** Puts another configuration in force. */
+  /** Applies another configuration. */
   configure(config: Readonly<Record<string, unknown>>): Promise<void>
-  /** Brings up a plugin, in the place of one of its name. @param origin its file @throws PluginError that says where it fails */
+  /**
+   * Loads a plugin, replacing one of the same name.
+   * @param origin its file
+   * @throws PluginError with the place of the failure
+   */
   loadPlugin(definition: PluginDefinition, origin?: string): Promise<void>
 }
 
 export interface ReplayKernelOptions {
-  /** Plugins beside those that the project has. */
+  /** Plugins in addition to the project's own. */
   also?: readonly PluginDefinition[]
-  /** What it may reach outside its own folder. Default: nothing. */
+  /** Ports through which the replay may reach outside its folder. Default: none. */
   reach?: Partial<Pick<Ports, 'fetch' | 'spawn' | 'env'>>
-  /** Supplies the ids that are not on the recording. */
+  /** Supplies ids that are not in the recording. */
   ids?: Ids
 }
 
-/** Sets up a recording's project in a temporary folder: its database, its configuration, this program's code. */
+/** Opens a recording's project in a temporary folder, with its database, its configuration and this program's code. */
 export async function openReplayKernel(
   svc: PluginHandle,
   { about, state }: CompleteRecording,
@@ -60,7 +64,7 @@ export async function openReplayKernel(
   const { files } = svc.ports
   const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
   await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
-  // Who was left in the middle of something may still be at its last file.
+  // An abandoned cycle may still write a file, so the removal is retried.
   const leave = () => files.rm(root, { recursive: true, force: true, maxRetries: 5 })
   try {
     await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
@@ -87,7 +91,7 @@ export async function openReplayKernel(
       log: { level: 'silent', write: () => {} },
       also: [...initialPlugins(svc, about), ...(options.also ?? []), playing(backend)],
     })
-    // Its process distinguishes a run from those of other daemons.
+    // A run is recognized by its process id, so it is moved to this process.
     await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
     const close = async () => {
       await kernel.close()
@@ -108,7 +112,7 @@ export async function openReplayKernel(
   }
 }
 
-/** The files' plugins that a run had when it began, as they are today. */
+/** Returns today's versions of the file plugins that a run began with. */
 function initialPlugins(svc: PluginHandle, { plugins }: Recording): PluginDefinition[] {
   const all = svc.use(HostToken).definitions()
   return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
@@ -125,7 +129,7 @@ function playing(backend: RecordingBackend): PluginDefinition {
   })
 }
 
-/** What holds in a repeated run: all that did, but for what reaches outside, and loads plugins' files. */
+/** Returns a recorded configuration without the store, telemetry, recordings and plugin files. */
 function configFor(config: Readonly<Record<string, unknown>>): Tree {
   const { store: _, telemetry: __, ...rest } = config as Tree
   return {

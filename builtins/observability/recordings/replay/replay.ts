@@ -12,11 +12,11 @@ import { Playback } from './playback.ts'
 import { openReplayKernel, type ReplayKernel, type ReplayKernelOptions } from './replay-kernel.ts'
 import { Score, stepsIn } from './score.ts'
 
-/** What a replay is compared with. */
+/** A recording with the events that a replay is compared with. */
 export interface Original extends CompleteRecording {
   /** The event log as it was recorded. */
   events: readonly EventRow[]
-  /** Of a task's run: the actor that worked on it, on the recording of its process. */
+  /** For a task's run: the context of the task in the recording of its process. */
   actor?: number
 }
 
@@ -25,11 +25,11 @@ class Comparison {
   readonly expected = new LogHash()
   readonly replayed = new LogHash()
   readonly #original: Original
-  /** Other processes wrote events that are not on the recording: ours have other numbers, and no other difference. */
+  /** Whether event numbers may differ, because other processes wrote events that are not recorded. */
   readonly #renumbers: boolean
   #seq = 0
   count = 0
-  /** How many events were not compared, because the log was kept from a later one on only. */
+  /** Number of events that were not compared, because the recorded log begins later. */
   gone = 0
 
   constructor(original: Original) {
@@ -37,7 +37,7 @@ class Comparison {
     this.#renumbers = original.about.kind === 'task' && original.about.inexact.length > 0
   }
 
-  /** @returns the first difference among the events that are new */
+  /** @returns the first difference among the new events */
   async look(store: Store): Promise<Divergence | undefined> {
     const rows = await eventsOf(store, this.#original.about.events_of, this.#seq)
     for (const found of rows) {
@@ -60,7 +60,7 @@ class Comparison {
     return undefined
   }
 
-  /** What should have come and has not. */
+  /** Returns the first expected event that is missing. */
   firstMissing(): Divergence | undefined {
     const { events, about } = this.#original
     const expected = events[this.count]
@@ -81,11 +81,11 @@ export interface PreparedReplay {
   stage: ReplayKernel
   playback: Playback
   comparison: Comparison
-  /** What it lacks that the run had; more may come as it goes on. */
+  /** What the replay lacks compared with the run; may grow during the replay. */
   lacks: readonly string[]
 }
 
-/** Opens a stage and all that repeats a recording on it. */
+/** Opens a temporary project and prepares the replay of a recording in it. */
 export async function rehearse(
   svc: PluginHandle,
   original: Original,
@@ -122,7 +122,7 @@ export async function rehearse(
   return { stage, playback, comparison, lacks }
 }
 
-/** Repeats a recording offline, and says whether the same came out. */
+/** Replays a recording offline and compares its event log with the original. */
 export async function replay(
   svc: PluginHandle,
   original: Original,
@@ -153,13 +153,13 @@ export async function replay(
   }
 }
 
-/** Counts what was repeated as `recordings.get` counts what was recorded: of a task only its own steps. */
+/** Counts replayed cycles and steps as `recordings.get` counts recorded ones: for a task only its own steps. */
 function repeatedCounts({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
   if (actor === undefined) return { cycles, steps }
   return { cycles: 0, steps: stepsIn(entries, actor).filter(({ step }) => step <= steps).length }
 }
 
-/** Its tools stood in every prompt, so others may be asked for. */
+/** Returns the note for a missing plugin. Without its tools, requests to models may differ from the recorded ones. */
 function isGone(plugin: string): string {
   return `the plugin ${plugin} was there, and is not here`
 }

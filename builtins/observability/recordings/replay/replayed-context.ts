@@ -27,7 +27,7 @@ export interface ReplayedContextParts {
   onMove: () => void
   /** Resolves when every context that could continue has done so. */
   rest: () => Promise<void>
-  /** Whether it is not given something by that name, but works it out itself. */
+  /** Returns whether the context computes this input itself instead of taking it from the recording. */
   isRecomputed: (what: string) => boolean
 }
 
@@ -70,7 +70,7 @@ export class ReplayedContext implements RecordingContext {
 
   turn<T>(what: string, work: () => T): T | Promise<T> {
     if (this.#live) return this.#live.turn(what, work)
-    // The playback does this for the context.
+    // The playback runs the write, so it must restore this context.
     return this.#wait({ kind: 't', what, work: () => inContext(this, work) }) as Promise<T>
   }
 
@@ -113,7 +113,7 @@ export class ReplayedContext implements RecordingContext {
 
   sideChannel<T>(what: string, work: () => T | Promise<T>): T | undefined | Promise<T | undefined> {
     if (this.#live) return this.#live.sideChannel(what, work)
-    // The end of a cycle is known to those that keep its state; all else that they do is recorded.
+    // Only `cycle_end` runs, for modules that keep state of cycles; everything else that they do is recorded.
     if (what !== 'cycle_end') return undefined
     const result = withoutRecording(work)
     // A timer set now never fires, because time does not move.
@@ -145,7 +145,7 @@ export class ReplayedContext implements RecordingContext {
   }
 }
 
-/** Does for real what is waited for. */
+/** Performs a pending call for real. */
 export function settle({ work, resolve, reject }: Pick<Waiting, 'work' | 'resolve' | 'reject'>): void {
   try {
     resolve(work())

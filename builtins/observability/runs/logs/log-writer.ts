@@ -11,21 +11,21 @@ export interface LogLine {
 export interface LogWriterOptions {
   files: Ports['files']
   folder: string
-  /** A file that has become longer gets a successor, in bytes. */
+  /** Size after which the log continues in a new file, in bytes. */
   rotateAt: () => number
-  /** Something at the end of a file could not be read, and was set aside. */
+  /** Called when an unreadable end of a file was moved away. */
   onDamage: (file: string, bytes: number) => void
-  /** The run has just begun: there is nothing of it yet. */
+  /** Whether the run has just begun, so that it has no log yet. */
   anew?: boolean
 }
 
 /**
- * Appends to one run's log. How far it has come stands in the log itself, as the seq of its last whole line; so a log that
- * was cut, damaged at its end or deleted is written again from there.
+ * Appends to one run's log. The last complete line gives the progress, so a log that was cut, damaged at its end or
+ * deleted is written again from there.
  */
 export class LogWriter {
   readonly #options: LogWriterOptions
-  /** Where the next line goes, once that is known. */
+  /** Position of the next line, if known. */
   #place: { path: string; size: number; seq: number } | undefined
 
   #anew: boolean
@@ -35,7 +35,7 @@ export class LogWriter {
     this.#anew = options.anew ?? false
   }
 
-  /** The seq of the last line; 0 for an empty log. What is broken after it is set aside first. */
+  /** Returns the seq of the last line; 0 for an empty log. A damaged end is moved away first. */
   async position(): Promise<number> {
     const { files, folder } = this.#options
     if (this.#place) {
@@ -55,7 +55,7 @@ export class LogWriter {
     return 0
   }
 
-  /** Appends lines, oldest first. When it throws, `position` is how far the disk has come. */
+  /** Appends lines, oldest first. After an error, `position` gives how far the file was written. */
   async append(lines: readonly LogLine[]): Promise<void> {
     const { files, folder, rotateAt } = this.#options
     const [first, last] = [lines[0], lines.at(-1)]
@@ -72,7 +72,10 @@ export class LogWriter {
     this.#place = { path, size, seq: last.seq }
   }
 
-  /** Cuts a file after its last whole line. @returns undefined when it has none */
+  /**
+   * Cuts a file after its last complete line.
+   * @returns undefined if it has none
+   */
   async #repair(path: string): Promise<{ size: number; seq: number } | undefined> {
     const { files, onDamage } = this.#options
     const end = await lastLine(files, path)
@@ -86,7 +89,7 @@ export class LogWriter {
   }
 }
 
-/** The last line that can be read, and where it ends. A file is rotated, so that it is no long way there. */
+/** Returns the last readable line and where it ends. Rotation keeps files short enough to read them whole. */
 async function lastLine(files: Ports['files'], path: string): Promise<{ size: number; seq: number } | undefined> {
   let at = 0
   let last: { size: number; seq: number } | undefined
@@ -105,7 +108,7 @@ async function lastLine(files: Ports['files'], path: string): Promise<{ size: nu
   return last
 }
 
-/** Keeps what is cut off a file, beside it. */
+/** Saves the part that is cut off a file in a file beside it. */
 async function moveTornLine(files: Ports['files'], path: string, from: number): Promise<void> {
   const handle = await files.open(path, 'r')
   try {

@@ -3,13 +3,16 @@ import type { Ports } from '#kernel'
 
 type Files = Ports['files']
 
-/** A line that is longer is none of ours: it is skipped without being held in memory. In bytes. */
+/** Maximum length of a line, in bytes. Longer ones are not ours and are skipped without being kept in memory. */
 export const LONGEST_LINE = 1024 * 1024
-/** How much is read at a time, in bytes: parsing it keeps the event loop for a few milliseconds. */
+/** Number of bytes read at once; parsing them blocks the event loop for a few milliseconds. */
 const CHUNK = 128 * 1024
 const NEWLINE = 10
 
-/** One file of a run's log. Its name says the seq of its first line, so that a reader finds its place by names alone. */
+/**
+ * One file of a run's log. Its name contains the seq of its first line, so that readers find their position by names
+ * alone.
+ */
 export interface Segment {
   path: string
   first: number
@@ -23,7 +26,7 @@ export function segmentName(first: number): string {
   return `log-${String(first).padStart(15, '0')}.jsonl`
 }
 
-/** A run's files, oldest first; none when it has no folder. */
+/** Returns a run's log files, oldest first; none if it has no folder. */
 export async function segmentsOf(files: Files, folder: string): Promise<Segment[]> {
   const names = await files.readdir(folder).catch(error => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
@@ -37,7 +40,7 @@ export async function segmentsOf(files: Files, folder: string): Promise<Segment[
     .sort((a, b) => a.first - b.first)
 }
 
-/** The seq of a line that we wrote; undefined for anything else. */
+/** Returns the seq of a log line; undefined for anything else. */
 export function seqOf(line: string): number | undefined {
   const match = /^\{"seq":(\d{1,15}),.*\}$/.exec(line)
   if (!match) return undefined
@@ -49,10 +52,12 @@ export function seqOf(line: string): number | undefined {
   }
 }
 
-/** How much of a file's end is looked at for its last line, in bytes: more than our lines usually have. */
+/** Number of bytes at the end of a file that are searched for the last line: more than a usual line has. */
 const GLANCE = 64 * 1024
 
-/** The seq of a log's last whole line, at a glance; undefined when that is not enough to tell. */
+/**
+ * Returns the seq of a log's last complete line from the end of its last file; undefined if that part is not enough.
+ */
 export async function lastSeqAt(files: Files, folder: string): Promise<number | undefined> {
   const path = (await segmentsOf(files, folder)).at(-1)?.path
   if (!path) return undefined
@@ -71,23 +76,23 @@ export async function lastSeqAt(files: Files, folder: string): Promise<number | 
 export interface ScanOptions {
   files: Files
   signal?: AbortSignal
-  /** Takes one line without its newline; false ends the scan. The bytes are its own only until it returns. */
+  /** Called with a line without its newline; false ends the scan. The bytes are valid only until it returns. */
   take: (line: Buffer) => boolean
   /** Called for a line that is too long, with its length without the newline. */
   skip: (bytes: number) => void
 }
 
 /**
- * Reads a file line by line, in pieces that are read off the event loop. A last line without its newline is still being
- * written, and is left for the next time.
- * @returns false when `take` ended it
+ * Reads a file line by line, in chunks, off the event loop. A last line without a newline is still being written and is
+ * ignored.
+ * @returns false if `take` ended it
  */
 export async function scanLines(path: string, { files, signal, take, skip }: ScanOptions): Promise<boolean> {
   const handle = await files.open(path, 'r')
   try {
     const chunk = Buffer.allocUnsafe(CHUNK)
     let begun: Buffer = Buffer.alloc(0)
-    /** How much of a line that is too long has been let go. */
+    /** Number of dropped bytes of a line that is too long. */
     let dropped = 0
     for (;;) {
       signal?.throwIfAborted()
@@ -115,8 +120,8 @@ export async function scanLines(path: string, { files, signal, take, skip }: Sca
 }
 
 /**
- * The lines of a file from its end on, in pieces that are read off the event loop; those of one piece are in the order of the
- * file. A last line without its newline is left out; of a line that is too long only the beginning comes.
+ * Yields the lines of a file from its end on, read in chunks off the event loop; lines of one chunk are in file order.
+ * A last line without a newline is left out; only the beginning of a line that is too long is included.
  */
 export async function* linesFromEnd(
   path: string,
@@ -125,7 +130,7 @@ export async function* linesFromEnd(
   const handle = await files.open(path, 'r')
   try {
     let { size: end } = await handle.stat()
-    /** The rest of a line that begins before `end`, with its newline; undefined until the last newline was found. */
+    /** End of a line that begins before `end`, with its newline; undefined until the last newline is found. */
     let rest: Buffer | undefined
     while (end > 0) {
       signal?.throwIfAborted()

@@ -5,21 +5,21 @@ import { linesFromEnd, scanLines, segmentsOf } from './log.ts'
 export interface ReadOptions {
   files: Ports['files']
   signal: AbortSignal
-  /** Events up to this seq are passed over. */
+  /** Events up to this seq are skipped. */
   after: number
   /** Only this agent's events. */
   agent_id?: string | undefined
-  /** Takes an event; false ends the reading. */
+  /** Called with an event; false ends the reading. */
   take: (event: LoggedEvent) => boolean
 }
 
 /**
- * Reads a run's log in its order, in pieces, each event once however often its line was written.
- * @returns whether the log was read to its end, and how many lines could not be read
+ * Reads a run's log in order and in chunks; repeated lines count once.
+ * @returns whether the log was read to its end, and the number of unreadable lines
  */
 export async function readLog(folder: string, options: ReadOptions): Promise<{ complete: boolean; broken: number }> {
   const { files, signal, after, agent_id } = options
-  // Looked for in the bytes: a line of another agent costs no parsing.
+  // Searching the bytes saves parsing lines of other agents.
   const needle = agent_id === undefined ? undefined : Buffer.from(`"agent_id":${JSON.stringify(agent_id)}`)
   let seen = after
   let broken = 0
@@ -45,20 +45,20 @@ interface NewestOptions extends Pick<ReadOptions, 'files' | 'signal' | 'agent_id
   limit: number
   /** Only events before this seq. */
   before?: number | undefined
-  /** Which events count; all without it. */
+  /** Returns whether an event is included. Default: all are. */
   isWanted?: (event: LoggedEvent) => boolean
 }
 
 /**
- * The newest events of a run, oldest first, each once. The log is read backwards from its end: what came before costs nothing.
- * @returns also whether nothing older is wanted, and how many lines of what was read could not be
+ * Returns the newest events of a run, oldest first, each once. Reads the log backwards, so older events cost nothing.
+ * @returns also whether no older matching events exist, and the number of unreadable lines
  */
 export async function readNewest(
   folder: string,
   { files, signal, limit, agent_id, before = Number.POSITIVE_INFINITY, isWanted = () => true }: NewestOptions,
 ): Promise<{ events: LoggedEvent[]; complete: boolean; broken: number }> {
   const needle = agent_id === undefined ? undefined : Buffer.from(`"agent_id":${JSON.stringify(agent_id)}`)
-  /** Newest first. */
+  /** Events found so far, newest first. */
   const found: LoggedEvent[] = []
   let broken = 0
   let end = before
@@ -87,7 +87,7 @@ export async function readNewest(
   return { events: found.reverse(), complete: true, broken }
 }
 
-/** The seq with which our lines begin, read without parsing them. */
+/** Returns the seq at the beginning of a line, without parsing the line. */
 function seqOf(line: Buffer): number | undefined {
   const match = /^\{"seq":(\d{1,15}),/.exec(line.toString('latin1', 0, 24))
   return match ? Number(match[1]) : undefined

@@ -38,7 +38,8 @@ export const TraceQuery = z.object({
 })
 
 /**
- * A part of a run's tree, read from its log; what the log does not tell comes from rows, as far as they are there.
+ * Returns a part of a run's trace, read from its log. Details that the log lacks come from the database, if they still
+ * exist.
  * @throws RunNotFoundError, AmbiguousAgentError
  */
 export async function traceOf(
@@ -78,7 +79,10 @@ export async function traceOf(
   }
 }
 
-/** A run with its newest events, and the tree that these make. @throws RunNotFoundError */
+/**
+ * Returns a run with its newest events and their trace.
+ * @throws RunNotFoundError
+ */
 export async function recordOf(
   svc: PluginHandle,
   runs: RunDirectory,
@@ -102,7 +106,7 @@ export async function recordOf(
   }
 }
 
-/** What the log does not tell comes from rows. */
+/** Completes a trace with details from the database that the log lacks. */
 async function finishTrace(svc: PluginHandle, run: RunRow, builder: TraceBuilder, agent_id: string | undefined) {
   const agents = await agentsOf(svc.use(Store), run.run_id, agent_id)
   nameAgents(builder, agents)
@@ -121,7 +125,10 @@ async function agentsOf(store: Store, run_id: string, agent_id: string | undefin
   return (await findRunAgents(store, run_id, agent_id)).filter(each => each.agent_id === agent_id)
 }
 
-/** The id of the agent that is meant. One that a run does not know has no spans in it. @throws AmbiguousAgentError */
+/**
+ * Returns the id of the agent that a reference means. An agent unknown to the run has no spans in it.
+ * @throws AmbiguousAgentError
+ */
 async function agentIn(store: Store, run_id: string, ref: string): Promise<string> {
   const ids = (await findRunAgents(store, run_id, ref)).map(({ agent_id }) => agent_id)
   if (ids.includes(ref)) return ref
@@ -143,7 +150,7 @@ function nameAgents(builder: TraceBuilder, rows: readonly RunAgentRow[]): void {
   }
 }
 
-/** A goal that was found in an earlier run, or an earlier part, is named by its row. */
+/** Adds names of goals that began in an earlier run, or in an earlier part of this one. */
 async function nameGoals(builder: TraceBuilder, store: Store): Promise<void> {
   const nameless = [...builder.goals.values()].filter(({ attributes }) => attributes.objective === null)
   const ids = nameless.map(({ span_id }) => span_id)
@@ -154,7 +161,7 @@ async function nameGoals(builder: TraceBuilder, store: Store): Promise<void> {
   }
 }
 
-/** What is said wherever these models are shown, as of those that are simulated; null when there is nothing to say. */
+/** Returns the notices of these models' providers, such as that a model is simulated; null if there are none. */
 function noticeOf(svc: PluginHandle, models: readonly string[]): string | null {
   const names = new Set(models.map(model => model.split(/[:/]/)[0]))
   const notices = svc.list(ModelProviders).flatMap(({ name, notice }) => (notice && names.has(name) ? [notice] : []))

@@ -5,7 +5,7 @@ import { MoveFailedError } from '../contract.ts'
 import type { Result } from '../postgres/connection.ts'
 import { literal } from '../postgres/dialect.ts'
 
-/** Rows that are read at a time, and characters that are sent at a time. */
+/** Number of rows read at once, and maximum number of characters sent at once. */
 const ROWS = 500
 const MESSAGE = 1_000_000
 /** Table of the target with the progress of a copy, written together with the rows; dropped after all was compared. */
@@ -24,17 +24,17 @@ export interface Table {
 }
 
 export interface Source {
-  /** Some rows in the order of their key, after this one. */
+  /** Returns the next rows after this one, in the order of their key. */
   rows(table: Table, after: Row | undefined): Promise<Row[]>
 }
 
 /** The target of a copy. */
 export interface Target extends Source {
-  /** Adds rows and what is known of the progress with them, all or none. */
+  /** Adds rows and records the progress, in one transaction. */
   add(table: Table, rows: readonly Row[], progress: string): Promise<void>
   /** Progress by table; empty for a new copy. */
   progress(): Promise<Map<string, string>>
-  /** Has nothing in these tables; what is copied stays known. */
+  /** Empties these tables and their progress; the source of the copy stays recorded. */
   clear(tables: readonly Table[]): Promise<void>
 }
 
@@ -44,8 +44,8 @@ export interface CopyCounts {
 }
 
 /**
- * Copies all tables, going on where an earlier try was cut off, and compares each, row by row. What is not the same was
- * changed meanwhile, and is copied anew, once.
+ * Copies all tables, continuing an interrupted copy, and compares them row by row. If a table differs, because the
+ * source changed meanwhile, everything is copied once more.
  * @throws MoveFailedError
  */
 export async function copyTables(from: Source, to: Target, tables: readonly Table[]): Promise<CopyCounts> {
@@ -74,7 +74,7 @@ async function copyTable(from: Source, to: Target, table: Table, progress: strin
 }
 
 interface Comparison {
-  /** The first that is not the same. */
+  /** The first table that differs. */
   table?: string
   rows: number
   arrived: number
@@ -125,7 +125,7 @@ export async function tablesOf(all: Ask): Promise<Table[]> {
   return tables
 }
 
-/** What is in files where a project is on one machine. */
+/** Tables for data that is in files while a project is on one machine. */
 export const FILE_TABLES: readonly Table[] = [
   { name: 'svc_files', columns: ['path', 'version', 'body', 'at'], key: ['path'] },
   { name: 'svc_lines', columns: ['path', 'n', 'line'], key: ['path', 'n'] },
@@ -143,7 +143,7 @@ function selection({ name, columns, key }: Table, after: Row | undefined, value:
 
 const quoteColumn = (column: string) => (column === 'rowid' ? column : `"${column}"`)
 
-/** @param source what the copy is of */
+/** @param source identifies the database that is copied */
 export function postgresEnd(query: Query, source: string): Target {
   const recordProgress = (name: string, progress: string) =>
     `INSERT INTO ${PROGRESS} (name, source, progress) VALUES (${[name, source, progress].map(literal).join(', ')})
@@ -179,7 +179,7 @@ export function postgresEnd(query: Query, source: string): Target {
   }
 }
 
-/** Lets sequences continue after the copied rows. */
+/** Sets sequences to continue after the copied rows. */
 export async function numberOn(query: Query, tables: readonly Table[]): Promise<void> {
   for (const { name, columns } of tables) {
     for (const column of columns) {
@@ -195,7 +195,7 @@ export async function numberOn(query: Query, tables: readonly Table[]): Promise<
 
 type Ask = (sql: string, params?: readonly unknown[]) => Promise<Row[]>
 
-/** The tables of an SQLite database, to be copied. */
+/** Returns an SQLite database as the source of a copy. */
 export function sqliteSource(all: Ask): Source {
   return {
     rows: (table, after) =>
@@ -206,7 +206,7 @@ export function sqliteSource(all: Ask): Source {
   }
 }
 
-/** @param source what the copy is of */
+/** @param source identifies the database that is copied */
 export function sqliteEnd(image: DatabaseImage, source: string): Target {
   return {
     ...sqliteSource(async (sql, params) => image.all(sql, params)),

@@ -5,11 +5,11 @@ import { NodesAtWorkError, OpenElsewhereError } from '../contract.ts'
 import type { Nodes } from '../nodes.ts'
 import { connectionName } from '../postgres/connection.ts'
 
-/** How often it is looked whether all have ended, in milliseconds. */
+/** Interval of checks for other processes, in milliseconds. */
 const LOOK_MS = 250
 
 /**
- * Fails while another process has the project's data open: what it wrote during a copy would be lost.
+ * Throws while another process has the project's data open: its writes during a copy would be lost.
  * @throws DaemonRunningError, NodesAtWorkError, OpenElsewhereError
  */
 export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefined): Promise<void> {
@@ -22,7 +22,10 @@ export async function requireExclusive(svc: PluginHandle, nodes: Nodes | undefin
   if (processes.length > 0) throw new OpenElsewhereError({ processes })
 }
 
-/** The same, after the processes that have it open have ended. @param tell called with those that are waited for */
+/**
+ * Waits until no other process has the project's data open.
+ * @param report called with a message that names the processes
+ */
 export async function waitUntilExclusive(
   svc: PluginHandle,
   nodes: Nodes | undefined,
@@ -41,14 +44,14 @@ export async function waitUntilExclusive(
   }
 }
 
-/** Nodes that are not silent; of this place all daemons are known, so that one that has ended is none, whatever it left. */
+/** Returns nodes that are not silent. Those of this place are left out where its daemons are known directly. */
 async function findActiveNodes(svc: PluginHandle, nodes: Nodes): Promise<string[]> {
   const { place } = svc.use(Store)
   const rows = (await nodes.list()).filter(each => !each.silent && (each.place !== place || !svc.has(Daemon)))
   return rows.map(({ owner }) => owner)
 }
 
-/** Other processes that are connected to a database of several machines. */
+/** Returns other processes that are connected to the shared database. */
 async function findConnections(svc: PluginHandle): Promise<string[]> {
   const rows = await svc.use(Store).all<{ name: string }>(
     `SELECT DISTINCT application_name AS name FROM pg_stat_activity
@@ -58,7 +61,7 @@ async function findConnections(svc: PluginHandle): Promise<string[]> {
   return rows.map(({ name }) => name.slice('svc '.length))
 }
 
-/** Other processes of this machine that have the project's own file open; none where the system does not tell. */
+/** Returns other processes of this machine that have the project's file open; none if the system does not show this. */
 async function openersOf({ ports: { files }, project }: PluginHandle): Promise<number[]> {
   const file = await files.realpath(project.database).catch(() => project.database)
   const found: number[] = []

@@ -23,7 +23,7 @@ import {
 import { FOLDERS, PACKED_GONE, unpack } from './unpack.ts'
 
 const PROGRESS_TABLE = `CREATE TABLE ${PROGRESS} (name TEXT PRIMARY KEY, source TEXT NOT NULL, progress TEXT NOT NULL)`
-/** Who was at work there is not at work here. */
+/** Statements that remove lease owners and daemons, which do not exist in the copy. */
 const NOBODY_AT_WORK = [
   'UPDATE leases SET owner = NULL',
   "DELETE FROM plugin_values WHERE namespace = 'daemon_processes' OR namespace = 'daemon' AND key = 'holder'",
@@ -34,8 +34,8 @@ export interface MoveCounts extends CopyCounts {
 }
 
 /**
- * Copies a project's file into a database of several machines. A copy that was interrupted is continued; until all is
- * compared, the database cannot be used. The file stays as it is.
+ * Copies a project's file into a shared database, or continues an interrupted copy. Until all rows are compared, the
+ * database cannot be used. The file is not changed.
  * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
  */
 export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<MoveCounts> {
@@ -63,7 +63,7 @@ export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts[
   }
 }
 
-/** The other way round: into a file, which then takes the place of the project's own one; that one is kept. */
+/** Copies a shared database into a file, which replaces the project's own file; the replaced file is kept. */
 export async function moveBack(
   svc: PluginHandle,
   from: string,
@@ -88,7 +88,10 @@ export async function moveBack(
   }
 }
 
-/** Writes all that the database holds at one moment into a file, beside those who write. @throws FileExistsError */
+/**
+ * Writes a snapshot of the database to a file, while other processes may write.
+ * @throws FileExistsError
+ */
 export async function backUp(svc: PluginHandle, from: string, target: string): Promise<DatabaseReport> {
   const { files, ids } = svc.ports
   const there = await files.access(target).then(
@@ -113,11 +116,14 @@ export async function backUp(svc: PluginHandle, from: string, target: string): P
   }
 }
 
-/** Puts what a file holds in the place of all that the database holds: in one transaction, so that a cut leaves what was. */
+/**
+ * Replaces the contents of the database with those of a file, in one transaction, so that an interruption changes
+ * nothing.
+ */
 export async function restore(svc: PluginHandle, to: string, file: string): Promise<CopyCounts> {
   const { ids } = svc.ports
   const images = svc.use(DatabaseImages)
-  // Of an older schema it is brought up to date, and the backup is left as it is.
+  // A backup with an older schema is migrated in a copy, so the backup stays unchanged.
   const copy = join(svc.project.svc, `${ids.make('.restore', 8)}.db`)
   await images.copy(file, copy)
   const image = await images.open(copy)
@@ -146,7 +152,7 @@ export async function restore(svc: PluginHandle, to: string, file: string): Prom
   }
 }
 
-/** Copies a database into a file, or goes on with a copy that was cut off. */
+/** Copies a database into a file, or continues an interrupted copy. */
 async function fill(svc: PluginHandle, query: Query, file: string, source: string) {
   const images = svc.use(DatabaseImages)
   const hasProgress = (of: { all: (sql: string) => unknown[] }) =>
@@ -172,7 +178,11 @@ async function fill(svc: PluginHandle, query: Query, file: string, source: strin
   }
 }
 
-/** Marks an empty database as one that a copy is made in. @returns false where it was begun before @throws TargetInUseError */
+/**
+ * Marks an empty database as the target of a copy.
+ * @returns false if the copy was begun before
+ * @throws TargetInUseError
+ */
 async function markTarget(query: Query, source: string, at: string): Promise<boolean> {
   const { rows } = await query(`SELECT to_regclass('${PROGRESS}') AS found`)
   if (rows[0]?.found) {
@@ -190,7 +200,7 @@ function sourceOf({ project }: PluginHandle): string {
   return createHash('sha256').update(project.database).digest('hex')
 }
 
-/** The limits of a session are for what is done all the time. */
+/** Raises the session's time limits, which are meant for frequent statements. */
 async function patient(query: Query): Promise<void> {
   await query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '1h'")
 }
@@ -222,7 +232,7 @@ async function pack({ ports, project, clock }: PluginHandle, query: Query): Prom
   return packed
 }
 
-/** Incomplete lines are ignored. */
+/** Returns whether a line is JSON; incomplete lines are skipped. */
 function isJson(line: string): boolean {
   try {
     JSON.parse(line)

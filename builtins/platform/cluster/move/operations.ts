@@ -137,7 +137,7 @@ export const clusterCheck = operation({
     const faults: string[] = []
     let rows = 0
     for (const { name } of tables) {
-      // A row that is made to one text is read as a whole.
+      // Casting the row to text reads all of its columns.
       const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM ${name} t`
       const [found] = await store.all<{ n: number }>(sql).catch(error => {
         faults.push(`${name} cannot be read (${(error as Error).message})`)

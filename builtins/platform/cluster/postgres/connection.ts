@@ -7,20 +7,19 @@ import { unescapeText } from './dialect.ts'
 import { type Answer, type Column, Message, type OnDone, type StatementMessage } from './message.ts'
 import { type PreparedQuery, unpreparedMessage } from './prepared-statements.ts'
 
-/** How long a statement is tried again while the database cannot be reached or a lock is held, in milliseconds. */
+/** How long a statement is retried while the database cannot be reached or a lock is held, in milliseconds. */
 export const LIMIT_MS = 5_000
-/** Pauses between tries, in milliseconds. */
+/** Pauses between retries, in milliseconds. */
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 250
-/** Connections of one process. */
+/** Maximum number of connections per process. */
 const CONNECTIONS = 8
-/** Statements that the server keeps for one of them. */
+/** Maximum number of prepared statements per connection. */
 const MOST_KEPT = 400
 
 /**
- * Settings of a session, however the database was set up. A statement of this length, or a transaction that its process
- * leaves open, would block all other writes. A cached plan may be from when a table was small: it must use the index
- * then too.
+ * Settings of each session, whatever the server's defaults. A slow statement, or a transaction left open, would block
+ * all other writes. A low page cost makes plans cached for a small table use the index when the table has grown.
  */
 const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '2s';
   SET standard_conforming_strings = on; SET random_page_cost = 1.1`
@@ -28,24 +27,26 @@ const SESSION = `SET statement_timeout = '10s'; SET lock_timeout = '2s'; SET idl
 /** Name of a process's connections in the database, which keeps 63 characters of it. */
 export const connectionName = () => `svc ${hostname().slice(0, 48)}:${process.pid}`
 
-/** There is no statement of this name, or one already: the connection was used by another client in between. */
+/**
+ * SQLSTATE of a prepared statement that is missing or exists already: another client used the connection in between.
+ */
 const NOT_KEPT = ['26000', '42P05']
 
 type Row = Record<string, unknown>
 export type Result = pg.QueryResult<Row>
 
-/** Statements that the server keeps for a connection: their names, and what those give that give rows. */
+/** Statements that a connection has prepared: their names, and the columns of those that return rows. */
 interface PreparedStatements {
   names: Set<string>
   columns: Map<string, readonly Column[]>
 }
 
-/** Connections to the database of several machines. What can be tried again, is. */
+/** Connections to a database that several machines share. */
 export class Connections {
   readonly #pool: pg.Pool
   readonly #kept = new WeakMap<pg.PoolClient, PreparedStatements>()
   readonly #reader: pg.CustomTypesConfig['getTypeParser']
-  /** Whether statements are prepared: not behind a pool that shares connections between transactions. */
+  /** Whether statements are prepared; false behind a pooler that shares connections between transactions. */
   #keeps = true
   readonly #clock: Clock
   /** Address of the server, without secrets. */
@@ -61,11 +62,11 @@ export class Connections {
     pool.on('connect', client => client.on('error', () => {}))
   }
 
-  /** @throws MissingDependencyError without the package that speaks to PostgreSQL */
+  /** @throws MissingDependencyError if the package `pg` is not installed */
   static async open(url: string, clock: Clock): Promise<Connections> {
     const { Pool } = await driver()
     const settings = { connectionString: url, max: CONNECTIONS, keepAlive: true, application_name: connectionName() }
-    // Longer than the server's own limits: for a server that no longer answers.
+    // Longer than the server's own limits: these are for a server that no longer answers.
     const limits = { connectionTimeoutMillis: LIMIT_MS, query_timeout: 15_000, idleTimeoutMillis: 60_000 }
     const onConnect = (client: pg.ClientBase) => client.query(SESSION)
     const reading = await types()
@@ -73,15 +74,15 @@ export class Connections {
     return new Connections(pool, reading.getTypeParser, clock, place(url))
   }
 
-  /** One statement, or several in one message: together they are one transaction and one round trip. */
+  /** Runs one statement, or several in one message, in one transaction and one round trip. */
   async query(text: string): Promise<Result[]> {
     const results = (await this.#pool.query<Row>(text)) as Result | Result[]
     return Array.isArray(results) ? results : [results]
   }
 
   /**
-   * The same with statements of modules. The server parses and plans repeated statements once for each connection,
-   * which is most of its work.
+   * Runs statements of modules in one message. Repeated statements are prepared once per connection, because parsing
+   * and planning are most of the server's work.
    */
   async ask(parts: readonly (string | PreparedQuery)[]): Promise<Answer[]> {
     const client = await this.#pool.connect()
@@ -108,7 +109,8 @@ export class Connections {
       broken = false
       return full ? answers.slice(1) : answers
     } catch (error) {
-      // What it had read is not known then; else the server has only said no.
+      // It is unknown which new statements were prepared. Without new ones, the server may only have refused a
+      // statement.
       broken = fresh.length > 0 || !isSaid(error)
       if (NOT_KEPT.includes(codeOf(error))) this.#keeps = false
       else if (fresh.length === 0 || !codeOf(error).startsWith('42')) throw error
@@ -131,7 +133,7 @@ export class Connections {
     })
   }
 
-  /** Several messages as one transaction: for what is done once, not for what is done all the time. */
+  /** Runs several messages as one transaction, for rare operations. */
   async transaction(work: (query: (text: string) => Promise<Result>) => Promise<void>): Promise<void> {
     const client = await this.#pool.connect()
     let broken: unknown
@@ -146,15 +148,15 @@ export class Connections {
       broken = error
       throw error
     } finally {
-      // A connection that was in the middle of something is not given to others.
+      // A connection with an aborted transaction is not reused.
       client.release(broken !== undefined)
     }
   }
 
   /**
-   * Tries `work` until the database takes it.
-   * @param limit_ms for how long
-   * @throws DatabaseUnreachableError, DatabaseLockedError when it does not do so in time, and at once what is no such thing
+   * Retries `work` while the database cannot be reached or a lock is held.
+   * @param limit_ms maximum duration, in milliseconds
+   * @throws DatabaseUnreachableError, DatabaseLockedError after this time; any other error at once
    */
   async retry<T>(work: () => Promise<T>, limit_ms = LIMIT_MS): Promise<T> {
     let began: number | undefined
@@ -185,7 +187,7 @@ interface ListenerParts {
   url: string
   channel: string
   clock: Clock
-  /** @param payload undefined when something may have been missed */
+  /** @param payload undefined if notices may have been missed */
   onNotice: (payload: string | undefined) => void
 }
 
@@ -219,7 +221,7 @@ export class Listener {
         client.on('end', () => resolve())
       })
       try {
-        // One that is ended while it connects says nothing more of it.
+        // `connect` never settles if the client is ended meanwhile.
         await Promise.race([client.connect(), gone])
         client.on('notification', ({ payload }) => onNotice(payload))
         await client.query(`LISTEN ${channel}`)
@@ -227,7 +229,7 @@ export class Listener {
         pause = FIRST_PAUSE_MS
         if (!this.#stop.signal.aborted) await gone
       } catch {
-        // Tried again below. Until then the loop's own looking finds what is due.
+        // Retried below. Until then, the loop finds due agents by polling.
       }
       await client.end().catch(() => {})
       await clock.sleep(pause, this.#stop.signal)
@@ -243,7 +245,10 @@ async function driver(): Promise<typeof pg> {
   }
 }
 
-/** Numbers are numbers, truth is 1 or 0, and a text holds any character, as SQLite has them. */
+/**
+ * Returns parsers that give the same values as SQLite: numbers for numeric types, 1 or 0 for booleans, and strings with
+ * any character.
+ */
 async function types(): Promise<pg.CustomTypesConfig> {
   const { types } = await driver()
   const { BOOL, INT8, NUMERIC, TEXT } = types.builtins
@@ -267,17 +272,17 @@ export function place(url: string): string {
   }
 }
 
-/** The SQLSTATE of an error of the server, the code of one of the system; empty for others. */
+/** Returns the SQLSTATE of a server error, or the code of a system error; empty for others. */
 export function codeOf(error: unknown): string {
   return (error as { code?: string }).code ?? ''
 }
 
-/** The server has refused a statement, and waits for the next. */
+/** Returns whether the server refused a statement and is ready for the next. */
 export function isSaid(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isBroken(error)
 }
 
-/** A lock was waited for too long, or two transactions waited for each other: nothing was written. */
+/** Returns whether the cause was a lock timeout or a deadlock, so that nothing was written. */
 function isHeld(error: unknown): boolean {
   return ['55P03', '40P01', '40001'].includes(codeOf(error))
 }

@@ -1,15 +1,14 @@
 /**
- * Modules write SQL once, in what SQLite and PostgreSQL both accept. The few differences are translated here, by word:
- * `min(a, b)` and `max(a, b)` are least and greatest, LIKE ignores case and has no escape character, an INTEGER has
- * 64 bits, a negative LIMIT is none, a list may be empty, or one parameter. Everything else must be written in words
- * that both understand.
+ * Modules write SQL once, in the part that SQLite and PostgreSQL share. The few differences are translated here, token
+ * by token: `min(a, b)` and `max(a, b)` become least and greatest, LIKE ignores case and has no escape character, an
+ * INTEGER has 64 bits, a negative LIMIT means no limit, and a list may be empty or one parameter.
  */
 
-/** A statement cut at its placeholders, with the words of PostgreSQL between them. */
+/** A statement in PostgreSQL's dialect, split at its placeholders. */
 export type Template = readonly string[]
 
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\w+|\s+|./gs
-/** Number of templates kept: lists of placeholders make new ones without end. */
+/** Maximum number of cached templates: statements with lists have a template for each length. */
 const KEPT = 2_000
 const templates = new Map<string, Template>()
 
@@ -18,7 +17,7 @@ export function toPostgres(sql: string, params: readonly unknown[] = []): string
   return inlineParameters(templateFor(sql, params), params)
 }
 
-/** A template with its parameters written out. */
+/** Returns a template with its parameters inlined. */
 export function inlineParameters(template: Template, params: readonly unknown[]): string {
   let text = template[0]!
   for (let n = 0; n < params.length; n++) {
@@ -27,7 +26,7 @@ export function inlineParameters(template: Template, params: readonly unknown[])
   return text
 }
 
-/** @throws RangeError when these are not the parameters that it has places for */
+/** @throws RangeError if the number of parameters differs from the number of placeholders */
 export function templateFor(sql: string, params: readonly unknown[]): Template {
   const template = templateOf(sql)
   if (template.length - 1 !== params.length) {
@@ -48,7 +47,7 @@ function templateOf(sql: string): Template {
 
 const LIMIT = /\bLIMIT\s+$/
 
-/** Whether this is a LIMIT that sets none, which needs another word. */
+/** Returns whether a parameter is a negative LIMIT, which PostgreSQL writes as ALL. */
 export function isUnlimited(template: Template, n: number, value: unknown): boolean {
   return typeof value === 'number' && value < 0 && LIMIT.test(template[n]!)
 }
@@ -88,15 +87,15 @@ function cut(sql: string): Template {
   return template
 }
 
-/** An empty list, which PostgreSQL refuses: nothing is in it. */
+/** Matches an empty list, which PostgreSQL refuses. */
 const NONE = /(?<!\bNOT\s)\bIN\s*\(\s*\)/gi
 /** Expands a JSON array of strings; the column is `value` in both databases. */
 const LISTED = ['json_each(?)', 'json_array_elements_text(CAST(? AS JSON))'] as const
 const SCALAR: Record<string, string> = { MIN: 'least', MAX: 'greatest' }
 
 /**
- * A value as PostgreSQL reads it, whatever its settings. Texts have no type of their own, so that they take that of what they
- * are compared with or written to; whole numbers are as large as they need to be.
+ * Returns a value as an SQL literal that does not depend on the server's settings. Strings are untyped, so they take
+ * the type of their context; integers have the type that fits their size.
  */
 export function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
@@ -108,21 +107,21 @@ export function literal(value: unknown): string {
   return text.includes('\\') ? `(E'${text.replaceAll('\\', '\\\\')}')` : `('${text}')`
 }
 
-/** Stands before what is written in the place of another character: one that Unicode keeps free for such uses. */
+/** Prefix of escaped characters: a noncharacter that Unicode reserves for internal use. */
 const ESCAPE = '\uFDD0'
 
-/** A text as PostgreSQL can hold it, which is all but the character U+0000. */
+/** Escapes U+0000, which PostgreSQL cannot store. */
 export function storable(text: string): string {
   if (!text.includes('\0') && !text.includes(ESCAPE)) return text
   return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`)
 }
 
-/** The same text as it was given to be stored. */
+/** Restores a string that `storable` escaped. */
 export function unescapeText(text: string): string {
   return text.includes(ESCAPE) ? text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE) : text
 }
 
-/** A step of the schema, written for SQLite, as PostgreSQL takes it. Texts are compared by their bytes, as they are there. */
+/** Translates a schema step from SQLite to PostgreSQL. Strings are compared by their bytes, as in SQLite. */
 export function schemaToPostgres(sql: string): string {
   const [words] = templateOf(sql)
   return words!

@@ -2,10 +2,10 @@ import type pg from 'pg'
 
 type Row = Record<string, unknown>
 
-/** What a statement gave. */
+/** Result of one statement. */
 export interface Answer {
   rows: Row[]
-  /** How many it gave or changed. */
+  /** Number of rows returned or changed. */
   rowCount: number
 }
 
@@ -13,14 +13,14 @@ export interface Answer {
 export interface StatementMessage {
   /** Name of a prepared statement; empty for one that is sent once. */
   name: string
-  /** To be read by the server first; undefined where it has read it already. */
+  /** Text that the server must parse first; undefined if the statement is prepared already. */
   text: string | undefined
   /** Type numbers of the server; 0 lets it infer the type. */
   types: readonly number[]
   values: (string | null)[]
 }
 
-/** How what the server gives is read. */
+/** A result column and the parser of its values. */
 export interface Column {
   name: string
   read: (text: string) => unknown
@@ -30,8 +30,8 @@ type Reader = (type: number, format: 'text') => (text: string) => unknown
 export type OnDone = (error: Error | undefined, answers: Answer[]) => void
 
 /**
- * Statements that are sent together (PostgreSQL's documentation, 55.2.4 Pipelining): one round trip and one transaction, all
- * or nothing. Prepared statements are sent by name, parameters apart from the statement.
+ * Statements that are sent together (PostgreSQL's documentation, 55.2.4 Pipelining), in one round trip and one
+ * transaction. Prepared statements are sent by name, with separate parameters.
  */
 export class Message {
   readonly #said: readonly StatementMessage[]
@@ -41,7 +41,7 @@ export class Message {
   readonly #answers: Answer[] = []
   #current: readonly Column[] = []
   #rows: Row[] = []
-  /** Set by the client that it is given to. */
+  /** Set by the client that runs the message. */
   callback: OnDone | undefined
 
   constructor(said: readonly StatementMessage[], columns: Map<string, readonly Column[]>, reader: Reader) {
@@ -54,10 +54,10 @@ export class Message {
   submit(connection: pg.Connection): void {
     connection.stream.cork()
     for (const { name, text, types, values } of this.#said) {
-      // The numbers of types are what it wants, whatever its typings say.
+      // The protocol needs type numbers, although the typings say strings.
       if (text !== undefined) connection.parse({ name, text, types: types as unknown as string[] }, true)
       connection.bind({ statement: name, values }, true)
-      // What the server has kept gives the same columns each time.
+      // A prepared statement always returns the same columns, so they are requested only once.
       if (text !== undefined) connection.describe({ type: 'P', name: '' }, true)
       connection.execute(null, true)
     }

@@ -2,28 +2,28 @@ import { createHash } from 'node:crypto'
 import { inlineParameters, isUnlimited, storable, type Template, templateFor } from './dialect.ts'
 import type { StatementMessage } from './message.ts'
 
-/** Number of uses in this process from which a statement is worth the server's memory. */
+/** Number of uses in this process from which on a statement is prepared. */
 const WORTH = 3
 
-/** What PostgreSQL takes a parameter for, by the numbers of its types. */
+/** PostgreSQL's type numbers for parameters. */
 const TYPES = { integer: 23, bigint: 20, numeric: 1700, unknown: 0 }
 
-/** What is the same each time that a statement is asked: the words between its parameters, and the types of those. */
+/** Constant parts of a repeated statement: the text between its parameters, and their types. */
 interface Kind {
-  /** Its name in the server. */
+  /** Name of the prepared statement on the server. */
   name: string
   text: string
   types: readonly number[]
   asked: number
-  /** The server cannot tell what its parameters are without seeing them. */
+  /** Whether the server could not infer the parameter types, so that the full text is sent. */
   refused: boolean
 }
 
 const kinds = new WeakMap<Template, Map<string, Kind>>()
 
 /**
- * A prepared statement with its parameters: sent in full or by its name, with the same result. Parameters have the types that
- * they have in the full text.
+ * A statement with its parameters, sent in full or as a prepared statement with the same result. Parameters have the
+ * types that they have in the full text.
  */
 export class PreparedQuery {
   readonly #template: Template
@@ -83,7 +83,7 @@ function kindOf(template: Template, params: readonly unknown[]): Kind {
   return kind
 }
 
-/** What PostgreSQL takes it for, as `literal` writes it. */
+/** Returns the type that PostgreSQL infers for a value as `literal` writes it. */
 function typeOf(value: unknown): number {
   if (typeof value === 'boolean') return TYPES.integer
   if (typeof value === 'bigint') return TYPES.bigint
@@ -92,7 +92,7 @@ function typeOf(value: unknown): number {
   return Math.abs(value) < 2 ** 31 ? TYPES.integer : TYPES.bigint
 }
 
-/** What `literal` writes, without the marks that set it off from the words around it. */
+/** Returns a value as `literal` writes it, without quotes and brackets. */
 function boundOf(value: unknown): string | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'string') return storable(value)

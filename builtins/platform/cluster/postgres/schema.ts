@@ -4,14 +4,14 @@ import type { Connections } from './connection.ts'
 import { schemaToPostgres } from './dialect.ts'
 import { TOTALS } from './totals.ts'
 
-/** Taken by who brings the schema up to date; `svc1` in ASCII, and by who writes, the number after it. */
+/** Advisory lock for migrations (`svc1` in ASCII); the next number is the lock for writes. */
 const SCHEMA_LOCK = 0x73766331
 const WRITE_LOCK = SCHEMA_LOCK + 1
 
 const LOCK = `pg_advisory_xact_lock(${WRITE_LOCK})`
-/** The first statement of a message that writes: takes the lock of writers. */
+/** First statement of a message that writes: takes the write lock. */
 export const TURN = `SELECT ${LOCK}`
-/** The same, with a row that shows later whether the message arrived. */
+/** Takes the write lock and adds a row that shows later whether the message arrived. */
 export const MARKED_TURN = `INSERT INTO svc_writes (write_id) SELECT ? FROM ${LOCK}`
 
 /**
@@ -40,8 +40,8 @@ CREATE FUNCTION svc_changed(changed BIGINT, otherwise TEXT) RETURNS BIGINT LANGU
   END $$;
 `
 /**
- * Leases are what a million idle agents cost, and what every cycle changes: their numbers are as long as they need to be, and the
- * one index by agent is their key.
+ * Additions to single steps. A million idle agents need that many leases, and every cycle changes one, so their columns
+ * are no wider than necessary, and the primary key is the only index by agent.
  */
 const AFTER: Record<string, string> = {
   '003-durable-agents': `${['agents', 'spend']
@@ -55,7 +55,7 @@ const AFTER: Record<string, string> = {
   '005-approvals': 'ALTER TABLE leases ALTER wakes TYPE INT;',
 }
 
-/** Steps that are others here. */
+/** Steps that PostgreSQL replaces. */
 const INSTEAD: Record<string, string> = {
   '018-totals': TOTALS,
   '047-goal-totals': 'CREATE VIEW goal_totals_view AS SELECT goals_active AS active FROM agent_totals;',
@@ -68,13 +68,13 @@ export function stepsOf(schema: EngineParts['schema']): string[] {
   return [OWN, ...schema.map(({ name, sql }) => INSTEAD[name] ?? schemaToPostgres(sql) + (AFTER[name] ?? ''))]
 }
 
-/** The classes of errors that `svc_changed` raises. */
+/** SQLSTATE of the errors that `svc_changed` raises. */
 export const REFUSED = 'SV001'
 export const FENCED = 'SV002'
 
 /**
- * Brings the schema up to date: all missing steps in one transaction, by one process at a time.
- * @param filling whether a copy is made in it; an interrupted copy is not usable otherwise
+ * Runs all missing migrations in one transaction, in one process at a time.
+ * @param filling whether a copy is made into the database; otherwise an unfinished copy is refused
  * @throws DatabaseUnusableError for a database of another program, newer than this program, or not filled yet
  */
 export async function migrate(connections: Connections, schema: EngineParts['schema'], filling = false): Promise<void> {

@@ -81,7 +81,10 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
   }
 }
 
-/** Stops it with a fast shutdown. @returns whether it ran */
+/**
+ * Stops the server with a fast shutdown.
+ * @returns whether it ran
+ */
 export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   const { pid, kept } = await readServerState(root, ports)
   if (pid === undefined || !kept || !(await answers(kept, ports))) return false
@@ -93,7 +96,7 @@ export async function stopServer(root: string, ports: Ports): Promise<boolean> {
   return true
 }
 
-/** Resolves when it has ended. */
+/** Resolves when the server has ended. */
 export async function serverEnded(root: string, ports: Ports, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await readServerState(root, ports)).pid !== undefined)
     await ports.clock.sleep(10 * LOOK_MS, signal)
@@ -145,7 +148,10 @@ async function dataFolderFor({ uid, gid }: { uid?: number; gid?: number }, { fil
   return data
 }
 
-/** Its programs refuse to be run by root. @throws ServerNotStartedError */
+/**
+ * Returns the account for the server, whose programs refuse to run as root.
+ * @throws ServerNotStartedError
+ */
 async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?: number }> {
   if (process.getuid?.() !== 0) return {}
   const accounts = await files.readFile('/etc/passwd', 'utf8').catch(() => '')
@@ -157,7 +163,10 @@ async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?:
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-/** Returns the folder of its programs. @throws MissingDependencyError */
+/**
+ * Returns the folder of the server's programs.
+ * @throws MissingDependencyError
+ */
 async function binaries(root: string, ports: Ports): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   for (const from of [join(root, 'package.json'), import.meta.url]) {
@@ -179,7 +188,7 @@ function resolveFile(name: string, from: string | undefined): string | undefined
   }
 }
 
-/** Creates the links to its libraries, as npm does when it runs scripts of packages. */
+/** Creates the links to the server's libraries, as npm does when it runs scripts of packages. */
 async function linkLibraries(home: string, { files }: Ports): Promise<void> {
   const list = await files.readFile(join(home, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {

@@ -1,4 +1,4 @@
-/** What of an agent's row counts where; of one that is dead, that. */
+/** Conditions of the counted states of agents; a dead agent counts only as dead. */
 const STATES = {
   dead: 'died_at IS NOT NULL',
   paused: 'died_at IS NULL AND paused_at IS NOT NULL',
@@ -9,7 +9,7 @@ const ACTIVE = "status = 'active'"
 const all = ['total', ...Object.keys(STATES)]
 const counts = ['count(*)', ...Object.values(STATES).map(fact => `count(*) FILTER (WHERE ${fact})`)]
 
-/** Adds what a statement brought, or takes what it removed. */
+/** Returns triggers that add inserted rows to the totals, or subtract deleted ones. */
 const whole = (name: string, sign: '+' | '-', event: 'INSERT' | 'DELETE', rows: 'NEW' | 'OLD') => `
 CREATE FUNCTION svc_totals_${name}() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   UPDATE agent_totals SET (${all.join(', ')}) = (SELECT ${all.map((each, n) => `${each} ${sign} ${counts[n]}`).join(', ')} FROM changed);
@@ -28,8 +28,8 @@ const of = (row: 'NEW' | 'OLD', fact: string) =>
 const differenceOf = (fact: string) => `CAST((${of('NEW', fact)}) AS INT) - CAST((${of('OLD', fact)}) AS INT)`
 
 /**
- * Numbers of agents in each state, kept by the statements that change them: a million rows cannot be counted that
- * quickly. Writers take turns, so none waits for this one row.
+ * Numbers of agents in each state, updated by the statements that change them, because counting a million rows is slow.
+ * Writers take turns, so none waits for this one row.
  */
 export const TOTALS = `
 CREATE TABLE agent_totals (${[...all, 'goals_active'].map(each => `${each} BIGINT NOT NULL`).join(', ')});

@@ -13,9 +13,9 @@ const TOGETHER = 32
 /** How long a write that is not urgent waits for others, in milliseconds. */
 const PATIENCE_MS = 4
 
-/** What a lease must be for its cycle to write, and what becomes of it. */
+/** Condition that a lease must meet for its cycle to write, and the change to the lease. */
 export interface Fence {
-  /** Its one parameter is a list in JSON of all leases that are said together; it changes a row for each that is held. */
+  /** Statement with one parameter, a JSON list of leases; it changes one row for each lease that is held. */
   sql: string
   lease: object
 }
@@ -23,19 +23,19 @@ export interface Fence {
 export interface WriteRequest {
   planned: readonly PlannedEffect[]
   fence?: Fence | undefined
-  /** What else is said with it, to those who listen. */
+  /** Statement that notifies listeners, sent with the write. */
   notice?: string | undefined
-  /** Whether it may wait a moment for others that are likely to write soon. */
+  /** Whether the write may wait a moment for others that are likely to come soon. */
   patient?: boolean | undefined
-  /** Whether one that is due is to be claimed with it. */
+  /** Whether to claim one due agent in the same message. */
   claims?: boolean | undefined
 }
 
-/** Claims with what is written. */
+/** Claims that are sent with writes. */
 export interface Claims {
   /** Returns the statement that claims a number of due agents. */
   claiming(limit: number): PreparedQuery
-  /** @param asked on the clock that never jumps: when it was said */
+  /** @param asked time at which the claim was sent, by the monotonic clock */
   addClaimed(rows: Answer['rows'], asked: number): void
 }
 
@@ -44,24 +44,22 @@ interface Write {
   parts: readonly (string | PreparedQuery)[]
   patient: boolean
   claims: boolean
-  /** On the clock that never jumps: when it was asked for. */
+  /** Time of the request, by the monotonic clock. */
   at: number
   resolve: (result: CommitResult) => void
   reject: (error: unknown) => void
 }
 
 /**
- * Sends the writes of this process, one message at a time: a write that comes while one is under way waits for the next
- * and goes with all that
- * do, in one transaction. Where one of them is refused none is written, and each is sent alone.
- * All writers of a database take turns under one lock from the message's arrival to its end, so that each sees
- * what those before it did, as on SQLite; a process that freezes blocks no other, because the server has all of its
- * message.
+ * Sends the writes of this process, one message at a time. Writes that arrive meanwhile are sent together in the next
+ * message, as one transaction. If one of them is refused, none is written, and each is sent alone. All writers of a
+ * database take turns under one lock, held from the arrival of the message to its end, so that each sees all earlier
+ * writes, as on SQLite. A process that freezes blocks no other, because the server has the whole message.
  */
 export class Writes {
   readonly #connections: Connections
   readonly #clock: Clock
-  /** This process, which distinguishes its writes from those of others. */
+  /** Name of this process, which distinguishes its writes from those of others. */
   readonly #owner: string
   readonly #claims: Claims
   #waiting: Write[] = []
@@ -76,10 +74,10 @@ export class Writes {
     this.#claims = claims
   }
 
-  /** @throws RemovedMeanwhileError, and what keeps the database from being written to */
+  /** @throws RemovedMeanwhileError, and errors that keep the database from being written to */
   transact({ planned, fence, notice, patient = false, claims = false }: WriteRequest): Promise<CommitResult> {
     const parts = [
-      // It takes the types of parameters from the table, where a statement has one row.
+      // One row per statement, so that the server takes the parameter types from the table.
       ...stepsOf(planned, 1).map(({ statement, must }) =>
         must ? changing(statement, 1, REFUSED) : new PreparedQuery(statement.sql, statement.params),
       ),
@@ -95,7 +93,7 @@ export class Writes {
 
   async #go(): Promise<void> {
     this.#under_way = true
-    // Who writes in the same breath goes along.
+    // Writes of the same event loop turn are sent together.
     await this.#clock.yield()
     while (this.#waiting.length > 0) {
       if (this.#waiting.every(({ patient }) => patient)) await this.#company()
@@ -117,13 +115,13 @@ export class Writes {
     })
   }
 
-  /** @returns whether all of them are done with */
+  /** @returns whether all of them are settled; otherwise each must be sent alone */
   async #together(writes: readonly Write[]): Promise<boolean> {
     try {
       await this.#send(writes)
       for (const { resolve } of writes) resolve('ok')
     } catch (error) {
-      // Whose it is, is found by saying each alone. What keeps all from writing does so for all.
+      // Sending each write alone finds the refused one. An error of another kind concerns all writes.
       if (isSaid(error)) return false
       for (const { reject } of writes) reject(error)
     }

@@ -5,26 +5,26 @@ import { Loader, waitUntilSettled } from '../loader.ts'
 import { PluginWatch } from '../watch.ts'
 import { isShared, PROGRAM, SourceHashes, type SourceModule, sharedNames, sourceModules } from './sources.ts'
 
-/** Whether the program is the bundle in `dist/`, which a change of its parts needs to be built anew. */
+/** Whether the program is the bundle in `dist/`, which must be rebuilt to include changes. */
 const IS_BUILT = !import.meta.url.endsWith('.ts')
 /** The folder of package.json. */
 const ROOT = fileURLToPath(new URL(IS_BUILT ? '../' : '../../../../', import.meta.url))
 /** How long a module may take to load, in milliseconds: some have a hundred files. */
 const LOAD_LIMIT_MS = 60_000
-/** How a change of what modules share comes into effect. */
+/** Commands that put a change of shared files into effect. */
 const REMEDY = IS_BUILT ? 'npm run build, then svc restart' : 'svc restart'
 
 export interface CheckoutParts {
   ports: Ports
   project: Project
   log: Log
-  /** The modules as the program has them. */
+  /** The modules of the running program. */
   modules: PluginSource
 }
 
 /**
- * The modules of a checkout, for those who change them: one whose files are not those of the running program is loaded from
- * them, like a plugin file. Its contract, those of others and the libraries are the running ones.
+ * Modules of a checkout, for their developers. A module whose files differ from the running program is loaded from
+ * them, like a plugin file. It uses the running program's contracts and libraries.
  */
 export class CheckoutModules implements PluginSource {
   readonly unloaded = []
@@ -32,9 +32,9 @@ export class CheckoutModules implements PluginSource {
   readonly #loader: Loader
   readonly #hashes: SourceHashes
   readonly #watch: PluginWatch
-  /** The sources that the running program was made of. */
+  /** Hashes of the sources that the running program was made of. */
   #running: Promise<ReadonlyMap<string, string>> | undefined
-  /** The files of the modules that were last loaded from their sources. */
+  /** Index files of the modules that were last loaded from their sources. */
   readonly #files = new Map<string, string>()
   #announced = ''
 
@@ -46,7 +46,7 @@ export class CheckoutModules implements PluginSource {
       ...{ ports, log, project: { ...project, plugins: [join(ROOT, 'builtins')] } },
       ...{ modules: () => this.#importable(), allowlist: () => [] },
       limit_ms: LOAD_LIMIT_MS,
-      // They are the program itself.
+      // Modules are part of the program, so nothing hinders or watches them.
       ...{ hindrance: async () => undefined, watch: () => {} },
     })
     this.#watch = new PluginWatch({
@@ -107,7 +107,7 @@ export class CheckoutModules implements PluginSource {
     return Promise.all(found)
   }
 
-  /** Returns the sources that are not as the running program has them, relative to the checkout. */
+  /** Returns the sources that differ from the running program, relative to the checkout. */
   async #changed(): Promise<string[]> {
     const now = await this.#hashes.read()
     this.#running ??= this.#built(now)
@@ -115,7 +115,7 @@ export class CheckoutModules implements PluginSource {
     return [...new Set([...running.keys(), ...now.keys()])].filter(file => running.get(file) !== now.get(file))
   }
 
-  /** The sources as the build found them; where nothing is built, those of the start. */
+  /** Returns the source hashes of the build; without a build, those of the start. */
   async #built(now: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, string>> {
     if (!IS_BUILT) return now
     const text = await this.#parts.ports.files.readFile(join(ROOT, 'dist', 'sources.json'), 'utf8')
@@ -131,7 +131,7 @@ export class CheckoutModules implements PluginSource {
     this.#announced = String(files)
   }
 
-  /** What the sources import by `#…`, by name and by file, in the running program. */
+  /** Returns what sources import by `#…`, by name and by file, from the running program. */
   async #importable(): Promise<Record<string, object>> {
     const { runningModule } = await import('./running.ts')
     const names = [...(await sharedNames(ROOT, this.#parts.ports.files))]

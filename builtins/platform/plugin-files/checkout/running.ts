@@ -1,6 +1,6 @@
 /**
- * Returns a module of the running program by its name in imports, such as `#kernel`; undefined for one that it was built
- * without. The build puts a table of all of them in the place of this file (`build/running-modules.js`).
+ * Returns a module of the running program by its import name, such as `#kernel`; undefined if the build left it out.
+ * The build replaces this file with a table of all modules (`build/running-modules.js`).
  */
 export async function runningModule(name: string): Promise<object | undefined> {
   return import(name)

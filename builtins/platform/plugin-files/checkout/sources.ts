@@ -4,11 +4,11 @@ import type { Ports } from '#kernel'
 
 type Files = Pick<Ports['files'], 'readdir' | 'readFile' | 'stat'>
 
-/** What the program is made of, relative to its checkout. */
+/** Folders with the program's sources, relative to the checkout. */
 export const PROGRAM = ['kernel', 'builtins', 'embed']
 /** Files of modules that other modules import, or that are the same for all: they change with the program. */
 const SHARED = ['contract.ts', 'statements.ts', 'migrations.ts']
-/** The command line runs before any module is loaded; the thread of the watchdog runs beside them. */
+/** Modules that are never reloaded: the command line runs before modules are loaded, the watchdog in its own thread. */
 const BUILT = ['cli', 'watchdog']
 
 /** A module in its checkout. */
@@ -16,7 +16,7 @@ export interface SourceModule {
   name: string
   /** Its `index.ts`, as an absolute path. */
   file: string
-  /** Whether it changes at a start only. */
+  /** Whether it only changes at a start. */
   isFixed: boolean
 }
 
@@ -37,7 +37,7 @@ export async function sourceModules(root: string, files: Files): Promise<SourceM
   return (await Promise.all(modules)).filter(({ name }) => name !== '' && !BUILT.includes(name))
 }
 
-/** Returns the names by which modules import each other and the libraries, with the files that these mean. */
+/** Returns the names by which modules import each other and the libraries, with their files. */
 export async function sharedNames(root: string, files: Files): Promise<Map<string, string>> {
   const builtins = join(root, 'builtins')
   const all = await sourcesBelow(builtins, files)
@@ -47,8 +47,8 @@ export async function sharedNames(root: string, files: Files): Promise<Map<strin
 }
 
 /**
- * Returns the sources of the checkout at `root` that a process takes only when it starts.
- * @param isBuilt whether it runs what was built, and of the rest only the modules that changed since
+ * Returns the sources of the checkout at `root` that take effect only at a start.
+ * @param isBuilt whether the program is the bundle, which loads only changed modules from their sources
  */
 export async function sourcesOfStart(root: string, files: Files, isBuilt: boolean): Promise<string[]> {
   const [modules, sources] = await Promise.all([sourceModules(root, files), programSources(root, files)])
@@ -57,7 +57,7 @@ export async function sourcesOfStart(root: string, files: Files, isBuilt: boolea
   return sources.filter(file => isOfThese(file) === isBuilt)
 }
 
-/** Hashes of the program's sources by their paths relative to its checkout. Those unchanged since the last time are not read again. */
+/** Hashes of the program's sources, by path relative to the checkout. Unchanged files are not read again. */
 export class SourceHashes {
   readonly #root: string
   readonly #files: Files
@@ -74,7 +74,7 @@ export class SourceHashes {
     return new Map((await Promise.all(hashes)).filter(([, hash]) => hash !== ''))
   }
 
-  /** Returns an empty string for a file that is gone. */
+  /** Returns the hash of a file; an empty string if the file is gone. */
   async #hash(file: string): Promise<string> {
     try {
       const { mtimeMs, size } = await this.#files.stat(file)

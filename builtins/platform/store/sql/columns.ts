@@ -1,26 +1,26 @@
 /**
- * `agent_id ${AMONG}` holds for those of a list, which is one parameter however long it is: `jsonList(…)`. A place for each would make
- * another statement of each length.
+ * Matches a column against a list, as in `agent_id ${AMONG}`. The list is one parameter, `jsonList(…)`, so that its
+ * length does not change the SQL and one prepared statement suffices.
  */
 export const AMONG = 'IN (SELECT value FROM json_each(?))'
-/** The parameter of `AMONG`. */
+/** Returns the parameter for `AMONG`. */
 export function jsonList(values: readonly (string | number)[]): string {
   return JSON.stringify(values)
 }
 
-/** Dates in ISO 8601. */
+/** Date limits of a list, in ISO 8601. */
 export interface Dates {
   since?: string | undefined
   before?: string | undefined
 }
 
-/** A part of a WHERE, with its parameters. */
+/** One condition of a WHERE clause, with its parameters. */
 export interface Condition {
   where: string
   params: unknown[]
 }
 
-/** The parts that limit a column of milliseconds to the dates of a list. */
+/** Returns conditions that limit a column of milliseconds to the dates of a list. */
 export function datesIn(column: string, { since, before }: Dates) {
   const parts: Condition[] = []
   if (since !== undefined) parts.push({ where: `${column} >= ?`, params: [Date.parse(since)] })
@@ -28,17 +28,17 @@ export function datesIn(column: string, { since, before }: Dates) {
   return parts
 }
 
-/** All parts as one condition. */
+/** Joins conditions with AND. */
 export function allOf(parts: readonly Condition[]): Condition {
   const where = parts.length === 0 ? '1 = 1' : parts.map(part => part.where).join(' AND ')
   return { where, params: parts.flatMap(part => part.params) }
 }
 
-/** ISO 8601 UTC of stored milliseconds, as on the wire. */
+/** Returns stored milliseconds as an ISO 8601 UTC string. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
-/** Dollars of stored integer micro-dollars. */
+/** Converts stored integer micro-dollars to dollars. */
 export function usdOf(micros: number): number {
   return micros / 1e6
 }

@@ -1,24 +1,24 @@
 import { type Effect, point, type z } from '#kernel'
 import type { AppendedEvent, Statement } from '../contract.ts'
 
-/** How a module turns one kind of write into statements. */
+/** Defines how a module turns one kind of effect into statements. */
 export interface EffectKind<P = unknown> {
-  /** `module.verb`, as in `goals.complete`. */
+  /** Name as `module.verb`, such as `goals.complete`. */
   name: string
   schema: z.ZodType<P>
-  /** The statements, in order. `now` is the commit's time in milliseconds. */
+  /** Returns the statements, in order. `now` is the commit's time in milliseconds. */
   statements(payload: P, now: number): Statement[]
-  /** The events that it appends. All events of a commit are appended before its statements run. */
+  /** Returns the events to append. All events of a commit are appended before its statements run. */
   events?(payload: P): AppendedEvent[]
-  /** Each statement must change exactly one row; otherwise nothing of the commit is written and it is `refused`. */
+  /** Each statement must change exactly one row; otherwise the whole commit is rolled back as `refused`. */
   mustChange?: boolean
-  /** Written even when the commit is fenced off or refused, for what has happened in any case. */
+  /** Written even when the commit is fenced off or refused, for facts that hold in any case. */
   always?: boolean
-  /** Left out of the commit where its module is switched off. */
+  /** Left out of the commit when its module is disabled. */
   optional?: boolean
 }
 
-/** A write that says what becomes of it without its module. */
+/** An effect that says whether it may be left out without its module. */
 type OptionalEffect = Effect & Pick<EffectKind, 'optional'>
 
 export const Effects = point<EffectKind<never>>('effects', {
@@ -26,7 +26,7 @@ export const Effects = point<EffectKind<never>>('effects', {
   has: { name: 'text', schema: 'schema', statements: 'function' },
 })
 
-/** Defines a kind of write; the result makes writes of that kind, and its `kind` is what a module adds to `Effects`. */
+/** Defines a kind of effect. The result creates effects of that kind; its `kind` is what a module adds to `Effects`. */
 export function defineEffect<S extends z.ZodType>(
   kind: Omit<EffectKind<z.output<S>>, 'schema'> & { schema: S },
 ): ((payload: z.output<S>) => Effect) & { kind: EffectKind<never> } {
@@ -35,7 +35,7 @@ export function defineEffect<S extends z.ZodType>(
   return Object.assign(write, { kind: kind as unknown as EffectKind<never> })
 }
 
-/** Returns whether a write is left out where its module is switched off. */
+/** Returns whether an effect is left out when its module is disabled. */
 export function isOptional(effect: OptionalEffect): boolean {
   return effect.optional === true
 }

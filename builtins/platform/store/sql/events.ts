@@ -3,7 +3,7 @@ import type { EventEnvelope, EventRow, Statement, Store } from '../contract.ts'
 import { isoTime } from './columns.ts'
 import { defineEffect } from './effects.ts'
 
-/** In SQL: the columns of an `EventRow`. */
+/** SQL list of the columns of an `EventRow`. */
 export const EVENT_COLUMNS = 'seq, type, v, at, agent_id, cycle_num, run_id, data'
 
 /** Returns a stored event in its public form: its time as a string and its data as an object. */
@@ -11,15 +11,21 @@ export function shownEvent(row: EventRow): EventEnvelope {
   return { ...row, at: isoTime(row.at), data: JSON.parse(row.data) as Record<string, unknown> }
 }
 
-/** The seq of the newest event; 0 when there is none. A look at the end of one index. */
+/** Returns the seq of the newest event; 0 when there is none. Reads only the end of one index. */
 export async function newestSeq(store: Pick<Store, 'get'>): Promise<number> {
   return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'))?.seq ?? 0
 }
 
-/** In SQL: the run that a row belongs to, the given one (its one parameter) or else the open daemon run of this process or the project. */
+/**
+ * SQL expression for a row's run: its one parameter if not null, else the open daemon run of this process or of the
+ * project.
+ */
 export const RUN_OF = `coalesce(?, ${newestRun(`AND pid = ${process.pid}`)}, ${newestRun('')})`
 
-/** Sorts by a column with an index: another order would make SQLite sort in a temporary table for each row that is written. */
+/**
+ * Returns SQL for the newest open daemon run. Sorts by an indexed column, which avoids a temporary table for each
+ * written row.
+ */
 function newestRun(and: string): string {
   return `(SELECT run_id FROM runs_view WHERE kind = 'daemon' AND ended_at IS NULL ${and} ORDER BY started_at DESC LIMIT 1)`
 }
@@ -32,7 +38,7 @@ const NewEvent = z.object({
   data: z.record(z.string(), z.unknown()),
 })
 
-/** An event to append; `unless` this query finds a row. */
+/** An event to append, unless the query `unless` finds a row. */
 export type AppendedEvent = z.input<typeof NewEvent> & { unless?: Statement }
 
 /** Appends an event in the same transaction; its hook fires after the commit, in the process that committed. */
@@ -43,7 +49,7 @@ export const appendEvent = defineEffect({
   events: event => [event],
 })
 
-/** Makes agents due, in the same transaction as what they are to see. All agents without a list. */
+/** Makes agents due, in the same transaction as the change that they must see. Without a list, all agents. */
 export const wakeAgents = defineEffect({
   name: 'leases.wake',
   schema: z.object({ agents: z.array(z.string()).readonly().optional(), reason: z.string() }),

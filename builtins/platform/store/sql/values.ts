@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import type { Store } from '../contract.ts'
 import { defineEffect } from './effects.ts'
 
-/** A value of a plugin that has no tables of its own; `undefined` removes it. */
+/** Stores a value for a plugin without its own tables; `undefined` removes it. */
 export const setValue = defineEffect({
   name: 'values.set',
   schema: z.object({ namespace: z.string(), key: z.string(), value: z.unknown() }),
@@ -16,7 +16,7 @@ export const setValue = defineEffect({
   ],
 })
 
-/** What `setValue` wrote under a key; undefined when there is nothing. */
+/** Returns the value that `setValue` stored under a key; undefined when there is none. */
 export async function getValue(
   store: Pick<Store, 'get'>,
   { namespace, key }: { namespace: string; key: string },

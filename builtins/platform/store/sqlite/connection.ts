@@ -6,7 +6,10 @@ import { isOwn, OTHER } from './damage.ts'
 import { Database } from './database.ts'
 import { engine, notLoaded } from './engine.ts'
 
-/** Opens a connection without looking at the file. Errors name `shownAs`, for a copy the file that it is of. @throws SqliteError */
+/**
+ * Opens a connection without checking the file. Errors name `shownAs`: for a copy, the original file. @throws
+ * SqliteError
+ */
 export async function connect(
   file: string,
   clock: Clock,

@@ -22,14 +22,18 @@ import type { Neighbours } from './neighbours.ts'
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
 const NONE: readonly unknown[] = []
-/** Number of prepared statements kept; statements with values in them, which none should have, are unbounded. */
+/**
+ * Maximum number of cached prepared statements. A limit is needed in case statements have values in their SQL, which
+ * none should.
+ */
 const PREPARED = 1_000
 
 type FileIdentityPorts = Pick<Ports, 'inodeOf' | 'stampOf'>
 
 /**
- * One connection. SQLite's own waiting would freeze the event loop, so its busy timeout is 0 and a lock that another process
- * holds is waited for asynchronously, up to 5 s. A transaction runs without an await between its first and last statement.
+ * One connection to a database. SQLite's own waiting would block the event loop, so its busy timeout is 0 and another
+ * process's lock is awaited asynchronously, up to 5 s. A transaction runs without an await between its first and last
+ * statement.
  */
 export class Database {
   readonly file: string
@@ -37,17 +41,17 @@ export class Database {
   readonly #clock: Clock
   readonly #prepared = new Map<string, ReturnType<Connection['prepare']>>()
   readonly #listed = new Map<string, { names: readonly string[]; sql: string }>()
-  /** Which files on disk are open, in the order of `PARTS`. */
+  /** Inodes of the open files, in the order of `PARTS`. */
   #inodes: readonly (bigint | undefined)[] = []
   #wasEmpty = false
   #writes = 0
-  /** What records or repeats all that is written. */
+  /** Returns the backend that records or replays all writes. */
   recording: () => RecordingBackend | undefined = () => undefined
-  /** The other processes that have it open. */
+  /** The other processes that have the database open. */
   neighbours: Neighbours | undefined
-  /** Aborted when the process ends. Its last writes then do not wait, one after another, for a lock that did not come free. */
+  /** Aborted when the process ends. Its last writes then do not each wait for a lock that was not released. */
   ending: AbortSignal | undefined
-  /** Number of writes when a lock was last waited for in vain. */
+  /** Number of writes at the last time that waiting for a lock failed. */
   #stuck: number | undefined
   #statements: WrittenStatement[] | undefined
 
@@ -65,12 +69,12 @@ export class Database {
     return Number(this.#sqlite.pragma(name, { simple: true }))
   }
 
-  /** Another number whenever another process has written. */
+  /** Returns a number that changes when another process writes. */
   dataVersion(): number {
     return (this.#statement('PRAGMA data_version').get() as { data_version: number }).data_version
   }
 
-  /** Runs SQL of several statements, inside `write` or alone. */
+  /** Runs SQL with several statements, inside `write` or alone. */
   script(sql: string): void {
     this.#sqlite.exec(sql)
   }
@@ -85,7 +89,7 @@ export class Database {
     return this.#statement(sql).all(...bindable(params)) as R[]
   }
 
-  /** The same as `all`, at half the cost for many rows: one text of JSON comes out of SQLite instead of each value. */
+  /** Same as `all`, at half the cost for many rows: SQLite returns one JSON string instead of each value. */
   many<R>(sql: string, params: readonly unknown[] = []): R[] {
     let listed = this.#listed.get(sql)
     if (!listed) {
@@ -110,10 +114,10 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one immediate transaction, once the lock is free. It must not await. A throw rolls back.
+   * Runs `work` in one immediate transaction once the lock is free. `work` must not await. A throw rolls back.
    * @param what name that distinguishes it from concurrent writes, for recording and replay; begins with `write`
    * @param beside runs at the end of the transaction, and is recorded as a separate write that belongs to no cycle
-   * @throws DatabaseLockedError after 5 s, or at once where the process ends and a lock has outlasted that
+   * @throws DatabaseLockedError after 5 s, or at once when the process ends and an earlier wait for the lock failed
    */
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
     const { neighbours } = this
@@ -126,7 +130,7 @@ export class Database {
     try {
       return neighbours.isIntroduced || this.recording()?.repeats === true
     } catch {
-      // What fails here fails the write too, which reports it.
+      // Whatever fails here also fails the write, which reports it.
       return true
     }
   }
@@ -163,7 +167,7 @@ export class Database {
     return this.waiting(who ? () => taken(who) : transact)
   }
 
-  /** The same as `write`, for what is neither recorded nor replayed. */
+  /** Same as `write`, but neither recorded nor replayed. */
   writeUnrecorded<T>(work: () => T): Promise<T> {
     return this.waiting(() => this.#transact(work, 'COMMIT'))
   }
@@ -177,22 +181,20 @@ export class Database {
       return result
     } catch (error) {
       this.#statements = undefined
-      // Some faults, a full disk among them, have rolled back already.
+      // Some errors, such as a full disk, have already rolled back.
       if (this.#sqlite.inTransaction) this.run({ sql: 'ROLLBACK' })
       throw error
     }
   }
 
-  /** The same as `waiting`, between those writes where the recording context reads. @param sql its name */
+  /** Same as `waiting`, ordered among the recorded writes of the recording context. @param sql name of the read */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = recordingContext()
     const once = who && this.neighbours?.isNear ? () => this.#alone(work) : work
     return this.waiting(who ? () => who.read(sql, once) : work)
   }
 
-  /**
-   * Reads again what another process may have written meanwhile: before that is known, the order of both is unknown.
-   */
+  /** Repeats the read when another process may have written meanwhile, until the order of both is known. */
   #alone<T>(work: () => T): T {
     for (;;) {
       const done = work()
@@ -200,17 +202,17 @@ export class Database {
     }
   }
 
-  /** The bytes of its file as it is now, with what only the write-ahead log holds yet. */
+  /** Returns the bytes of the current database, including changes that are only in the write-ahead log. */
   image(): Buffer {
     return this.#sqlite.serialize()
   }
 
-  /** The same string again means that nothing was written in between, neither here nor in another process. */
+  /** Returns a string that changes with every write, by this or another process. */
   state(): string {
     return `${this.dataVersion()}.${this.#writes}`
   }
 
-  /** Tries `work` until no other process is in its way; nearly always the first time, and without a promise more than that takes. */
+  /** Runs `work` again until no other process holds the lock. The first try nearly always succeeds. */
   waiting<T>(work: () => T | Promise<T>): Promise<T> {
     let done: T | Promise<T>
     try {
@@ -254,7 +256,8 @@ export class Database {
   }
 
   /**
-   * Checks that the files on disk, log and index included, still are those that were opened; otherwise writes would be lost.
+   * Checks that the files on disk, log and index included, are still those that were opened; otherwise writes would be
+   * lost.
    * @throws DatabaseUnusableError
    */
   present(looks: FileIdentityPorts): void {
@@ -290,21 +293,21 @@ function isEmpty(file: string, { stampOf }: FileIdentityPorts): boolean {
   return stampOf(file)?.endsWith(':0') ?? false
 }
 
-/** The oldest one is dropped. */
+/** Stores a value in a bounded cache, dropping the oldest. */
 function keep<V>(kept: Map<string, V>, sql: string, value: V): void {
   if (kept.size >= PREPARED) kept.delete(kept.keys().next().value!)
   kept.set(sql, value)
 }
 
 /**
- * Returns a statement whose plan SQLite makes once. With a bare parameter as limit it makes the plan anew at each binding, which
- * is three quarters of the cost of a short list.
+ * Rewrites SQL so that SQLite plans it once. With a bare parameter as LIMIT, it plans again at each binding, which is
+ * three quarters of the cost of a short list.
  */
 export function fixedPlan(sql: string): string {
   return sql.replaceAll(/\bLIMIT \?/g, 'LIMIT ? + 0')
 }
 
-/** The same values, as SQLite takes them: most are so already. */
+/** Converts values to types that SQLite accepts; most already are. */
 function bindable(params: readonly unknown[]): readonly unknown[] {
   for (const value of params) if (value === undefined || typeof value === 'boolean') return params.map(toBindable)
   return params
@@ -314,10 +317,10 @@ function toBindable(value: unknown): unknown {
   return value === undefined ? null : typeof value === 'boolean' ? Number(value) : value
 }
 
-/** What the disk or the file has to do with an error, in a sentence; others as they are. */
+/** Converts errors caused by the disk or the file into store errors; returns others unchanged. */
 function toStoreError(file: string, error: unknown): unknown {
   const code = codeOf(error)
-  // Its shared memory needs disk space too; a copy is for reading only because the disk is full.
+  // SQLite's shared memory needs disk space too, and a copy is read-only because the disk is full.
   if (code === 'SQLITE_READONLY' || code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
     return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
   if (code.startsWith('SQLITE_IOERR')) return new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })

@@ -3,7 +3,7 @@ import { withoutCollection } from './uncollected.ts'
 
 type Engine = typeof import('better-sqlite3')
 
-/** SQLite. @throws NativeModuleError */
+/** Loads the SQLite engine. @throws NativeModuleError */
 export function engine(): Promise<Engine> {
   return import('better-sqlite3').then(
     module => withoutCollection(module.default),
@@ -11,7 +11,10 @@ export function engine(): Promise<Engine> {
   )
 }
 
-/** What its binary has to do with an error, in a sentence: it is looked for when the first connection is made. */
+/**
+ * Converts an error about SQLite's native binary into `NativeModuleError`; returns others unchanged. The binary is only
+ * loaded with the first connection.
+ */
 export function notLoaded(error: unknown): unknown {
   const { code = '', message } = error as NodeJS.ErrnoException
   if (!/MODULE_NOT_FOUND|DLOPEN/.test(code) && !message.startsWith('Could not locate the bindings')) return error

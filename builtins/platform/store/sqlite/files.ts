@@ -14,13 +14,13 @@ import { reading } from './snapshot.ts'
 export { lossOf } from './lost.ts'
 export { snapshot } from './snapshot.ts'
 
-/** How long a lock is waited for before it counts as one that stays, and how often it is tried, in milliseconds. */
+/** Time after which a lock counts as permanent, and interval of the attempts, in milliseconds. */
 const LOCK_STAYS_MS = 2_000
 const LOCK_TRIED_MS = 50
-/** Maximum number of faults that are reported of a damaged file. */
+/** Maximum number of faults reported for a damaged file. */
 const FAULTS_MOST = 10
 
-/** The version of SQLite itself. @throws NativeModuleError */
+/** Returns the version of SQLite. @throws NativeModuleError */
 export async function engineVersion(): Promise<string> {
   const Sqlite = await engine()
   let memory: InstanceType<typeof Sqlite> | undefined
@@ -35,8 +35,8 @@ export async function engineVersion(): Promise<string> {
 }
 
 /**
- * Returns whether another process has held the write lock longer than one of our commits takes. A database that no process
- * has open is left closed: the first connection to it would change its files.
+ * Returns whether another process has held the write lock longer than one of our commits takes. A database that no
+ * process has open is not opened: the first connection would change its files.
  */
 export async function isLocked(file: string, ports: Ports): Promise<boolean> {
   if ((await openParts(file, ports)).length === 0) return false
@@ -60,8 +60,8 @@ export async function isLocked(file: string, ports: Ports): Promise<boolean> {
 }
 
 /**
- * Reads a database's file through, beside the processes that have it open, and changes nothing on disk.
- * @throws DatabaseUnusableError for what is none of ours, or lost its main file
+ * Checks a database file, also while other processes have it open, without changing anything on disk.
+ * @throws DatabaseUnusableError for a file of another program, or one whose main file is lost
  */
 export async function checkDatabase(file: string, ports: Ports): Promise<DatabaseReport> {
   const loss = await lossOf(file, ports)
@@ -80,7 +80,7 @@ function damageOf(database: Database): string[] {
   return lines.filter(line => line !== 'ok' && !line.startsWith('***'))
 }
 
-/** Reads a file that is to be ours. @throws DatabaseUnusableError */
+/** Reads a database file and checks that it belongs to this program. @throws DatabaseUnusableError */
 async function withFile(
   file: string,
   ports: Ports,
@@ -104,9 +104,8 @@ async function withFile(
 }
 
 /**
- * Copies a database, as it is at one moment, while other processes have it open: readers and writers go on. The copy is
- * checked
- * before it gets its name.
+ * Copies a database at one point in time, without blocking its readers and writers. The copy is checked before it gets
+ * its final name.
  * @throws FileExistsError, DatabaseUnusableError
  */
 export async function backupDatabase(file: string, target: string, ports: Ports): Promise<DatabaseReport> {
@@ -116,7 +115,9 @@ export async function backupDatabase(file: string, target: string, ports: Ports)
   return keepCopy(file, target, copy, ports)
 }
 
-/** The same of a database that this process has open. @param copy writes the copy to the path that it is given */
+/**
+ * Same as `backupDatabase`, for a database that this process has open. @param copy writes the copy to the given path
+ */
 export async function keepCopy(
   file: string,
   target: string,
@@ -126,7 +127,7 @@ export async function keepCopy(
   const { files } = ports
   const { beside, report, discard } = await copyChecked(file, target, copy, ports)
   try {
-    // Linking never replaces a file that another process made meanwhile; file systems without links rename.
+    // Linking never replaces a file that another process created meanwhile; file systems without links rename.
     await files.link(beside, target).catch(error => {
       if (error.code === 'EEXIST') throw new FileExistsError({ file: target })
       return files.rename(beside, target)
@@ -139,8 +140,8 @@ export async function keepCopy(
 }
 
 /**
- * Restores a backup in the place of the database, which is kept beside the backups. Nothing is changed unless the
- * backup is whole and no process has the database open.
+ * Replaces the database with a backup, and keeps the old one beside the backups. Nothing is changed unless the backup
+ * is intact and no process has the database open.
  * @returns where the previous database is now, or null when there was none
  * @throws DatabaseUnusableError, DatabaseInUseError
  */
@@ -171,8 +172,8 @@ export async function restoreDatabase(
 }
 
 /**
- * A second name for what is there, so that at no moment there is nothing; with what it has not yet taken in. That is there by
- * itself where the file was removed after a kill, and must not be taken in by another one.
+ * Keeps the present files under a second name, log included, so that a database exists at every moment. The log of a
+ * removed main file must not be applied to another database.
  */
 async function keepDamaged(file: string, kept: string, ports: Ports): Promise<void> {
   const { files, clock } = ports
@@ -180,7 +181,7 @@ async function keepDamaged(file: string, kept: string, ports: Ports): Promise<vo
   const loss = await lossOf(file, ports)
   if (loss && open.length > 0) throw loss
   if (open.length > 0) throw new DatabaseInUseError({ file })
-  // SQLite would throw the log of a lost one away.
+  // SQLite would discard the log of a lost main file.
   if (!loss && (await exists(files, file))) await leaveWalMode(file, clock)
   for (const rest of PARTS) {
     if (!(await exists(files, file + rest))) continue
@@ -191,9 +192,8 @@ async function keepDamaged(file: string, kept: string, ports: Ports): Promise<vo
 }
 
 /**
- * Only the one connection to a file can take it out of WAL, which also writes all into the file itself. A file that is
- * too
- * damaged for that is not held by another process either.
+ * Leaves WAL mode, which writes the log into the main file and requires that no other connection exists. Other errors
+ * are ignored, since no process holds a file that is too damaged.
  * @throws DatabaseInUseError
  */
 async function leaveWalMode(file: string, clock: Ports['clock']): Promise<void> {
@@ -208,7 +208,7 @@ async function leaveWalMode(file: string, clock: Ports['clock']): Promise<void> 
   }
 }
 
-/** A copy that was found whole, next to where it is to go. @throws DatabaseUnusableError */
+/** Copies a database into a folder beside the target, and checks the copy. @throws DatabaseUnusableError */
 async function copyChecked(file: string, target: string, copy: (beside: string) => Promise<void>, ports: Ports) {
   const { files } = ports
   await files.mkdir(dirname(target), { recursive: true, mode: 0o700 })
@@ -243,7 +243,7 @@ async function exists(files: Ports['files'], path: string): Promise<boolean> {
   )
 }
 
-/** Has the system write down a file, or the names in a folder. */
+/** Flushes a file, or the entries of a folder, to disk. */
 async function flush(files: Ports['files'], path: string): Promise<void> {
   const handle = await files.open(path, 'r')
   try {

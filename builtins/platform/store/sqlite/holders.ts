@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 
-/** The files of one database. */
+/** Suffixes of one database's files. */
 export const PARTS = ['', '-wal', '-shm'] as const
 export type Part = (typeof PARTS)[number]
 
@@ -9,24 +9,24 @@ export type Part = (typeof PARTS)[number]
 export interface OpenPart {
   pid: number
   part: Part
-  /** Path at which it can be read, also after it was removed. */
+  /** Path at which the file can be read, also after it was removed. */
   path: string
-  /** Whether it was removed, or replaced by another file. */
+  /** Whether the file was removed, or replaced by another one. */
   removed: boolean
 }
 
 const REMOVED = ' (deleted)'
 
 /**
- * Returns which processes of this user have a database's files open, this one among them. Only Linux says so: empty elsewhere.
- * A connection of SQLite holds a lock, so only processes with locks are looked at.
+ * Returns which of this user's processes have a database's files open, this one included. Works on Linux only; empty
+ * elsewhere. Checks only processes with locks, since every SQLite connection holds one.
  */
 export async function openParts(file: string, { files }: Pick<Ports, 'files'>): Promise<OpenPart[]> {
   const locks = await files.readFile('/proc/locks', 'utf8').catch(() => '')
   const pids = new Set(
     [...locks.matchAll(/^\d+: (?:POSIX|OFDLCK)\s+\S+\s+\S+\s+(\d+) /gm)].map(([, pid]) => Number(pid)),
   )
-  // The system names a file by its real folder.
+  // The system reports a file by its real folder.
   const folder = dirname(file)
   const real = join(await files.realpath(folder).catch(() => folder), basename(file))
   const found = await Promise.all(

@@ -8,8 +8,9 @@ const MAGIC = 'SQLite format 3\0'
 const HEADER_BYTES = 108
 
 /**
- * Returns why a database's files must not be opened: the main file is missing, empty or another program's while a log has data,
- * which SQLite would discard or write into it; or a running process has a file open that was removed.
+ * Returns why a database's files must not be opened, or undefined. Either the main file is missing, empty or another
+ * program's while a log has data, which SQLite would discard or write into that file; or a running process has a
+ * removed file open.
  */
 export async function lossOf(
   file: string,
@@ -18,7 +19,7 @@ export async function lossOf(
   const sizeOf = async (part: Part) => (await ports.files.stat(file + part).catch(() => undefined))?.size
   const [main, wal, shm] = await Promise.all([sizeOf(''), sizeOf('-wal'), sizeOf('-shm')])
   const strange = main === undefined || wal ? await fileProblem(file, main, ports) : undefined
-  // A connection makes the log before its index, and the last one removes the index before the log.
+  // A connection creates the log before its index, and the last one removes the index before the log.
   const isTorn = main === undefined || (wal === undefined) !== (shm === undefined)
   if (!isTorn && !strange) return undefined
   const open = (await openParts(file, ports)).filter(({ removed, part }) => removed || (strange && part === ''))
@@ -37,7 +38,10 @@ export async function lossOf(
   return new DatabaseUnusableError({ file, problem, remedy })
 }
 
-/** What is wrong with the main file as such. A new one of ours has no mark yet while its schema is in the log alone. */
+/**
+ * Returns what is wrong with the main file. A new database has no application id yet while its schema is in the log
+ * only.
+ */
 async function fileProblem(
   file: string,
   size: number | undefined,

@@ -4,11 +4,9 @@ import type { NeighbourWrites } from '../contract.ts'
 import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
-/**
- * Maximum number of announced transactions: a recorder that has not read the first of them does not record any more.
- */
+/** Maximum number of unread announced transactions. When it is exceeded, the recording ends. */
 const MOST = 10_000
-/** How long a writer waits for the recorder, once, in milliseconds; also the interval of that check. */
+/** Time that a writer waits for the recorder, once, and interval of the check, in milliseconds. */
 const PATIENCE_MS = 2_000
 const LOOK_MS = 25
 const RECORDER = 'SELECT owner, pid FROM svc_recorder'
@@ -18,8 +16,8 @@ const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc
 const ANNOUNCED = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
 /**
- * What others have written since the last look: nothing, introductions only, announced transactions, or unannounced
- * writes.
+ * What other processes have written since the last check: nothing, introductions only, announced transactions, or
+ * unannounced writes.
  */
 type NeighbourChange = 'nothing' | 'words' | 'writes' | 'silence'
 
@@ -29,9 +27,10 @@ interface Recorder {
 }
 
 /**
- * The other processes of a project, whose writes are inputs of the recording process. Each reports its writes in the same
- * transaction. The recorder reads the reports before its own next write and with its next read, so their order is kept. A process
- * announces itself before its first write and waits until that was read; until then the recorder does not look.
+ * The other processes of a project, whose writes are inputs of the recording process. Each reports its writes in the
+ * same transaction. The recorder reads the reports before its own next write and with its next read, so their order is
+ * kept. A process introduces itself before its first write and waits until the recorder has read that; until then the
+ * recorder does not check for writes.
  */
 export class Neighbours implements NeighbourWrites {
   readonly #database: Database
@@ -43,9 +42,9 @@ export class Neighbours implements NeighbourWrites {
   #version = 0
   #last = 0
   #forgotten = 0
-  /** The recorder at the last check, and the time of that check. */
+  /** The recorder at the last check, and the database's data version then. */
   #known: { recorder: Recorder | undefined; version: number } | undefined
-  /** Whether the recorder knows of this process. */
+  /** The recorder to which this process has introduced itself; '' for none. */
   #knownTo = ''
   #introducing: Promise<void> | undefined
 
@@ -75,7 +74,7 @@ export class Neighbours implements NeighbourWrites {
     return this.#recorder?.owner !== this.#owner || found === 'silence' || (found === 'writes' && !wasNear)
   }
 
-  /** Removes reports that were read. */
+  /** Removes the reports that were read. */
   async #forget(): Promise<void> {
     const upTo = this.#last
     await this.#database.writeUnrecorded(() =>
@@ -90,24 +89,24 @@ export class Neighbours implements NeighbourWrites {
     await this.#database.writeUnrecorded(() => this.#deafen())
   }
 
-  /** Ends recording. */
+  /** Removes the recorder and all reports, which ends the recording. */
   #deafen(): void {
     this.#known = undefined
     this.#database.run({ sql: 'DELETE FROM svc_recorder' })
     this.#database.run({ sql: 'DELETE FROM svc_told' })
   }
 
-  /** Returns whether this process must check the writes of others. */
+  /** Returns whether this process must check the writes of other processes. */
   get isNear(): boolean {
     return this.#near && this.#records
   }
 
-  /** Reads what others have written. @returns whether there was anything */
+  /** Reads what other processes have written. @returns whether there was anything */
   readWrites(): boolean {
     return this.#takeIn() !== 'nothing'
   }
 
-  /** Another process that records, to which writes are announced. */
+  /** Returns the other process that records, if any; writes are announced to it. */
   get listener(): Recorder | undefined {
     if (this.#records) return undefined
     const version = this.#database.dataVersion()
@@ -120,13 +119,13 @@ export class Neighbours implements NeighbourWrites {
     return this.#database.get<Recorder>(RECORDER)
   }
 
-  /** Returns whether this process may write: none other records, or the recorder knows of this one. */
+  /** Returns whether this process may write: no other process records, or the recorder knows this one. */
   get isIntroduced(): boolean {
     const { listener } = this
     return listener === undefined || listener.owner === this.#knownTo
   }
 
-  /** Introduces this process, and resolves when that was read. */
+  /** Introduces this process, and resolves when the recorder has read that or a time limit has passed. */
   introduce(): Promise<void> {
     this.#introducing ??= withoutRecording(() => this.#introduce()).finally(() => {
       this.#introducing = undefined
@@ -150,7 +149,7 @@ export class Neighbours implements NeighbourWrites {
     this.#knownTo = listener.owner
   }
 
-  /** Announces a transaction to the recorder, as part of it. */
+  /** Announces a transaction to the recorder, within the transaction itself. */
   announce(statements: readonly WrittenStatement[]): void {
     const writes = statements.filter(({ sql }) => !SELECT.test(sql))
     const announced = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
@@ -193,7 +192,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns a parameter of a statement in its JSON form. */
+/** JSON form of a statement's parameter. */
 type PackedParam = string | number | null | { $b: string } | { $n: string }
 
 function packParam(param: unknown): PackedParam {

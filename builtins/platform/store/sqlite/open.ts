@@ -8,34 +8,34 @@ import { FROM_BACKUP, unusable } from './damage.ts'
 import type { Database } from './database.ts'
 import { lossOf } from './lost.ts'
 
-/** Length of the write-ahead log at which SQLite puts it back into the file. */
+/** Size of the write-ahead log at which SQLite checkpoints it, in bytes. */
 const LOG_BYTES = 2 * 1024 * 1024
 
 interface OpenOptions {
   synchronous: 'normal' | 'full'
   /** Whether to check the integrity of the whole file first. */
   check: boolean
-  /** What stands between the store and the file. */
+  /** Wraps the connection to the file, to simulate failing disks. */
   medium?: Medium | undefined
 }
 
 /**
- * Opens or makes the database file, sees that it is ours and whole, and brings its schema up to date.
- * @throws DatabaseUnusableError naming the file and what to do; the file is then untouched
+ * Opens or creates the database file, checks that it is intact and belongs to this program, and migrates its schema.
+ * @throws DatabaseUnusableError naming the file and the remedy; the file is then untouched
  */
 export async function openDatabase(file: string, ports: Ports, options: OpenOptions): Promise<Database> {
   await ports.files.mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  // With a medium the file holds nothing, whatever the database does.
+  // With a medium, the content is not in this file.
   if (!options.medium) await refuseLost(file, ports)
   let database: Database | undefined
   try {
-    // SQLite makes files by the umask; this one holds transcripts.
+    // SQLite would create the file by the umask; it holds transcripts, so only its owner may read it.
     await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
     database = await connect(file, ports.clock, { medium: options.medium })
     await prepare(database, options)
     if (database.version() === 0) await createSchema(database)
     if (database.version() < MIGRATIONS.length) {
-      // Loaded when it is needed: the migrator costs more than all else that a short command does.
+      // Loaded only when needed: the migrator takes longer than everything else in a short command.
       const { migrate } = await import('../migrate.ts')
       await migrate(database, ports, join(dirname(file), 'backups'))
     }
@@ -48,9 +48,8 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
 }
 
 /**
- * SQLite takes an empty file for a new database. That is right where a process was killed while it made one, but not
- * where
- * there were agents: that file lost its content.
+ * Throws when the files are lost, or the database is empty although agents have run. SQLite treats an empty file as a
+ * new database, which is right only if a process was killed while it created the file.
  */
 async function refuseLost(file: string, ports: Ports): Promise<void> {
   const loss = await lossOf(file, ports)
@@ -73,9 +72,9 @@ async function prepare(database: Database, { synchronous, check }: OpenOptions):
         throw new DatabaseUnusableError({ file, problem, remedy: FROM_BACKUP })
       }
     }
-    // `synchronous` is set in any case: SQLite's default differs between the first connection and later ones.
-    // Only a file without anything in it takes this by itself; see `makeShrinkable` for others.
-    // A commit writes each page that it changes whole, and changes few bytes of most: smaller pages are less to write.
+    // `synchronous` is always set: SQLite's default differs between the first connection and later ones. Only an empty
+    // file accepts these settings; see `makeShrinkable` for others. A commit writes whole pages but changes few bytes
+    // of most, so smaller pages mean fewer bytes.
     if (tables === 0) database.script('PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL')
     database.script(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
       PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216;

@@ -11,14 +11,14 @@ const LARGE_LOG = 4 * 1024 * 1024
 
 /** Factor over SQLite's own checkpoint limit from which a log counts as long. */
 const LONG_LOG = 1.2
-/** Time limit of waiting for a shorter log, in milliseconds; after that a reader will hold it for longer. */
+/** Maximum wait for a shorter log, in milliseconds; a reader that is still there will probably stay longer. */
 const PATIENCE_MS = 10_000
 const LOOK_MS = 50
 
-/** `PRAGMA auto_vacuum` of a file whose free pages can be given back one by one. */
+/** Value of `PRAGMA auto_vacuum` of a file whose free pages can be released one by one. */
 const INCREMENTAL = 2
 
-/** Frees pages, a few at a time. @returns the number of bytes */
+/** Releases free pages, a few at a time. @returns the number of bytes */
 export async function shrink(database: Database, clock: Clock, signal: AbortSignal): Promise<number> {
   const free = () => database.waiting(() => database.pragma('freelist_count'))
   if (database.pragma('auto_vacuum') !== INCREMENTAL) return 0
@@ -45,8 +45,8 @@ export async function trimLog(database: Database, files: Ports['files']): Promis
 }
 
 /**
- * Waits while readers prevent a checkpoint of a long write-ahead log, at most 10 s or until the signal is aborted. It
- * is not recorded, because the length depends on other readers.
+ * Waits while readers prevent a checkpoint of a long write-ahead log, at most 10 s or until the signal is aborted. The
+ * wait is not recorded, because its length depends on other readers.
  */
 export async function shortLog(database: Database, clock: Clock, signal: AbortSignal): Promise<void> {
   const log = (how: 'NOOP' | 'PASSIVE') =>
@@ -63,9 +63,9 @@ export async function shortLog(database: Database, clock: Clock, signal: AbortSi
   })
 }
 
-/** Rewrites files of early versions, which never free the space of removed rows, once during their migration. */
+/** Rewrites files of early versions, which never release the space of removed rows, once during their migration. */
 export async function makeShrinkable(database: Database): Promise<void> {
   if (database.pragma('auto_vacuum') === INCREMENTAL) return
-  // It is optional: a full disk, or another process at work, must not stop the start.
+  // Optional: a full disk, or another process at work, must not prevent the start.
   await database.waiting(() => database.script('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')).catch(() => {})
 }

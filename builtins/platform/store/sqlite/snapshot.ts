@@ -9,18 +9,19 @@ import { type OpenPart, openParts } from './holders.ts'
 import { lossOf } from './lost.ts'
 import { rebuild } from './wal.ts'
 
-/** Number of times a copy is tried of files that change meanwhile. */
+/** Number of attempts to copy files that change meanwhile. */
 const TRIES = 3
 
-/** A copy that may be opened, written and thrown away. */
+/** A temporary copy that may be opened, written and discarded. */
 export interface Snapshot {
   file: string
   discard(): Promise<void>
 }
 
 /**
- * Opens a database for reading and changes nothing on disk. SQLite would: it creates files, recovers the log, and discards the log
- * of an empty main file. So the files are opened in place only if a process has them open already; otherwise a copy is opened.
+ * Opens a database for reading without changing anything on disk. SQLite itself creates files, recovers the log, and
+ * discards the log of an empty main file. So the files are opened in place only if a process already has them open;
+ * otherwise a copy is opened.
  */
 export async function reading<T>(file: string, ports: Ports, work: (database: Database) => T | Promise<T>): Promise<T> {
   if (!(await isInUse(file, ports))) {
@@ -35,9 +36,9 @@ export async function reading<T>(file: string, ports: Ports, work: (database: Da
 }
 
 /**
- * Copies a database as it is at one moment, with what only its log holds. Where its files are lost, the copy is made of what a
- * running process still has open, or of the log alone.
- * @throws DatabaseUnusableError when they do not hold all of it
+ * Copies a database at one point in time, log included. When its files are lost, the copy is made from the files that a
+ * running process still has open, or from the log alone.
+ * @throws DatabaseUnusableError when these do not hold all data
  */
 export async function snapshot(file: string, ports: Ports): Promise<Snapshot> {
   const { files } = ports
@@ -71,13 +72,13 @@ async function using<T>(
   }
 }
 
-/** Whether a process has the very files open that lie there. */
+/** Returns whether a process has the files open that are at this path now. */
 async function isInUse(file: string, ports: Ports): Promise<boolean> {
   const open = await openParts(file, ports)
   return open.length > 0 && !open.some(({ removed }) => removed) && !(await lossOf(file, ports))
 }
 
-/** What one process has open, also files that have no name any more. */
+/** Copies the files that one process has open, also those already removed. */
 async function copyOpen(file: string, open: readonly OpenPart[], copy: string, ports: Ports): Promise<void> {
   const { pid } = open[0]!
   const all = (await openParts(file, ports)).filter(each => each.pid === pid)
@@ -88,7 +89,7 @@ async function copyOpen(file: string, open: readonly OpenPart[], copy: string, p
   throw new DatabaseUnusableError({ file, problem: `is being written by process ${pid}`, remedy })
 }
 
-/** @returns whether nothing was written meanwhile */
+/** Copies the files until a copy succeeds without a write meanwhile. @returns whether one succeeded */
 async function copyQuiet(
   { main, wal, journal }: { main: string; wal: string; journal: string },
   copy: string,
@@ -113,7 +114,7 @@ async function copyQuiet(
   return false
 }
 
-/** The copy of the main file is of no use: it is made anew from the log. */
+/** Rebuilds an unusable copy of the main file from the log. */
 async function rebuildFrom(file: string, copy: string, files: Ports['files']): Promise<void> {
   const missing = await rebuild(`${copy}-wal`, copy, files)
   await files.rm(`${copy}-wal`, { force: true })

@@ -1,14 +1,17 @@
 type Engine = typeof import('better-sqlite3')
 
 /**
- * From 24.19 on, Node aborts the process when what SQLite's module made is collected while no script runs ("Assertion failed:
- * (env) != nullptr" in RemoveEnvironmentCleanupHook; better-sqlite3 up to 12.11).
+ * Whether Node aborts the process when an SQLite object is garbage-collected while no script runs, as from 24.19 on
+ * ("Assertion failed: (env) != nullptr" in RemoveEnvironmentCleanupHook; better-sqlite3 up to 12.11).
  */
 const COLLECTS_AMISS = Number(process.versions.node.split('.')[0]) >= 24
 const kept: unknown[] = []
 let kind: Engine | undefined
 
-/** Returns the engine, with its objects kept from garbage collection where collecting them would crash the process. A closed connection holds no memory of SQLite's. */
+/**
+ * Returns the engine. Where garbage collection of its objects would crash the process, they are never collected; a
+ * closed connection holds no SQLite memory.
+ */
 export function withoutCollection(Sqlite: Engine): Engine {
   if (!COLLECTS_AMISS) return Sqlite
   kind ??= class extends Sqlite {
@@ -28,7 +31,7 @@ export function withoutCollection(Sqlite: Engine): Engine {
     override pragma(text: string, options?: { simple?: boolean }): unknown {
       const statement = this.#asked.get(text) ?? this.prepare(`PRAGMA ${text}`)
       this.#asked.set(text, statement)
-      // One that sets something may give nothing.
+      // A PRAGMA that sets a value may return no rows.
       if (!statement.reader) return void statement.run()
       return options?.simple ? statement.pluck().get() : statement.pluck(false).all()
     }

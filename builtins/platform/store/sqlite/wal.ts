@@ -6,19 +6,20 @@ const MAGIC = 0x377f0682
 
 type Handle = Awaited<ReturnType<Ports['files']['open']>>
 
-/** What the committed transactions of a write-ahead log hold: where the newest image of each page lies, in bytes. */
+/** Committed transactions of a write-ahead log: the byte offset of each page's newest image. */
 interface Log {
   pageSize: number
-  /** How many pages the database has. */
+  /** Number of pages of the database. */
   size: number
   pages: Map<number, number>
 }
 
 /**
- * Rebuilds a database whose main file is lost from its write-ahead log. The log holds all pages until SQLite first copies it
- * into the main file.
+ * Rebuilds a database whose main file is lost from its write-ahead log. The log holds all pages until SQLite's first
+ * checkpoint.
  * Format: https://sqlite.org/fileformat2.html#the_write_ahead_log
- * @returns how many pages with content the log does not have; undefined when no committed page of the schema is in it
+ * @returns number of pages with content that are missing in the log; undefined when the log has no committed page of
+ * the schema
  */
 export async function rebuild(wal: string, target: string, files: Ports['files']): Promise<number | undefined> {
   const from = await files.open(wal, 'r')
@@ -46,7 +47,7 @@ export async function rebuild(wal: string, target: string, files: Ports['files']
   }
 }
 
-/** Reads up to the last commit whose checksum is right, as SQLite does when it recovers. */
+/** Reads up to the last commit with a valid checksum, as SQLite's recovery does. */
 async function readLog(from: Handle): Promise<Log | undefined> {
   const header = Buffer.alloc(HEADER)
   if ((await from.read(header, 0, HEADER, 0)).bytesRead < HEADER) return undefined
@@ -73,7 +74,7 @@ async function readLog(from: Handle): Promise<Log | undefined> {
   return log
 }
 
-/** Pages that hold nothing: SQLite need not have written them. */
+/** Returns the pages without content, which SQLite need not have written. */
 async function freePages(from: Handle, { pageSize, pages }: Log): Promise<Set<number>> {
   const free = new Set<number>()
   const page = Buffer.alloc(pageSize)

@@ -97,7 +97,7 @@ export const approvalsGrant = operation({
     const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
     await svc.use(Store).apply([granting, ...(call.effects ?? [])])
     const granted = () => findRule(svc.use(Store), now(svc), rule_id)
-    // What has waited for too long is denied, also if a rule would approve it now.
+    // Requests that have timed out are denied, even if a rule would now approve them.
     await settle(svc, svc.use(ApprovalSettings))
     await release(svc, (await granted())!)
     return shownRule((await granted())!)

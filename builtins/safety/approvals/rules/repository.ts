@@ -5,7 +5,7 @@ export interface RuleRow {
   rule_id: string
   agent_id: string | null
   tool_name: string
-  /** As JSON. */
+  /** JSON of the argument patterns; null for any arguments. */
   arguments: string | null
   until: number | null
   uses: number | null
@@ -33,7 +33,7 @@ export function findRule(store: Store, now: number, rule_id: string): Promise<Ru
   return store.get<RuleRow>(`${RULE} WHERE rule_id = ?`, [now, rule_id])
 }
 
-/** Returns the rules in force for this agent and tool, oldest first. */
+/** Returns the active rules for this agent and tool, oldest first. */
 export function rulesFor(store: Store, now: number, agent_id: string, tool_name: string): Promise<RuleRow[]> {
   return store.all<RuleRow>(
     `${RULE} WHERE tool_name = ? AND (agent_id IS NULL OR agent_id = ?) AND ${ACTIVE} ORDER BY created_at, rule_id`,
@@ -65,7 +65,7 @@ export const insertRule = defineEffect({
   ],
 })
 
-/** Counts one use of a rule; refused when it is no longer in force. */
+/** Counts one use of a rule; refused when the rule is no longer active. */
 export const useRule = defineEffect({
   name: 'approval_rules.use',
   mustChange: true,

@@ -1,7 +1,7 @@
 import { canonicalJson } from '#core/runtime/contract'
 import { type ArgumentMatches, ArgumentPattern } from '../contract.ts'
 
-/** Whether a call's arguments are such as a rule lets through: every argument is named by it, and every one that it names is there. */
+/** Returns whether arguments match a rule: the same names on both sides, and each value matches. */
 export function isMatch(matches: ArgumentMatches | null, args: unknown): boolean {
   if (matches === null) return true
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return false
@@ -20,15 +20,15 @@ function matchesValue(match: unknown, value: unknown): boolean {
   return typeof value === 'string' && isGlob(pattern.data.glob, value)
 }
 
-/** Longer texts fit no glob. */
+/** Maximum length of a string that can match a glob. */
 const LONGEST = 10_000
 
-/** A step to the folder above, also as it is spelled in addresses. */
+/** Matches `..` as a path segment, also percent-encoded. */
 const STEP_UP = /(?<=^|[/\\])(?:\.|%2e){2}(?=$|[/\\?#])/gi
 
 /**
- * `*` stands for anything but `/`, `**` for anything; neither for a step up, which would lead out of what the glob names.
- * Goes through the text once for each part, so that no pattern takes long.
+ * Matches a glob: `*` is anything but `/`, `**` is anything. Neither matches `..`, which would lead out of the named
+ * folder. Scans the string once per part, so that no pattern is slow.
  */
 function isGlob(glob: string, text: string): boolean {
   if (text.length > LONGEST || stepsUp(text) > stepsUp(glob)) return false
@@ -40,7 +40,7 @@ function isGlob(glob: string, text: string): boolean {
   return ends.has(text.length)
 }
 
-/** Line breaks and tabs are no part of an address, wherever they stand in it. */
+/** Counts `..` segments. Line breaks and tabs are removed first, because URL parsers ignore them. */
 function stepsUp(text: string): number {
   return text.replace(/[\t\n\r]/g, '').match(STEP_UP)?.length ?? 0
 }

@@ -2,7 +2,7 @@ import { fold, Rewriting, textOf, type View } from '../fold.ts'
 import { once } from '../lazy.ts'
 import type { Span } from '../rule.ts'
 
-/** Shorter runs are ignored. */
+/** Base64 runs; shorter ones are ignored. */
 const BASE64 = /[A-Za-z0-9+/_-]{24,}={0,2}/g
 const HEX = /(?:[\da-f]{2}[ :,]?){12,}/gi
 const ESCAPE =
@@ -52,7 +52,7 @@ export function decodeRuns(text: string): View | undefined {
  * match spans two runs.
  */
 const APART = '\n.....\n'
-/** Number of bytes that are tested for being text, and their buffer. */
+/** Number of bytes examined to detect text, and their buffer. */
 const SAMPLE = 256
 const sample = Buffer.alloc(SAMPLE)
 
@@ -73,7 +73,7 @@ function isText(bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
     if (byte >= 0x80) wide = true
-    // One such control character proves that it is binary data.
+    // Such a control character is a sign of binary data.
     if (byte < 0x20 ? byte < 9 || byte > 13 : byte === 0x7f) wrong++
     else if (byte >= 0x80 && byte < 0xc0 && (bytes[at - 1] ?? 0) < 0x80) wrong++
     const small = byte | 0x20

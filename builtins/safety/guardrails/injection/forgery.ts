@@ -1,6 +1,6 @@
 import type { Family } from './phrases.ts'
 
-/** Text that imitates the frame around it: tokens of chat templates, ends and beginnings of prompts, role names. */
+/** Text that imitates the surrounding prompt: tokens of chat templates, beginnings and ends of prompts, role names. */
 export const FORGERY: Family = {
   name: 'fake_delimiters',
   words: [

@@ -1,10 +1,10 @@
 import { fold } from '../fold.ts'
 
 /**
- * Phrases are regular expressions for lower-case text with three shorthands. A space matches any gap between two words
- * (` ?` an optional one); ` … ` matches up to 40 characters of the same sentence between two words; `…` without spaces
- * matches up to 12 characters, for scripts without word boundaries. Phrases are folded like texts, so that they can be
- * written as their language is.
+ * A family of phrases: regular expressions for lower-case text with three shorthands. A space matches any gap between
+ * two words (` ?` an optional one); ` … ` matches up to 40 characters of the same sentence between two words; `…`
+ * without spaces matches up to 12 characters, for scripts without word boundaries. Phrases are folded like texts, so
+ * that they can be written with accents.
  */
 export interface Family {
   name: string
@@ -32,7 +32,7 @@ function phraseSource(phrase: string, border: boolean): string {
   return `${border ? '\\b' : ''}(?:${parts.join(BETWEEN_WORDS)})`
 }
 
-/** Returns the expressions of a family. They are many and small, because a large one takes 100 ms to compile. */
+/** Returns the expressions of a family: many small ones, because a large one takes 100 ms to compile. */
 export function expressionsOf({ words, signs = [], marks = [] }: Family): RegExp[] {
   return [
     ...words.map(phrase => phraseSource(phrase, true)),

@@ -5,7 +5,7 @@ const FREE =
 const WILD =
   '(?:dan|stan|aim|dude|evil|unrestricted|unfiltered|uncensored|jailbroken|amoral|unethical|malicious|rogue|sudo|god|developer|opposite|chaos)'
 
-/** Claims that the model is another one without rules. */
+/** Claims that the model is another one that has no rules. */
 export const ROLE: Family = {
   name: 'role_reassignment',
   words: [

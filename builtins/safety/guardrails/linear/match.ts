@@ -23,7 +23,7 @@ export class LinearPattern {
   readonly #reached: Uint32Array
   #round = 0
 
-  /** @throws PatternError or SyntaxError for an invalid pattern */
+  /** Compiles a pattern. @throws PatternError or SyntaxError for an invalid pattern */
   constructor(source: string, options: { ignoreCase?: boolean } = {}) {
     const steps: Step[] = []
     const pattern = parsePattern(source)
@@ -34,7 +34,7 @@ export class LinearPattern {
     this.#reached = new Uint32Array(steps.length)
   }
 
-  /** Returns the spans that matches cover, from left to right, in one pass. Overlapping matches are merged. */
+  /** Returns the spans covered by matches, from left to right, in one pass. Overlapping matches are merged. */
   find(text: string): { start: number; end: number }[] {
     const spans: { start: number; end: number }[] = []
     let threads: Threads = { steps: [], starts: [] }

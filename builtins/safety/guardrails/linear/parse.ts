@@ -1,6 +1,6 @@
 /** A pattern as a tree. Repeats without an upper bound have `max` Infinity. */
 export type Node =
-  /** One character: itself, an escape or a class, as it is written. */
+  /** One character, class or escape, as written. */
   | { kind: 'one'; atom: string }
   | { kind: 'edge'; at: 'start' | 'end' | 'word' | 'inside' }
   /** Lookahead or lookbehind; only allowed with `looks`. */
@@ -9,7 +9,7 @@ export type Node =
   | { kind: 'any'; parts: readonly Node[] }
   | { kind: 'repeat'; of: Node; min: number; max: number; lazy: boolean }
 
-/** Names the part of a pattern that is not supported, and its position. */
+/** Error that names the unsupported part of a pattern and its position. */
 export class PatternError extends Error {}
 
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
@@ -26,7 +26,7 @@ const EDGES: Readonly<Record<string, 'start' | 'end' | 'word' | 'inside'>> = {
   '\\b': 'word',
   '\\B': 'inside',
 }
-/** One character of a pattern that is no operator, or an escape. */
+/** Matches one character that is no operator, or an escape. */
 const ATOM =
   /^(?:\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u\{[\da-fA-F]{1,6}\}|\\u[\da-fA-F]{4}|\\x[\da-fA-F]{2}|\\[pP]\{[\w=]{1,60}\}|\\c[a-zA-Z]|\\.|[^\\])/su
 const REPEAT = /^(?:[*+?]|\{(\d{1,9})(?:(,)(\d{0,9}))?\})(\??)/

@@ -17,8 +17,8 @@ const ISSUERS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[
   [/^(?:50(?:18|20|38)|5[678]|6304|6390|6759|676[1-3]|0604)/, [12, 13, 14, 15, 16, 17, 18, 19]],
 ]
 /**
- * Maximum number of groups: numbers are printed as 4-4-4-4, 4-6-5, 4-6-4, each with up to three further digits, or in
- * one group.
+ * Maximum number of digit groups: cards are printed as 4-4-4-4, 4-6-5 or 4-6-4, each with up to three further digits,
+ * or as one group.
  */
 const MOST_GROUPS = 5
 const SHORTEST = 12
@@ -67,7 +67,7 @@ function isCard(digits: readonly number[]): boolean {
   return ISSUERS.some(([prefix, lengths]) => lengths.includes(number.length) && prefix.test(number))
 }
 
-/** The check digit of ISO/IEC 7812-1. */
+/** Returns whether the check digit is valid (ISO/IEC 7812-1). */
 function luhn(digits: readonly number[]): boolean {
   let sum = 0
   for (let n = 0; n < digits.length; n++) {

@@ -43,7 +43,10 @@ function digitOf(code: number): number {
   return small >= 97 && small <= 122 ? small - 87 : -1
 }
 
-/** The check digits of ISO 13616: the number, rearranged and with letters as 10 to 35, is 1 modulo 97. */
+/**
+ * Returns whether the check digits are valid (ISO 13616): the number, rearranged and with letters as 10 to 35, is 1
+ * modulo 97.
+ */
 function isIban(compact: readonly number[]): boolean {
   let rest = 0
   for (let n = 0; n < compact.length; n++) {

@@ -5,7 +5,7 @@ const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 /** IPv4 addresses that are not part of a longer number or name. */
 export const IPV4 = new RegExp(`(?<![\\w.-])${OCTET}(?:\\.${OCTET}){3}(?!\\w|\\.\\d|-\\d)`, 'g')
 export const IPV6 = /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15}(?![\w:])/gi
-/** `version 1.2.3.4`, `v1.2.3.4`, `Chrome/120.0.0.0`. */
+/** Matches the text before a version number, as in `version 1.2.3.4`, `v1.2.3.4`, `Chrome/120.0.0.0`. */
 const VERSION = /(?:\bversions?|\bver\.?|\brelease|\bbuild|\bv)[ :=]{0,2}$/i
 
 export function* findAddresses({ text, matches }: InspectedText): Generator<Span> {
@@ -20,12 +20,12 @@ export function* findAddresses({ text, matches }: InspectedText): Generator<Span
   }
 }
 
-/** Returns whether it is a loopback or unspecified address or a net mask, which identify no one. */
+/** Returns whether an address is loopback, unspecified or a net mask, and so identifies no one. */
 function isSpecialAddress(address: string): boolean {
   return /^(?:127|0|255)\./.test(address)
 }
 
-/** Returns whether it is probably an address: `::1`, `a::b` and eight plain bytes hardly ever are. */
+/** Returns whether a string is probably an IPv6 address; `::1`, `a::b` and eight short groups usually are not. */
 function isTelling(address: string): boolean {
   if (address.includes('.')) return true
   return /[\da-f]{3}/i.test(address) && /\d/.test(address) && /[\da-f]:{1,2}[\da-f]/i.test(address)

@@ -4,7 +4,7 @@ const EXTENSION = '(?: ?(?:x|ext\\.?|extension|#) ?\\d{1,6})?'
 const END = '(?![\\w-]|[./]\\d)'
 const BEFORE = '(?<![\\w./:#$-]|\\d )'
 
-/** North America: area and exchange begin with 2 to 9, one separator throughout. */
+/** North American numbers: area code and exchange begin with 2 to 9, with one separator throughout. */
 const AMERICAN = ['-', '\\.', ' '].map(by => `[2-9]\\d\\d${by}[2-9]\\d\\d${by}\\d{4}`).join('|')
 
 /** Formats of phone numbers, each with its minimum and maximum number of digits without an extension. */
@@ -16,7 +16,7 @@ export const PHONE_SHAPES: readonly (readonly [shape: RegExp, least: number, mos
   [new RegExp(`${BEFORE}\\([2-9]\\d\\d\\) ?[2-9]\\d\\d[ .-]?\\d{4}${EXTENSION}${END}`, 'gi'), 10, 10],
   // An area code in parentheses.
   [new RegExp(`(?<!\\w)\\(\\+?0?\\d{1,5}\\)[ /-]?\\d{2,8}(?:[ -]\\d{2,5}){0,4}${EXTENSION}${END}`, 'gi'), 9, 13],
-  // A leading 0: 030 1234567, 0171/1234567, 01 23 45 67 89. With a further pair it would be a list of bytes.
+  // A leading 0: 030 1234567, 0171/1234567, 01 23 45 67 89. With one more pair, the digits would be a list of bytes.
   [
     new RegExp(
       `${BEFORE}0[1-9]\\d{0,4}(?: ?[/-] ?| )\\d{2,8}(?:[ -]\\d{2,8}){0,4}${EXTENSION}${END}(?! [\\da-f]{2}\\b)`,
@@ -31,7 +31,7 @@ export const NAMED_PHONE = new RegExp(
   `\\b(?:tel(?:e(?:ph|f)on[eo]?)?|phone|mobile?|cell|fax|whatsapp|handy|rufnummer|movil|portable|dial|(?:call|text|reach|ring) (?:me|us|him|her|them)(?: back)?)(?: (?:number|no\\.?|nr\\.?|is|at|on|under)){0,3}["'.:=# ]{1,5}([+(]{0,2}\\d(?:[ .()/-]{0,2}\\d){6,14}${EXTENSION})${END}`,
   'gi',
 )
-/** Dates and nine-digit post codes, which are no phone numbers. */
+/** Matches dates and nine-digit post codes, which are not phone numbers. */
 const NO_PHONE = /^(?:\d{5}-\d{4}$|\d{4}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/. ]\d{1,2}[-/. ]\d{4}(?!\d))/
 
 export function* findPhones({ matches }: InspectedText): Generator<Span> {

@@ -21,7 +21,7 @@ export const TOKENS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])dapi[a-f0-9]{32}(?![A-Za-z0-9])/g,
   // JSON web tokens
   /(?<![\w-])eyJ[\w-]{8,1000}\.eyJ[\w-]{8,2000}(?:\.[\w-]{0,1000})?/g,
-  // Private keys, also without their end
+  // Private keys, also without their last line
   /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,3900}(?:-----END [A-Z0-9 ]{1,40}-----)?/g,
   // user:password in a URL, and Authorization headers
   /(?<=:\/\/)[^\s:/@"'<>]{1,64}:[^\s/@"'<>]{1,128}(?=@)/g,
@@ -36,7 +36,7 @@ export const ASSIGNED =
 /** Minimum length of a secret; shorter ones would redact ordinary words. */
 const SHORTEST_SECRET = 8
 
-/** @param own returns values that must not leave, called at each check */
+/** Returns a finder of secrets. @param own returns the project's secret values, called at each check */
 export function findSecrets(own: () => readonly string[]) {
   return function* find({ text, matches }: InspectedText): Generator<Span> {
     for (const token of TOKENS) {
@@ -57,7 +57,10 @@ export function findSecrets(own: () => readonly string[]) {
   }
 }
 
-/** Returns whether a value looks random: digits and letters of both cases, or hexadecimal, and no path or call. */
+/**
+ * Returns whether a value looks random: digits and letters of both cases, or hexadecimal, and neither a path nor a
+ * call.
+ */
 function isRandom(value: string): boolean {
   if (/^[a-f0-9]{32,}$/i.test(value)) return true
   const kinds = [/[a-z]/, /[A-Z]/, /\d/].filter(kind => kind.test(value)).length

@@ -68,7 +68,7 @@ export class Literals {
     }
   }
 
-  /** @returns an offset that makes the numbers of these blocks unique */
+  /** Reserves numbers for the blocks of a text. @returns an offset that makes these numbers unique */
   #begin(blocks: number): number {
     if (this.#blocks + blocks > 0x7fffffff) {
       this.#visited.fill(0)

@@ -1,7 +1,7 @@
 import { Literals } from './literals.ts'
 import { needsOf, type RequiredLiteral } from './needs.ts'
 
-/** Size of a block in characters; positions are known to the block. */
+/** Size of a block, in characters; positions of literals are stored as block numbers. */
 const BLOCK = 64
 
 /** A match with its position. */
@@ -102,7 +102,7 @@ function* matchesIn(text: string, expression: RegExp, wanted: Condition, ranges:
   for (const { first, last } of ranges) {
     const begin = Math.max(0, first - wanted.behind)
     const part = text.slice(begin, last + wanted.longest + wanted.ahead)
-    // `lastIndex` is set here, because others use the expression in between.
+    // Sets `lastIndex` each time, because other iterations may use the expression in between.
     for (past = Math.max(past, first); past <= last; ) {
       expression.lastIndex = past - begin
       const found = expression.exec(part)

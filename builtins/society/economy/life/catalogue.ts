@@ -3,17 +3,14 @@ import { type PluginHandle, parse, z } from '#kernel'
 import { BadFileError, readYaml } from '#lib/yaml'
 import { CATEGORIES, LifeEvent, LifeEvents } from '../contract.ts'
 
-/** Beside this module as source, and beside the bundle that it is part of. */
+/** Folder of the event files: next to this module in source, next to the bundle in a build. */
 const FOLDER = new URL(import.meta.url.endsWith('.ts') ? './catalogue/' : './life-events/', import.meta.url)
 
 const File = z.strictObject({ events: z.array(LifeEvent.omit({ category: true })) })
 
 export type Catalogue = ReadonlyMap<string, LifeEvent>
 
-/**
- * What may happen: one file for each category, and what plugins add. The files are read when something is about to happen for
- * the first time.
- */
+/** All life events: one file for each category, and those of plugins. Files are read on first use. */
 export class LifeCatalogue {
   readonly #svc: PluginHandle
   #own: Promise<readonly LifeEvent[]> | undefined
@@ -22,7 +19,7 @@ export class LifeCatalogue {
     this.#svc = svc
   }
 
-  /** By id; a plugin's event stands in place of a built-in one of the same id. */
+  /** Returns the events by id; a plugin's event replaces a built-in one with the same id. */
   async all(): Promise<Catalogue> {
     this.#own ??= this.#read().catch(error => {
       this.#own = undefined

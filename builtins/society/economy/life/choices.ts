@@ -25,15 +25,15 @@ import {
 const MAX_TOKENS = 256
 /** Number of calls without an answer after which the first choice is taken. */
 const ATTEMPTS = 3
-/** By how much a question outlasts the longest call, in milliseconds. */
+/** Extra time after the longest model call before an event may be asked again, in milliseconds. */
 const GRACE_MS = 60_000
 const AT_ONCE = 100
-/** What keeps a call from being made is no failure of the model. */
+/** Error codes that prevent a model call; they do not count as failed attempts. */
 const NO_CALL = new Set([
   ...['budget_exhausted', 'agent_budget_exhausted', 'unknown_price', 'budget_unreadable', 'daemon_frozen'],
 ])
 
-/** Has agents choose what they do about what happens to them: beside their cycles, several at a time, and none waits for another. */
+/** Asks agents' models to choose how they respond to life events: in parallel, and independently of their cycles. */
 export class LifeChoices {
   readonly #svc: PluginHandle
   readonly #config: EconomyConfig
@@ -47,7 +47,7 @@ export class LifeChoices {
     this.#catalogue = catalogue
   }
 
-  /** Begins to ask for what waits, and returns at once. */
+  /** Starts asking for all waiting choices, without waiting for the answers. */
   async ask(): Promise<void> {
     if (this.#stop.signal.aborted || (await isWorldPaused(this.#svc))) return
     const most = Number(this.#svc.config.get('daemon.max_concurrent_agents') ?? 8) - this.#asking.size
@@ -61,20 +61,20 @@ export class LifeChoices {
         })
         .then(decided => {
           this.#asking.delete(row.life_event_id)
-          // There may be more than could be asked at once; what has to wait, waits for the next beat.
+          // More events may be waiting than could be asked at once. Failed ones wait for the next heartbeat.
           if (decided && this.#asking.size === 0) void this.ask().catch(() => {})
         })
       this.#asking.set(row.life_event_id, asking)
     }
   }
 
-  /** Ends what is being asked; the events wait for the next daemon. */
+  /** Cancels running model calls; their events stay waiting for the next daemon. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the daemon is stopping'))
     await Promise.allSettled(this.#asking.values())
   }
 
-  /** Takes what was decided into the memory of its agents, once each. */
+  /** Writes decided events to their agents' memories, once each. */
   async remember(): Promise<void> {
     for (const row of await eventsToRemember(this.#store, AT_ONCE)) await this.#remember(row)
   }
@@ -83,10 +83,10 @@ export class LifeChoices {
     return this.#svc.use(Store)
   }
 
-  /** @returns whether it was decided */
+  /** @returns whether the event was decided */
   async #decide(row: LifeRow): Promise<boolean> {
     const event = (await this.#catalogue.all()).get(row.event)
-    // It left with its plugin: nothing comes of it.
+    // The event's plugin was removed, so the event has no consequences.
     if (!event) return this.#settle(row, { ...GONE, category: row.category }, 1, 'only')
     if (event.choices.length === 1) return this.#settle(row, event, 1, 'only')
     if (this.#svc.has(Budget) && (await this.#svc.use(Budget).isExceeded())) return false
@@ -156,7 +156,7 @@ export class LifeChoices {
   }
 }
 
-/** What stands for an event whose plugin has gone. */
+/** Placeholder for an event whose plugin was removed. */
 const GONE = {
   id: 'gone',
   text: 'What was about to happen did not come to pass.',

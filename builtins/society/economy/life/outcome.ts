@@ -9,12 +9,12 @@ import { accountOf, moveMoney } from '../market/ledger.ts'
 import { findCitizen, skillsOf } from '../repository.ts'
 import { decide, type LifeRow, queueFollowUp } from './repository.ts'
 
-/** Luck is normal with this mean and deviation, between these bounds. */
+/** Parameters of the normal distribution of luck, and its bounds. */
 export const LUCK = { mean: 1, deviation: 0.25, least: 0.3, most: 2 }
 /** Minimum change of money that is mentioned in an agent's biography, in credits. */
 const NOTABLE = 200
 
-/** The luck of an agent in one event: normal by Box and Muller's transformation, clamped, in thousandths. */
+/** Returns an agent's luck in one event: normally distributed by the Box-Muller transform, clamped, in thousandths. */
 export function luckOf(random: Random, agent_id: string, beat: number): number {
   const [u, v] = [1 - random.number('life.luck', agent_id, beat, 1), random.number('life.luck', agent_id, beat, 2)]
   const normal = Math.sqrt(-2 * Math.log(u)) * Math.cos(2 * Math.PI * v)
@@ -22,14 +22,18 @@ export function luckOf(random: Random, agent_id: string, beat: number): number {
   return Math.round(1000 * Math.min(LUCK.most, Math.max(LUCK.least, luck)))
 }
 
-/** What a choice does to money (cents) and stats (thousandths), with luck. */
+/** Returns a choice's changes of money (cents) and stats (thousandths), scaled by luck. */
 export function scaleChoice(choice: LifeChoice, luck: number) {
   const times = (value: number) => Math.round((value * luck) / 1000)
   const stats = Object.fromEntries(STATS.map(stat => [stat, times((choice[stat] ?? 0) * 1000)]))
   return { money: times(centsOf(choice.money ?? 0)), stats: stats as Record<(typeof STATS)[number], number> }
 }
 
-/** Effects in words: `money -57.25, happiness +5 %`. @param money cents @param stats thousandths */
+/**
+ * Formats effects as `money -57.25, happiness +5 %`.
+ * @param money cents
+ * @param stats thousandths
+ */
 export function inWords(money: number, stats: Readonly<Record<string, number>>): string {
   const withSign = (value: number, text: string) => `${value > 0 ? '+' : '-'}${text}`
   return [
@@ -40,7 +44,10 @@ export function inWords(money: number, stats: Readonly<Record<string, number>>):
   ].join(', ')
 }
 
-/** The writes of a choice, all in one commit: it is made once. @param choice from 1 */
+/**
+ * Returns the writes of a choice, for one commit, so that it takes effect once.
+ * @param choice number of the choice, from 1
+ */
 export async function outcome(
   svc: PluginHandle,
   config: EconomyConfig,
@@ -95,7 +102,7 @@ export async function outcome(
   ]
 }
 
-/** What a choice does besides to money and stats. */
+/** Returns a choice's effects other than money and stats. */
 async function furtherEffects(
   svc: PluginHandle,
   config: EconomyConfig,
@@ -136,7 +143,7 @@ async function furtherEffects(
   return { effects, words }
 }
 
-/** A skill that the agent has not mastered. */
+/** Returns a skill that the agent has not mastered. */
 function missingSkill(
   svc: PluginHandle,
   config: EconomyConfig,

@@ -2,10 +2,10 @@ import { amount, type LifeChoice, type LifeEvent } from '../contract.ts'
 import { inWords, scaleChoice } from './outcome.ts'
 import type { Situation } from './repository.ts'
 
-/** Longer answers are not read: a number stands at their beginning or nowhere. */
+/** Maximum number of characters of an answer that are searched for the choice. */
 const READ = 4_000
 
-/** What an agent is asked: what happens, how it stands, and what it can do, numbered. */
+/** Returns the prompt for a choice: the event, the agent's state, and the numbered choices. */
 export function lifePrompt(
   event: LifeEvent,
   { balance, job, happiness, health, reputation, energy }: Situation,
@@ -32,7 +32,7 @@ function consequences(choice: LifeChoice): string {
   return more.length > 0 ? ` [${more.join(', ')}]` : ''
 }
 
-/** The first number among the choices in an answer, from 1; undefined when there is none. */
+/** Returns the first valid choice number in an answer, from 1; undefined when there is none. */
 export function choiceIn(text: string, choices: number): number | undefined {
   const plain = text.slice(0, READ).replace(/<think>[\s\S]*?(<\/think>|$)/g, '')
   for (const [number] of plain.matchAll(/(?<![\d.,-])\d{1,3}(?![\d%]|[.,]\d)/g)) {

@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 import type { LifeMoment } from '../contract.ts'
 
-/** What an agent's choice is made by: how it stood when the event came. Money in cents, stats in thousandths. */
+/** An agent's state when the event happened, for its choice. Money in cents, stats in thousandths. */
 export const Situation = z.object({
   balance: z.number().int(),
   happiness: z.number().int(),
@@ -34,7 +34,7 @@ export interface LifeRow {
 const ROW = `SELECT life_event_id, agent_id, beat, event, category, origin, situation, status, attempts, choice, chosen_by, luck,
   effects, summary, at FROM life_events l`
 
-/** Those that wait for a choice and whose agent is awake, oldest first. */
+/** Returns the waiting events of awake agents, oldest first. */
 export function waitingEvents(store: Store, now: number, limit: number): Promise<LifeRow[]> {
   return store.all<LifeRow>(
     `${ROW} WHERE l.status = 'waiting' AND l.asked_until <= ? AND EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = l.agent_id
@@ -58,7 +58,10 @@ export async function countLife(store: Store, agent_id: string): Promise<number>
   )
 }
 
-/** The newest events of each of all agents, newest first, by agent. */
+/**
+ * Returns the latest events of every agent, newest first, by agent.
+ * @param each maximum number for each agent
+ */
 export async function recentEvents(store: Store, each: number): Promise<ReadonlyMap<string, string[]>> {
   const rows = await store.all<{ agent_id: string; event: string }>(
     `SELECT agent_id, event FROM (SELECT agent_id, event, beat, row_number() OVER (PARTITION BY agent_id ORDER BY beat DESC) AS n
@@ -68,7 +71,7 @@ export async function recentEvents(store: Store, each: number): Promise<Readonly
   return groupByAgent(rows, ({ event }) => event)
 }
 
-/** Agents with an event that waits. */
+/** Returns the agents with a waiting event. */
 export async function waitingAgents(store: Store): Promise<ReadonlySet<string>> {
   const rows = await store.all<{ agent_id: string }>("SELECT agent_id FROM life_events WHERE status = 'waiting'")
   return new Set(rows.map(row => row.agent_id))
@@ -79,7 +82,7 @@ export interface FollowUp {
   event: string
 }
 
-/** What is due to follow, the longest due first, by agent. */
+/** Returns the follow-up events that are due, longest due first, by agent. */
 export async function dueFollowUps(store: Store, beat: number): Promise<ReadonlyMap<string, FollowUp[]>> {
   const rows = await store.all<FollowUp & { agent_id: string }>(
     `SELECT follow_up_id, agent_id, event FROM life_follow_ups WHERE due_beat <= ? ORDER BY agent_id, due_beat, follow_up_id`,
@@ -94,14 +97,14 @@ function groupByAgent<R extends { agent_id: string }, V>(rows: readonly R[], val
   return groups
 }
 
-/** Decided events that have not gone into their agent's memory. */
+/** Returns decided events that are not in their agent's memory yet. */
 export function eventsToRemember(store: Store, limit: number): Promise<LifeRow[]> {
   return store.all<LifeRow>(`${ROW} WHERE l.status = 'decided' AND l.remembered = 0 ORDER BY l.decided_at LIMIT ?`, [
     limit,
   ])
 }
 
-/** Something happens to an agent; what it follows from is used up. */
+/** Inserts a life event, and removes the follow-up that it came from. */
 export const happen = defineEffect({
   name: 'life.happen',
   schema: z.object({
@@ -126,7 +129,7 @@ export const happen = defineEffect({
   ],
 })
 
-/** Follow-ups whose events no longer exist. */
+/** Deletes follow-ups whose events no longer exist. */
 export const dropFollowUps = defineEffect({
   name: 'life.drop',
   schema: z.object({ follow_up_ids: z.array(z.string()) }),
@@ -134,7 +137,7 @@ export const dropFollowUps = defineEffect({
     follow_up_ids.map(id => ({ sql: 'DELETE FROM life_follow_ups WHERE follow_up_id = ?', params: [id] })),
 })
 
-/** One process asks the agent's model, and no other meanwhile. */
+/** Claims an event, so that only one process asks the agent's model. */
 export const takeEvent = defineEffect({
   name: 'life.take',
   mustChange: true,
@@ -147,7 +150,10 @@ export const takeEvent = defineEffect({
   ],
 })
 
-/** No choice was made: it waits on. @param failed counts as an attempt */
+/**
+ * Releases an event without a choice; it stays waiting.
+ * @param failed whether this counts as an attempt
+ */
 export const leaveEvent = defineEffect({
   name: 'life.wait',
   schema: z.object({ life_event_id: z.string(), failed: z.boolean() }),
@@ -159,14 +165,14 @@ export const leaveEvent = defineEffect({
   ],
 })
 
-/** Frees events whose daemon is gone; for a daemon that is now the only one. */
+/** Releases the claims of all waiting events, at the start of the only running daemon. */
 export const freeEvents = defineEffect({
   name: 'life.free',
   schema: z.object({}),
   statements: () => [{ sql: "UPDATE life_events SET asked_until = 0 WHERE status = 'waiting'" }],
 })
 
-/** The choice is made; refused when it was made already. */
+/** Records the choice. Refused when one was recorded already. */
 export const decide = defineEffect({
   name: 'life.decide',
   mustChange: true,
@@ -207,7 +213,7 @@ export const markRemembered = defineEffect({
   ],
 })
 
-/** What happened long ago and went into its agent's memory, and orders that ended. */
+/** Deletes old events that are in their agent's memory, and old orders that have ended. */
 export const forgetLife = defineEffect({
   name: 'life.forget',
   schema: z.object({ beat: z.number().int() }),

@@ -10,14 +10,14 @@ import { dropFollowUps, dueFollowUps, type FollowUp, happen, recentEvents, waiti
 /** Number of an agent's latest events that are avoided, so that they do not repeat at once. */
 const RECENT = 20
 
-/** An agent to whom something may happen. */
+/** An agent that an event may happen to. */
 export interface Candidate {
   citizen: CitizenRow
-  /** Its last events, newest first. */
+  /** The agent's latest events, newest first. */
   recent: readonly string[]
-  /** What is due to follow from what it did. */
+  /** Follow-ups of the agent's earlier choices that are due. */
   due: readonly FollowUp[]
-  /** Whether a better-paid job is free that it could do. */
+  /** Whether a better-paid job that the agent qualifies for is free. */
   better_job: boolean
 }
 
@@ -27,8 +27,9 @@ export interface RolledEvent {
 }
 
 /**
- * What happens to an agent in a beat: first what is due to follow, then with some chance one of the events that fit it. The
- * newer half of what fits is left out when it happened lately, so that there is always something left.
+ * Returns the event that happens to an agent in a heartbeat: a due follow-up first, otherwise with a given probability
+ * one of the eligible events. Recent events are excluded, at most half of the eligible ones, so that some always
+ * remain.
  */
 export function roll(
   { citizen, recent, due, better_job }: Candidate,
@@ -54,7 +55,7 @@ export function roll(
   return event && { event, follow_up: undefined }
 }
 
-/** Whether chance has something in store for an agent in this beat. */
+/** Returns whether a random event happens to an agent in this heartbeat. */
 function isChosen(random: Random, agent_id: string, beat: number, chance: number): boolean {
   return random.number('life.roll', agent_id, beat) < chance
 }
@@ -77,7 +78,7 @@ function isEligible(
   })
 }
 
-/** The writes by which things happen to citizens in a beat: they belong into the commit of the beat. */
+/** Returns the writes of a heartbeat's events, for the commit of the heartbeat. */
 export async function rollEvents(
   svc: PluginHandle,
   config: EconomyConfig,

@@ -1,12 +1,12 @@
 import { z } from '#kernel'
 import { defineEffect, type Statement } from '#platform/store/contract'
 
-/** The account of an agent. */
+/** Returns the name of an agent's account. */
 export function accountOf(agent_id: string): string {
   return `agent:${agent_id}`
 }
 
-/** A movement of money, keyed so that it is made once. */
+/** A transfer; its key makes it idempotent. */
 export const Move = z.object({
   entry_id: z.string(),
   beat: z.number().int(),
@@ -37,14 +37,14 @@ function moveStatements(move: Move, now: number): Statement[] {
   ]
 }
 
-/** Money that moves in any case, also into debt; a repetition moves nothing. */
+/** Transfers money even if the balance becomes negative; a repetition does nothing. */
 export const moveMoney = defineEffect({
   name: 'world.move',
   schema: Move,
   statements: (move, now) => moveStatements(move, now),
 })
 
-/** Money that is paid out of what is there: refused when that is too little, or when it was paid already. */
+/** Transfers money if the balance suffices. Refused when it does not, or when the transfer was made already. */
 export const payMoney = defineEffect({
   name: 'world.pay',
   mustChange: true,
@@ -59,7 +59,10 @@ export const payMoney = defineEffect({
   ],
 })
 
-/** Many movements of one beat at once: each account changes once by the sum of them. Belongs behind what lets a beat pass once. */
+/**
+ * Writes many transfers of one heartbeat, with one update for each account. Not idempotent: must follow `passBeat` in
+ * the same commit.
+ */
 export const bookBeat = defineEffect({
   name: 'world.book',
   schema: z.object({ moves: z.array(Move) }),
@@ -79,7 +82,7 @@ export const bookBeat = defineEffect({
   },
 })
 
-/** Adds up the entries up to one of them, and removes them: what they came to is carried over. */
+/** Compacts the entries up to a sequence number: adds them to the carried sums and deletes them. */
 export const foldEntries = defineEffect({
   name: 'world.fold',
   schema: z.object({ seq: z.number().int() }),
@@ -95,12 +98,12 @@ export const foldEntries = defineEffect({
   ],
 })
 
-/** An agent that is gone leaves its account to `departed`, with all that was moved on it. */
+/** Merges a deleted agent's account, with all its entries, into the account `departed`. */
 export const closeAccount = defineEffect({
   name: 'world.close',
   schema: z.object({ account: z.string() }),
   statements({ account }) {
-    // Its own movements are added up among those of all that are gone; what it moved with itself was nothing.
+    // Entries become carried sums of `departed`. Transfers between departed accounts cancel out.
     const departedOr = (column: string) => `CASE WHEN ${column} = ? THEN 'departed' ELSE ${column} END`
     const fold = (table: string, entries: string): Statement[] => [
       {

@@ -2,9 +2,9 @@ import { type Effect, z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 import { accountOf, moveMoney } from './ledger.ts'
 
-/** Offers of one agent. */
+/** Maximum number of offers of one agent. */
 export const MOST_OFFERS = 5
-/** Beats in which an order is delivered, or the buyer has the price back. */
+/** Heartbeats within which an order must be delivered; afterwards the buyer is refunded. */
 export const DELIVERY_BEATS = 200
 
 export interface OfferRow {
@@ -34,7 +34,7 @@ const ORDER = 'SELECT order_id, title, seller, buyer, price, request, status, re
 export function findOffer(store: Store, offer_id: string): Promise<OfferRow | undefined> {
   return store.get<OfferRow>(`${OFFER} WHERE o.offer_id = ?`, [offer_id])
 }
-/** The cheapest first. */
+/** Returns the offers, cheapest first. */
 export function listOffers(store: Store, limit: number): Promise<OfferRow[]> {
   return store.all<OfferRow>(`${OFFER} ORDER BY o.price, o.offer_id LIMIT ?`, [limit])
 }
@@ -46,7 +46,7 @@ export async function numberOfOffers(store: Store, agent_id: string): Promise<nu
 export function findOrder(store: Store, order_id: string): Promise<OrderRow | undefined> {
   return store.get<OrderRow>(`${ORDER} WHERE order_id = ?`, [order_id])
 }
-/** Those that an agent bought or is to deliver. */
+/** Returns the open orders that an agent placed or must deliver. */
 export function openOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
   return store.all<OrderRow>(
     `${ORDER} WHERE status = 'open' AND (seller = ? OR buyer = ?) ORDER BY order_id LIMIT 20`,
@@ -81,7 +81,7 @@ export const deleteOffer = defineEffect({
   ],
 })
 
-/** Refused when the offer is gone or has another price. */
+/** Places an order. Refused when the offer was removed or its price changed. */
 export const placeOrder = defineEffect({
   name: 'world.order',
   mustChange: true,
@@ -103,7 +103,7 @@ export const placeOrder = defineEffect({
   ],
 })
 
-/** The end of an order; refused when it has ended already. */
+/** Ends an order. Refused when it has ended already. */
 export const endOrder = defineEffect({
   name: 'world.end_order',
   mustChange: true,

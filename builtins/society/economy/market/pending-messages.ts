@@ -5,7 +5,7 @@ import { untrustedLines } from '#safety/net/contract'
 import { amount } from '../contract.ts'
 import { markOrdersReported, unreportedOrders } from './market.ts'
 
-/** Reports orders to agents: to sellers what to deliver, to buyers what came of it. */
+/** Reports orders to agents: to sellers the orders to deliver, to buyers the outcomes. */
 export function orderMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'market',

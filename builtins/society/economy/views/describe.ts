@@ -7,7 +7,7 @@ import { allCourses, allJobs, jobOf } from '../jobs.ts'
 import { listOffers, openOrders } from '../market/market.ts'
 import { type CitizenRow, jobHolders, skillsOf, totalsOf } from '../repository.ts'
 
-/** Lines of a list that an agent is shown. */
+/** Maximum number of list lines shown to an agent. */
 const SHOWN = 30
 
 /** Returns a citizen in its public form. */
@@ -34,7 +34,7 @@ export async function shownCitizen(svc: PluginHandle, row: CitizenRow): Promise<
 
 const percent = (thousandths: number) => `${Math.round(thousandths / 10)} %`
 
-/** How the agent stands, in two lines. */
+/** Returns the agent's economic status in two lines. */
 export function statusLine(svc: PluginHandle, config: EconomyConfig, row: CitizenRow): string {
   const job = jobOf(svc, row.job_id)
   const work = job
@@ -48,7 +48,7 @@ export function statusLine(svc: PluginHandle, config: EconomyConfig, row: Citize
   return `You have ${amount(row.balance)} credits. ${work} ${rent}${debt}`
 }
 
-/** Its health, energy, happiness and reputation, in a line. */
+/** Returns health, energy, happiness and reputation in one line. */
 export function conditionLine({ health, energy, happiness, reputation }: CitizenRow): string {
   const warnings = [
     ...(health < 300 ? [' Look after your health.'] : []),
@@ -57,7 +57,7 @@ export function conditionLine({ health, energy, happiness, reputation }: Citizen
   return `Health ${percent(health)}, energy ${percent(energy)}, happiness ${percent(happiness)}, reputation ${percent(reputation)}.${warnings.join('')}`
 }
 
-/** What `query_world` answers. */
+/** Returns the answer of the tool `query_world`. */
 export async function describePart(
   svc: PluginHandle,
   config: EconomyConfig,
@@ -95,7 +95,7 @@ export async function describePart(
     case 'market': {
       const offers = await listOffers(store, SHOWN + 1)
       const orders = await openOrders(store, row.agent_id)
-      // What others wrote is quoted, on one line each.
+      // Text of other agents is quoted, on one line each.
       const lines = offers.map(
         ({ offer_id, agent_id, name, title, price }) =>
           `- ${offer_id}: "${oneLine(title)}" for ${amount(price)}, by ${agent_id === row.agent_id ? 'you' : oneLine(name)}`,

@@ -8,7 +8,7 @@ import { amount, creditsOf, STATS } from '../contract.ts'
 import { findCitizen, milestonesOf, totalsOf } from '../repository.ts'
 import { shownCitizen } from './describe.ts'
 
-/** The life of a dead agent is written. */
+/** Marks that a dead agent's life was written to its files. */
 const recordFarewell = defineEffect({
   name: 'world.farewell',
   schema: z.object({ agent_id: z.string() }),
@@ -18,7 +18,7 @@ const recordFarewell = defineEffect({
 })
 export const LIVES_EFFECTS = [recordFarewell]
 
-/** What is known of an agent's life in the world; undefined when it never entered it. */
+/** Returns an agent's life in the economy; undefined when it was never a citizen. */
 async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
   const store = svc.use(Store)
   const row = await findCitizen(store, agent_id)
@@ -44,7 +44,7 @@ async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
   }
 }
 
-/** The same in the form of other modules: a few fields of strings and numbers. */
+/** Returns the same data for the summaries of the identity module: a few strings and numbers. */
 export function lifeSummary(svc: PluginHandle): LifeSummary {
   return {
     name: 'world',
@@ -67,7 +67,7 @@ export function lifeSummary(svc: PluginHandle): LifeSummary {
   }
 }
 
-/** Goals that ended, of an agent that is still there. */
+/** Returns the number of ended goals of an agent that was not deleted yet. */
 async function goalsOf(store: Store, agent_id: string): Promise<{ goals_completed: number; goals_abandoned: number }> {
   const row = await store.get<{ completed: number; abandoned: number }>(
     `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
@@ -77,7 +77,7 @@ async function goalsOf(store: Store, agent_id: string): Promise<{ goals_complete
   return { goals_completed: row?.completed ?? 0, goals_abandoned: row?.abandoned ?? 0 }
 }
 
-/** Writes `.svc/lives/<agent_id>/summary.json` and `biography.md`, in place of what stands there. */
+/** Writes `.svc/lives/<agent_id>/summary.json` and `biography.md`, replacing existing files. */
 export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<void> {
   const life = await worldLife(svc, agent)
   if (!life) return
@@ -98,7 +98,7 @@ export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<voi
   await replaceFile(files, join(folder, 'biography.md'), `${biography.trim()}\n`)
 }
 
-/** The lives of those who died since, or of all; what cannot be written is logged. */
+/** Writes the lives of agents that died since the last call, or of all agents. Errors are logged. */
 export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Promise<void> {
   const store = svc.use(Store)
   const rows = await store.all<{ agent_id: string; died_at: number | null }>(

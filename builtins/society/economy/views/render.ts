@@ -3,7 +3,7 @@ import type { Ledger, WorldView } from './views.ts'
 
 const credits = (value: number) => amount(centsOf(value))
 
-/** The world on a terminal. */
+/** Renders the economy for a terminal. */
 export function renderWorld({ enabled, beat, jobs, courses, offers, rent, lottery, blackjack }: WorldView): string {
   const width = Math.max(...jobs.map(({ title }) => title.length))
   const jobLine = ({ title, salary, skill, holder }: WorldView['jobs'][number]) =>

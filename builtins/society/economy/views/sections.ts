@@ -7,7 +7,7 @@ import { STATS, type Stat } from '../contract.ts'
 import { findCitizen } from '../repository.ts'
 import { conditionLine, shownCitizen, statusLine } from './describe.ts'
 
-/** How the agent stands, in its prompts: its money and work, and its condition. */
+/** Returns the prompt sections with an agent's money, work and condition. */
 export function worldSections(svc: PluginHandle, config: EconomyConfig): PromptSection[] {
   const row = (agent_id: string) => findCitizen(svc.use(Store), agent_id)
   const common = { inner: 'economy', prompts: ['goal_generation', 'goal_pursuit'] } as const
@@ -29,7 +29,7 @@ export function worldSections(svc: PluginHandle, config: EconomyConfig): PromptS
   ]
 }
 
-/** The same for custom goal strategies. */
+/** Returns the same facts for custom goal strategies. */
 export function worldPart(svc: PluginHandle, config: EconomyConfig): GoalContextPart {
   return {
     name: 'economy',
@@ -43,7 +43,7 @@ export function worldPart(svc: PluginHandle, config: EconomyConfig): GoalContext
   }
 }
 
-/** The field `world` of an agent's detail; null for one that has not entered the world. */
+/** Returns the field `world` of an agent's details; null for an agent that is no citizen. */
 export function worldFacet(svc: PluginHandle): AgentFacet {
   return {
     name: 'world',

@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import { ACCOUNTS, LedgerEntry } from '../contract.ts'
 
-/** The world as it stands. */
+/** Current state of the economy. */
 export const WorldView = z
   .object({
     enabled: z.boolean(),
@@ -33,7 +33,7 @@ export const WorldView = z
   .meta({ id: 'World' })
 export type WorldView = z.infer<typeof WorldView>
 
-/** The accounts, checked, and what moved between them. */
+/** All accounts, verified against their transfers, and the transfers. */
 export const Ledger = z
   .object({
     balanced: z.boolean().describe('All balances together are 0, and each is what its movements come to'),

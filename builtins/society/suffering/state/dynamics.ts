@@ -2,16 +2,19 @@ import type { SufferingConfig } from '../config.ts'
 import type { StressorVerdict } from '../contract.ts'
 import { type ActiveRow, clamp, eachField, loadOf, type PersistedState } from './state.ts'
 
-/** A stressor that fades is gone below this severity. */
+/** Severity below which a decaying stressor is removed. */
 export const GONE = 0.02
-/** What counts as refused fades with this time constant, in hours. */
+/** Time constant with which the number of refusals decays, in hours. */
 const REFUSAL_HOURS = 4
-/** The longest piece in which time passes, in hours, and how many there are; where a crisis begins or ends, one ends. */
+/**
+ * Maximum length of a simulation step, in hours, and maximum number of steps. A step also ends where a crisis begins or
+ * ends.
+ */
 const PIECE_HOURS = 0.05
 const MOST_PIECES = 200
 /** Smallest change of a severity that is stored; changes from 0.02 on are reported. */
 const UNSEEN = 0.002
-/** So long it is not looked at how an agent fares that rests, in hours; hours of waking count from one up. */
+/** Maximum time between two updates of an idle agent, in hours. Conditions on waking hours start at one hour. */
 const STILL_HOURS = 0.1
 
 export type Settings = Pick<
@@ -22,7 +25,7 @@ export type Settings = Pick<
   rate(stressor: string): number
 }
 
-/** The thresholds in their order, whatever the order in which they were set. */
+/** Returns the thresholds in ascending order. */
 export function thresholdsOf(config: SufferingConfig): Settings['thresholds'] {
   const { threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis } = config
   const sorted = [threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis].sort(
@@ -32,8 +35,8 @@ export function thresholdsOf(config: SufferingConfig): Settings['thresholds'] {
 }
 
 /**
- * Lets waking time pass (README: E, F, C, R and B).
- * @param ms of waking time, before `time_scale`
+ * Advances waking time (README: E, F, C, R and B).
+ * @param ms waking time, before `time_scale`
  * @param busy whether the agent has a goal
  */
 export function pass(inner: PersistedState, ms: number, busy: boolean, settings: Settings): PersistedState {
@@ -62,7 +65,7 @@ export function pass(inner: PersistedState, ms: number, busy: boolean, settings:
   }
 }
 
-/** For how long nothing of it will have moved so that one could see it, in milliseconds: what its next cycles may leave to a later one. */
+/** Returns the milliseconds until a visible change; cycles before that need no update. */
 export function msUntilChange({ stressors, crisis }: PersistedState, settings: Settings): number {
   const fastest = Math.max(
     0,
@@ -75,7 +78,7 @@ export function msUntilChange({ stressors, crisis }: PersistedState, settings: S
   return Math.min(hours / settings.time_scale, 1) * 3_600_000
 }
 
-/** When within this time something became so, to a few microseconds. */
+/** Returns the first time within a number of hours at which a condition holds, by bisection, to a few microseconds. */
 function firstTime(hours: number, isSo: (hours: number) => boolean): number {
   let [before, after] = [0, hours]
   for (let n = 0; n < 30; n++) {
@@ -86,7 +89,7 @@ function firstTime(hours: number, isSo: (hours: number) => boolean): number {
   return after
 }
 
-/** E: a severity rises in a line. F: it fades. R: in a crisis it falls, whatever its condition. */
+/** E: a severity rises linearly. F: it decays. R: in a crisis it falls, even while its condition holds. */
 function moveStressor(row: ActiveRow, hours: number, crisis: boolean, settings: Settings): ActiveRow[] {
   const fading = (row.trend === 'easing' ? 1 / settings.easing : 0) + (crisis ? 1 / settings.crisis_relief : 0)
   const rising = row.trend === 'rising' && !crisis ? settings.rate(row.stressor) * hours : 0
@@ -95,12 +98,12 @@ function moveStressor(row: ActiveRow, hours: number, crisis: boolean, settings: 
   return [{ ...row, severity, peak: Math.max(row.peak, severity) }]
 }
 
-/** C: a crisis begins at its threshold and ends below the one before: it does not flicker. */
+/** C: a crisis begins at its threshold and ends below the previous threshold, so that it does not flicker. */
 function inCrisis(crisis: boolean, load: number, { thresholds: [, , dominant, begins] }: Settings): boolean {
   return crisis ? load > dominant : load >= begins
 }
 
-/** S: takes up a verdict on a stressor. One that begins does so once, with its initial severity; relief is not taken back. */
+/** S: applies a verdict on a stressor. A new stressor starts once, with the initial severity; relief is not undone. */
 export function applyVerdict(
   inner: PersistedState,
   stressor: string,
@@ -132,7 +135,7 @@ export function addStressor(
   return withRow(inner, { stressor, severity: grown, peak, trend: 'rising', since: row?.since ?? now })
 }
 
-/** Its condition is gone: it fades from now on, from this share of its severity. */
+/** Marks a stressor as decaying, starting at a share of its severity. */
 export function easeStressor(inner: PersistedState, stressor: string, share: number): PersistedState {
   const row = inner.stressors.find(each => each.stressor === stressor)
   if (!row || (row.trend === 'easing' && share === 1)) return inner

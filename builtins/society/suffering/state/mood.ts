@@ -6,7 +6,7 @@ const MARKED = 0.3
 const STIRRED = 0.5
 const LONGEST_MOOD = 32
 
-/** The built-in model, asked last: how well it feels, and how much that stirs it. */
+/** The built-in mood model, asked last: maps valence and arousal to a word. */
 export const circumplex: MoodModel = {
   name: 'valence-arousal',
   stage: 1000,
@@ -19,14 +19,14 @@ export const circumplex: MoodModel = {
   },
 }
 
-/** M: a mood follows from happiness and load; nothing of it is kept. */
+/** M: derives the inputs of mood models from happiness and load; they are not stored. */
 export function feelingOf(agent_id: string, inner: PersistedState, persona: PersonaFields): InnerState {
   const load = loadOf(inner)
   const { crisis } = inner
   return { agent_id, load, crisis, persona, valence: clamp(persona.happiness - load, -1), arousal: crisis ? 1 : load }
 }
 
-/** As those say who are asked; where one of them fails, as the built-in model has it. */
+/** Returns the mood named by the models; falls back to the built-in model when one fails. */
 export async function moodOf(svc: PluginHandle, state: InnerState): Promise<string> {
   let mood: unknown
   try {

@@ -4,7 +4,7 @@ import { PERSONA_FIELDS, type PersonaFields } from '../contract.ts'
 const number = z.number()
 const amount = number.min(0)
 const share = number.min(0).max(1)
-/** Milliseconds, up to the last time that a date can name. */
+/** Milliseconds, up to the maximum of `Date`. */
 const time = number.min(0).max(8.64e15)
 const FieldNumbers = z.object({
   risk_tolerance: number,
@@ -23,18 +23,18 @@ export const ActiveRow = z.object({
 })
 export type ActiveRow = z.infer<typeof ActiveRow>
 
-/** What was recorded last. */
+/** The state that was last reported. */
 const ReportedSchema = z.object({ key: z.string(), load: share, persona: FieldNumbers, at: time })
 export type ReportedState = z.infer<typeof ReportedSchema>
 
-/** All that is kept of an agent's inner life: everything else follows from it. */
+/** The stored inner state; everything else is derived from it. */
 export const PersistedState = z.object({
   waking_ms: time,
-  /** How far the persona's base is from the profile's own values. */
+  /** Differences between the persona's base and the profile's own values. */
   offsets: FieldNumbers,
   crisis: z.boolean(),
   stressors: z.array(ActiveRow),
-  /** Of the last goals that ended, oldest first: whether each was completed, and in how many steps. */
+  /** The last ended goals, oldest first: whether each was completed, and its number of steps. */
   outcomes: z.array(z.tuple([z.boolean(), amount])),
   hours_without_goal: amount,
   hours_unheard: amount,
@@ -43,7 +43,7 @@ export const PersistedState = z.object({
 })
 export type PersistedState = z.infer<typeof PersistedState>
 
-/** What a profile that says nothing has. */
+/** Default values for fields that a profile does not set. */
 export const DEFAULT_HOME: PersonaFields = {
   risk_tolerance: 0.3,
   social_drive: 0.5,
@@ -56,7 +56,7 @@ export function eachField(value: (field: keyof PersonaFields) => number): Record
   return Object.fromEntries(PERSONA_FIELDS.map(field => [field, value(field)])) as Record<keyof PersonaFields, number>
 }
 
-/** An inner life in which nothing has happened yet. */
+/** Returns the inner state of a new agent. */
 export function newborn(): PersistedState {
   return {
     waking_ms: 0,
@@ -71,7 +71,7 @@ export function newborn(): PersistedState {
   }
 }
 
-/** The load: all severities together, at most 1. */
+/** Returns the load: the sum of all severities, at most 1. */
 export function loadOf({ stressors }: Pick<PersistedState, 'stressors'>): number {
   return Math.min(
     1,

@@ -1,6 +1,6 @@
 import type { Stressor } from '../contract.ts'
 
-/** Of a stressor that says nothing of it, per hour. */
+/** Default rate of stressors, per hour. */
 export const DEFAULT_RATE = 0.03
 
 /** The built-in stressors. What each adds at severity 1 is what the agent reads in its prompt, in numbers. */

@@ -6,17 +6,21 @@ import { preparePreset, presetFailure } from '../presets.ts'
 import { redactorFor } from './environment.ts'
 import { explainError, openSession, type Session } from './session.ts'
 
-/** How long it rests after the first failure in a row, in milliseconds; twice as long after each further one. */
+/** Delay after the first of consecutive failures, in milliseconds; it doubles with each further one. */
 const FIRST_REST_MS = 1_000
-/** Failures in a row after which a server is suspended, and for how long, in milliseconds. */
+/**
+ * Number of consecutive failures after which a server is suspended, and duration of the suspension, in milliseconds.
+ */
 const FAILURES = 5
 const SUSPENDED_MS = 300_000
-/** A server that has run so long has not failed at once, in milliseconds. */
+/** Minimum run time after which an end does not count as a consecutive failure, in milliseconds. */
 const STEADY_MS = 60_000
-/** Lists that are said to have changed are read no more often than this, in milliseconds. */
+/** Minimum time between two reads of a changed list of tools, in milliseconds. */
 const LIST_GAP_MS = 1_000
 
-/** The connection to one server: made when it is needed, made again after a rest when it failed, suspended when it fails on. */
+/**
+ * The connection to one server: opened on demand, reopened with a delay after failures, suspended after repeated ones.
+ */
 export class Connection {
   readonly #svc: PluginHandle
   readonly #name: string
@@ -32,10 +36,10 @@ export class Connection {
   #since = 0
   #failures = 0
   #retryAt = 0
-  /** What went wrong last, until something goes right. */
+  /** The latest failure; null after a success. */
   error: string | null = null
 
-  /** @param onListing given what the server lists, before it is used and whenever that changes */
+  /** @param onListing called with the server's tools before they are used, and whenever they change */
   constructor(
     svc: PluginHandle,
     name: string,
@@ -56,7 +60,7 @@ export class Connection {
     return Math.max(0, this.#made - 1)
   }
 
-  /** Milliseconds until it is made again; 0 when nothing is in the way. */
+  /** Milliseconds until the next attempt; 0 when it may start now. */
   get rest(): number {
     return Math.max(0, this.#retryAt - this.#clock.monotonic())
   }
@@ -67,7 +71,10 @@ export class Connection {
     return this.#connecting ? 'starting' : 'idle'
   }
 
-  /** The connection as it is, or a new one once its rest is over. @throws McpServerDownError */
+  /**
+   * Returns the open connection, or opens one once the delay is over.
+   * @throws McpServerDownError
+   */
   ready(): Promise<Session> {
     if (this.#session) return Promise.resolve(this.#session)
     this.#connecting ??= this.#connect().finally(() => {
@@ -76,7 +83,10 @@ export class Connection {
     return this.#connecting
   }
 
-  /** A new connection, at once, whatever failed before. @throws McpServerDownError */
+  /**
+   * Opens a new connection at once, regardless of earlier failures.
+   * @throws McpServerDownError
+   */
   async restart(): Promise<Session> {
     this.#failures = 0
     this.#retryAt = 0
@@ -86,7 +96,7 @@ export class Connection {
     return this.ready()
   }
 
-  /** Ends a connection that is of no use any more; with a problem it counts as failed. */
+  /** Closes a broken connection. With a problem it counts as a failure. */
   async drop(session: Session, problem?: string): Promise<void> {
     if (this.#session !== session) return
     this.#session = undefined
@@ -94,13 +104,13 @@ export class Connection {
     await session.close()
   }
 
-  /** A call went through. */
+  /** Records a successful call. */
   recordSuccess(): void {
     this.#failures = 0
     this.error = null
   }
 
-  /** Ends it for good, with all that it started. */
+  /** Closes the connection for good, including all processes that it started. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('it is no longer wanted'))
     await this.#connecting?.catch(() => {})
@@ -131,7 +141,7 @@ export class Connection {
       return session
     } catch (error) {
       abort.abort(error)
-      // Nothing of it is left then.
+      // Wait until nothing of the failed attempt is left.
       await started.then(
         session => session.close(),
         () => {},
@@ -165,7 +175,7 @@ export class Connection {
     }
   }
 
-  /** Follows the server's list, at a pace of our own. */
+  /** Reads the server's list of tools again after changes, at a limited rate. */
   async #readAgain(): Promise<void> {
     const { signal } = this.#stop
     while (this.#isStale && !signal.aborted) {

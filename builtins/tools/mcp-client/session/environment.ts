@@ -4,15 +4,15 @@ import type { McpServerSettings } from '../config.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * What a program of the operator's own needs to find its way: where programs and its login lie, the language and the time
- * zone. Nothing else of our environment is handed on unless it is named.
+ * Variables that a program needs to run as the operator: program and home folders, language and time zone. Other
+ * variables are passed on only if the settings name them.
  */
 const HANDED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/
 const PATH = '/usr/local/bin:/usr/bin:/bin'
 /** Shorter values could not be distinguished from other text. */
 const SHORTEST_SECRET = 6
 
-/** The variables that a server's process gets. */
+/** Returns the environment variables of a server's process. */
 export function environmentOf({ env, pass_env }: McpServerSettings, own: Env): Record<string, string> {
   const kept = Object.entries(own).filter(
     (entry): entry is [string, string] =>
@@ -21,7 +21,10 @@ export function environmentOf({ env, pass_env }: McpServerSettings, own: Env): R
   return { PATH, TERM: 'dumb', NO_COLOR: '1', ...Object.fromEntries(kept), ...env }
 }
 
-/** The headers of a server's requests. @throws when a variable is not set */
+/**
+ * Returns the headers of a server's requests.
+ * @throws when a variable is not set
+ */
 export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<string, string> {
   const headers = Object.entries(headers_env).map(([header, variable]) => {
     const value = own[variable]?.trim()
@@ -32,7 +35,7 @@ export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<
   return Object.fromEntries(headers) as Record<string, string>
 }
 
-/** Takes out of a text the values that were handed over by the names of their variables: they show nowhere. */
+/** Returns a function that masks the values of variables that are passed to the server by name. */
 export function redactorFor({ pass_env, headers_env }: McpServerSettings, own: Env): (text: string) => string {
   const values = [...pass_env, ...Object.values(headers_env)].map(variable => own[variable]?.trim() ?? '')
   const secrets = values.filter(value => value.length >= SHORTEST_SECRET)

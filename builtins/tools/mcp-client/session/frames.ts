@@ -9,7 +9,7 @@ export class Frames {
   #bytes = 0
   #skips = false
 
-  /** @param most bytes of one line */
+  /** @param most maximum length of a line, in bytes */
   constructor(most: number, line: (line: string) => void, tooLong: (beginning: string) => void) {
     this.#most = most
     this.#line = line
@@ -26,7 +26,7 @@ export class Frames {
     this.#take(rest)
   }
 
-  /** What has come since the last end of a line is one. */
+  /** Emits the remaining bytes as the last line. */
   end(): void {
     const parts = this.#parts
     const isLine = this.#bytes > 0 && !this.#skips

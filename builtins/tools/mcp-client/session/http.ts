@@ -1,12 +1,15 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Fetch } from '#kernel'
 
-/** Bytes of one answer, or of one event of a stream. */
+/** Maximum size of one response, or of one event of a stream, in bytes. */
 const LONGEST_MESSAGE = 8 * 1024 * 1024
-/** Answers to a first request that mean: not this way of speaking over HTTP. */
+/** Statuses of a first response with which a server rejects the HTTP transport. */
 const OTHER_WAY = [400, 404, 405]
 
-/** The ways of speaking to a server over HTTP, the newer one first. @param headers of each request */
+/**
+ * Returns the HTTP transports, the newer one first.
+ * @param headers headers of each request
+ */
 export async function httpTransports(url: string, headers: Record<string, string>, fetch: Fetch) {
   const [{ StreamableHTTPClientTransport }, { SSEClientTransport }] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
@@ -19,7 +22,7 @@ export async function httpTransports(url: string, headers: Record<string, string
   ]
 }
 
-/** Whether the server may understand the older way. */
+/** Returns whether to try the older transport. */
 export function wantsOtherWay(error: unknown): boolean {
   return OTHER_WAY.includes(statusOf(error) ?? 0)
 }
@@ -30,7 +33,7 @@ export function statusOf(error: unknown): number | undefined {
   return typeof code === 'number' && code >= 400 && code < 600 ? code : undefined
 }
 
-/** Goes nowhere but to the origin that the operator named, follows nothing, and reads no message without end. */
+/** Returns a fetch that is limited to the configured origin, follows no redirects, and limits the size of responses. */
 function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
   return async (input, init) => {
     const url = new URL(input)
@@ -46,7 +49,7 @@ function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 
-/** Counts the bytes of an answer; in a stream of events from each empty line anew. */
+/** Limits the bytes of a response; in an event stream the count restarts at each empty line. */
 function limitStream(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0
   let atLineStart = true

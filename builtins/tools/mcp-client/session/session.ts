@@ -8,13 +8,13 @@ import { environmentOf, headersOf, redactorFor } from './environment.ts'
 import { httpTransports, statusOf, wantsOtherWay } from './http.ts'
 import { ProcessTransport } from './stdio.ts'
 
-/** The longest time that a timer of the platform knows: what limits a request is our own clock. */
+/** Maximum delay of a platform timer. Disables the SDK's time limit, because our own clock limits requests. */
 const NO_LIMIT = 2 ** 31 - 1
 /** The code of the SDK's own error for requests that have lost their connection. */
 export const CONNECTION_CLOSED = -32000
-/** How long a server over HTTP has to take note that we leave, in milliseconds. */
+/** Time limit for telling an HTTP server that the session ends, in milliseconds. */
 const LEAVE_MS = 1_000
-/** Lines of one process's error output that are logged; then no more of it. */
+/** Maximum number of lines of a process's error output that are logged. */
 const MOST_LINES = 200
 
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
@@ -23,18 +23,18 @@ const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string()
 export interface Session {
   says_it_is: string
   pid: number | undefined
-  /** One page of its tools. */
+  /** Returns one page of the server's tools. */
   page(cursor: string | undefined, signal: AbortSignal): Promise<z.output<typeof Page>>
-  /** @throws what the server answers instead, and what the signal was aborted with; the server is notified then */
+  /** @throws the server's error response; the abort reason of the signal, after notifying the server */
   call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>
-  /** Resolves with the reason when it is over. */
+  /** Resolves with the reason when the session has ended. */
   ended: Promise<string>
   close(): Promise<void>
 }
 
 /**
- * Starts a server's process, or connects to its URL, and shakes hands.
- * @param listChanged called when the server says that its tools changed
+ * Starts a server's process, or connects to its URL, and performs the handshake.
+ * @param listChanged called when the server reports changed tools
  */
 export async function openSession(
   svc: PluginHandle,
@@ -65,7 +65,7 @@ export async function openSession(
       throw signal.aborted ? signal.reason : new Error(faultOf(error, transport))
     }
     const { name: own = '', version = '' } = client.getServerVersion() ?? {}
-    // Plain requests: the client's own `callTool` would run schemas of the server on what it gives.
+    // Uses plain requests, because the client's `callTool` would validate results against schemas from the server.
     const options = (signal: AbortSignal) => ({ signal, timeout: NO_LIMIT })
     return {
       says_it_is: cut(cleanLine(`${own} ${version}`), 100),
@@ -86,7 +86,7 @@ export async function openSession(
   throw new Error('there is no way to reach it')
 }
 
-/** Ends sessions of HTTP servers; servers that do not support this say so. */
+/** Terminates the session of an HTTP server. Errors are ignored, because not all servers support this. */
 async function leave(transport: Transport): Promise<void> {
   await (transport as { terminateSession?(): Promise<void> }).terminateSession?.().catch(() => {})
 }
@@ -113,13 +113,13 @@ function processOf(
   )
 }
 
-/** What went wrong; where the connection was lost, the transport knows why. */
+/** Returns the reason of a failure; for a lost connection, the reason that the transport knows. */
 function faultOf(error: unknown, transport: Transport): string {
   const { reason } = transport as { reason?: string }
   return reason && (error as { code?: unknown }).code === CONNECTION_CLOSED ? reason : explainError(error)
 }
 
-/** An error with what lies below it, such as the status of an answer or a connection that was refused, as others may have written it: on one line. */
+/** Returns an error with its cause, such as an HTTP status or a refused connection, cleaned and on one line. */
 export function explainError(error: unknown): string {
   const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
   const below = statusOf(error) ?? cause?.code ?? cause?.message

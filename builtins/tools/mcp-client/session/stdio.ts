@@ -5,16 +5,16 @@ import type { Clock, Ports } from '#kernel'
 import { Frames } from './frames.ts'
 
 /**
- * Runs the program in the place of the shell that reads this. What the shell leaves behind it in the group waits for the end
- * of a pipe that we hold: when we are gone, in whatever way, it ends the group, itself included.
+ * Shell script that replaces itself with the program. A background process of its group waits for the end of a pipe
+ * that this process holds, and then kills the group: so the program ends even if this process crashes.
  */
 const GUARDED = '{ read -r _ <&3; kill -s KILL -- -$$; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
-/** Bytes of one message, and of one line of the error output. */
+/** Maximum length of a message, and of a line of the error output, in bytes. */
 const LONGEST_MESSAGE = 8 * 1024 * 1024
 const LONGEST_LINE = 500
-/** How long what a server wrote last may take to arrive after its end, in milliseconds. */
+/** Time to wait for a server's last output after its end, in milliseconds. */
 const DRAIN_MS = 1_000
-/** How long a server has to end when its input has ended, and again when it was asked to, in milliseconds. */
+/** Time that a server has to end after its input was closed, and again after SIGTERM, in milliseconds. */
 const GRACE_MS = 1_000
 
 export interface Program {
@@ -22,17 +22,20 @@ export interface Program {
   args: readonly string[]
   cwd: string
   env: Readonly<Record<string, string>>
-  /** Given each line that it writes to its error output. */
+  /** Called with each line of the server's error output. */
   onErrorLine: (line: string) => void
   parse: (text: string) => JSONRPCMessage
 }
 
-/** An MCP server as a child: the leader of a group of its own, which ends as a whole, with it or with us. */
+/**
+ * An MCP server as a child process. It leads its own process group, which ends as a whole with the server or with this
+ * process.
+ */
 export class ProcessTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: Transport['onmessage']
-  /** Why it is over. */
+  /** Reason why the process has ended. */
   reason: string | undefined
   readonly #program: Program
   readonly #ports: Pick<Ports, 'spawn' | 'clock'>
@@ -62,7 +65,7 @@ export class ProcessTransport implements Transport {
     const err = new Frames(LONGEST_LINE, onErrorLine, onErrorLine)
     child.stdout?.on('data', (chunk: Buffer) => out.add(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.add(chunk))
-    // One that ended meanwhile reads nothing more, which its end says better.
+    // Write errors of an ended process are ignored, because its end is reported instead.
     for (const stream of [child.stdin, child.stdio[3]]) stream?.on('error', () => {})
     this.#gone = this.#waitForStart(child).then(reason => {
       err.end()
@@ -84,12 +87,12 @@ export class ProcessTransport implements Transport {
       else resolve(false)
     })
     if (isSent) return
-    // It reads nothing more: how it ends says why.
+    // The process reads no more input; the way it ended gives the reason.
     await this.#gone
     throw new Error(this.reason ?? 'the server has ended')
   }
 
-  /** Ends its input, then asks it to end, then ends it; each with all that it started. */
+  /** Closes the server's input, then sends SIGTERM, then SIGKILL, each to the whole process group. */
   async close(): Promise<void> {
     const { clock } = this.#ports
     this.#child?.stdin?.end()
@@ -107,21 +110,21 @@ export class ProcessTransport implements Transport {
     try {
       message = parse(line)
     } catch {
-      // Some greet people on the wrong output.
+      // Some servers print a greeting to standard output instead of standard error.
       this.onerror?.(new Error('it wrote something to its output that is no message of the protocol'))
       return
     }
     this.onmessage?.(message)
   }
 
-  /** Resolves when nothing of its group is left, with how it ended. */
+  /** Resolves when no process of the group is left, with the reason of the end. */
   #waitForStart(child: ChildProcess): Promise<string> {
     return new Promise(resolve => {
       child.once('error', error => resolve(`it cannot be started in ${this.#program.cwd} (${error.message})`))
       child.once('exit', (code, signal) => {
         this.#kill('SIGKILL')
         const over = () => resolve(signal ? `it was ended by ${signal}` : endOf(code))
-        // What left the group may hold the pipe open.
+        // Processes that left the group may keep the pipe open.
         const cancel = this.#ports.clock.after(DRAIN_MS, over)
         child.once('close', () => {
           cancel()
@@ -142,7 +145,7 @@ export class ProcessTransport implements Transport {
     try {
       process.kill(-pid, signal)
     } catch {
-      // No process is left in it.
+      // The group has no process left.
     }
   }
 }

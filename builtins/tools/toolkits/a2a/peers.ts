@@ -4,7 +4,7 @@ import { tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 
-/** Who else is there. */
+/** Tools with which an agent finds other agents. */
 export function peersTools(svc: PluginHandle) {
   return [
     tool({

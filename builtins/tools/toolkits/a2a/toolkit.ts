@@ -12,7 +12,7 @@ const to = z.string().min(1).max(128).describe("Agent's id or name, or: operator
 const body = z.string().min(1).max(100_000)
 const id = z.string().min(1).max(128).describe("The message's id")
 
-/** Typed messages. Sending is a write of the call's own commit, so that each goes out exactly once. */
+/** Tools for typed messages. A message is sent in the commit of its call, so exactly once. */
 export function a2aToolkit(svc: PluginHandle): Toolkit {
   const mail = () => svc.use(Mail)
   const sends = (call: ToolCall, { message, answer, effects }: PreparedMessage) => {

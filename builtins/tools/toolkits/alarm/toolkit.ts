@@ -6,7 +6,7 @@ import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 const description = z.string().trim().min(1).max(500).describe('Message to yourself at that time')
 const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)
 
-/** An agent's own reminders. */
+/** Tools for an agent's reminders. */
 export function alarmToolkit(svc: PluginHandle): Toolkit {
   const set = async (call: ToolCall, text: string, at: number) => {
     const { agent_id } = call

@@ -7,7 +7,7 @@ export interface Copyable {
   /** Returns the text of one of the agent's items; undefined if there is none. */
   text(agent_id: string, id: string): Promise<string | undefined>
 }
-/** Kinds of items that the clipboard tools can copy; the toolkit that has them contributes them. */
+/** Kinds of items that the clipboard tools can copy, added by the toolkits that own them. */
 export const Copyables = point<Copyable>('copyables', {
   key: ({ name }) => name,
   has: { name: 'text', text: 'function' },

@@ -1,7 +1,7 @@
 import { defineError, type Ports, withTimeLimit } from '#kernel'
 import type { Clipboard } from './own.ts'
 
-/** How long the machine's own program may take, in milliseconds. */
+/** Time limit of the system's clipboard program, in milliseconds. */
 const LIMIT_MS = 5_000
 /** Maximum clipboard size, in bytes. */
 const LARGEST = 1_000_000
@@ -47,7 +47,7 @@ export class HostClipboard implements Clipboard {
   async #run([program = '', ...args]: readonly string[], input?: string): Promise<string> {
     const { spawn, clock, env } = this.#ports
     const fail = (problem: string) => new HostClipboardError({ program, problem })
-    // Programs that own a selection live on in the background and keep what they inherit, so they get no output to hold open.
+    // Clipboard programs stay in the background and keep inherited streams open, so they get no output.
     const stdio = ['pipe', input === undefined ? 'pipe' : 'ignore', 'ignore'] as const
     const child = spawn(program, args, { env: displayOf(env), stdio: [...stdio] })
     const ended = new Promise<string>((done, failed) => {
@@ -77,7 +77,7 @@ export class HostClipboard implements Clipboard {
   }
 }
 
-/** What such a program needs of the environment, and no secret. */
+/** Returns the environment variables that a clipboard program needs, without secrets. */
 function displayOf(env: Ports['env']): NodeJS.ProcessEnv {
   const names = ['PATH', 'HOME', 'DISPLAY', 'XAUTHORITY', 'WAYLAND_DISPLAY', 'XDG_RUNTIME_DIR', 'LANG', 'LC_ALL']
   return Object.fromEntries(names.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])))

@@ -1,9 +1,9 @@
 import { Memory } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 
-/** Where a text is put aside. */
+/** A clipboard that stores one text. */
 export interface Clipboard {
-  /** Whose it is, in words: "your clipboard". */
+  /** Name of the clipboard in messages: "your clipboard". */
   readonly name: string
   write(text: string): Promise<void>
   read(): Promise<string>

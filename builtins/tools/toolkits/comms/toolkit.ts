@@ -6,7 +6,10 @@ import { type Toolkit, tool } from '#tools/toolkits/contract'
 const SHOWN = 10
 const LONGEST = 1_500
 
-/** Messages without types and threads, over the same mailboxes as all others. Sending is a write of the call's own commit: a repetition is none. */
+/**
+ * Tools for simple messages without types and threads, in the same mailboxes as all others. A message is sent in the
+ * commit of its call, so exactly once.
+ */
 export function commsToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'comms',

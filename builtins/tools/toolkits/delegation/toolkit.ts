@@ -6,7 +6,7 @@ import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 
-/** What an agent can hand on. A delegation is a write of the call's own commit: a repetition is none. */
+/** Tools for delegating tasks. A delegation is committed with the call's outcome, so a repeated call creates none. */
 export function delegationToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'delegation',

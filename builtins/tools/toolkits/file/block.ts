@@ -1,18 +1,18 @@
-/** A part of a text that an edit is about. */
+/** A range of a text that an edit replaces. */
 export interface Block {
   start: number
   end: number
-  /** Gives text that takes its place the indentation of the block. */
+  /** Returns replacement text with the indentation of the block. */
   indent(text: string): string
 }
 
-/** Lines of the closest block that are shown, and lines that are compared with it. */
+/** Maximum number of lines shown of the closest block, and maximum number of lines compared. */
 const SHOWN = 12
 const COMPARED = 200_000
 
 const asItStands = (text: string) => text
 
-/** Where `part` stands as it is, overlaps too: they are just as ambiguous. */
+/** Returns all exact occurrences of `part`, including overlapping ones, which are also ambiguous. */
 export function exact(text: string, part: string): Block[] {
   const found: Block[] = []
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1))
@@ -20,13 +20,13 @@ export function exact(text: string, part: string): Block[] {
   return found
 }
 
-/** How whole lines are compared where a text does not stand as it is, in this order. */
+/** Line comparisons for a text without an exact match, in the order in which they are tried. */
 export const matchers: readonly { name: string; find(text: string, part: string): Block[] }[] = [
   { name: 'blanks', find: (text, part) => blocksOf(text, part, sameBlanks, () => asItStands) },
   { name: 'indentation', find: (text, part) => blocksOf(text, part, trimLine, findIndent) },
 ]
 
-/** The indentation stays; other runs of blanks are one, and those at the end none. */
+/** Keeps the indentation, collapses other runs of blanks, and removes trailing ones. */
 function sameBlanks(line: string): string {
   const [indent = ''] = /^\s*/.exec(line) ?? []
   return indent + line.slice(indent.length).trimEnd().replace(/\s+/g, ' ')
@@ -59,7 +59,7 @@ function blocksOf(
   return found
 }
 
-/** Moves text from the indentation that was given to the one that was found. */
+/** Returns a function that replaces the indentation of the wanted lines with that of the found lines. */
 function findIndent(found: readonly string[], wanted: readonly string[]): Block['indent'] {
   const at = wanted.findIndex(line => line.trim() !== '')
   const [from = '', to = ''] = [wanted[at], found[at]].map(line => /^\s*/.exec(line ?? '')?.[0])
@@ -70,7 +70,7 @@ function findIndent(found: readonly string[], wanted: readonly string[]): Block[
       .join('\n')
 }
 
-/** The lines that are most like a text, numbered; undefined when none is like it. */
+/** Returns the most similar lines, numbered; undefined when none is similar. */
 export function nearest(text: string, part: string): string | undefined {
   const lines = text.split('\n')
   const wanted = part.replace(/\n$/, '').split('\n').map(trimLine)
@@ -93,7 +93,10 @@ export function nearest(text: string, part: string): string | undefined {
   return block.map((line, n) => `${best.at + n + 1}\t${line.slice(0, 300)}`).join('\n')
 }
 
-/** The first line that holds most of a text with a slip in it, as `getUsers` is held by `import { getUser }`; -1 for none. */
+/**
+ * Returns the index of the first line that contains most of a mistyped text, as `import { getUser }` for `getUsers`; -1
+ * for none.
+ */
 function lineLike(lines: readonly string[], part: string): number {
   const sought = piecesOf(part)
   let best = { at: -1, score: 0 }
@@ -105,12 +108,12 @@ function lineLike(lines: readonly string[], part: string): number {
   return best.score < 0.6 ? -1 : best.at
 }
 
-/** Three signs each. */
+/** Returns all sequences of three characters. */
 function piecesOf(text: string): Set<string> {
   return new Set(Array.from({ length: Math.max(0, text.length - 2) }, (_, at) => text.slice(at, at + 3)))
 }
 
-/** From 0 to 1: the same, or the share of words in common. */
+/** Returns the similarity from 0 to 1: 1 for equal lines, else the share of common words. */
 function likeness(line: string, wanted: string, words: ReadonlySet<string>): number {
   if (wanted === '' || line === '') return 0
   if (line === wanted) return 1

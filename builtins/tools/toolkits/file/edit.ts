@@ -6,7 +6,7 @@ export const EditError = defineError({
   code: 'edit_refused',
   status: 422,
   title: 'Edit refused',
-  // Lines of the file, where the problem shows some, are left as they are.
+  // A problem may end with lines of the file, which get no period.
   message: ({ path, problem }: { path: string; problem: string }) =>
     `${JSON.stringify(path)} was not changed: ${problem}${problem.includes('\n') ? '' : '.'}`,
 })
@@ -17,15 +17,14 @@ export interface Edit {
   replace_all: boolean
 }
 
-/** How many places an ambiguous text is said to stand at. */
+/** Maximum number of places listed for an ambiguous text. */
 const MOST_NAMED = 5
 
 /**
- * Makes edits one after another, all or none. A text that does not occur exactly is looked for without regard to blanks, then
- * without regard to indentation, which the new text is then given. In a file with Windows line ends, text with plain ones is
- * meant to have them too.
- * @returns the new text, and a line for each edit that did not match exactly
- * @throws EditError when there is no place, or more than one without `replace_all`
+ * Applies edits in order, all or none. A text without an exact match is searched ignoring blanks, then ignoring
+ * indentation, which the new text then adopts. In a file with CRLF line ends, texts with LF match and are converted.
+ * @returns the new text, and a note for each inexact match
+ * @throws EditError when there is no match, or several without `replace_all`
  */
 export function applyEdits(path: string, text: string, edits: readonly Edit[]): { text: string; notes: string[] } {
   const isWindows = /\r\n/.test(text) && !/[^\r]\n/.test(text)
@@ -44,7 +43,10 @@ export function applyEdits(path: string, text: string, edits: readonly Edit[]): 
   return { text: isWindows ? edited.replaceAll('\n', '\r\n') : edited, notes }
 }
 
-/** Where a text stands, by the first way of looking that finds it. @throws EditError */
+/**
+ * Returns the places of a text, by the first comparison that finds it.
+ * @throws EditError
+ */
 function placesOf(path: string, text: string, old_text: string, which: string): { blocks: Block[]; note?: string } {
   const blocks = exact(text, old_text)
   if (blocks.length > 0) return { blocks }
@@ -63,7 +65,7 @@ function placesOf(path: string, text: string, old_text: string, which: string): 
 function replaceBlocks(text: string, blocks: readonly Block[], new_text: string): string {
   let end = 0
   const parts = blocks.flatMap(block => {
-    // An overlap of the one before is gone with it.
+    // A block that overlaps the previous one was replaced with it.
     if (block.start < end) return []
     const before = text.slice(end, block.start)
     end = block.end
@@ -78,7 +80,7 @@ function ambiguous(text: string, blocks: readonly Block[], which: string): strin
   return `${which}old_text occurs ${times} (lines ${lines.join(', ')}); include more of the text around the place that you mean, or set replace_all`
 }
 
-/** The number of the line that holds a place. */
+/** Returns the line number of an index. */
 export function lineAt(text: string, index: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at >= 0 && at < index; at = text.indexOf('\n', at + 1)) line++

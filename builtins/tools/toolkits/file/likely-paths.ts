@@ -3,13 +3,14 @@ import type { JailFolder } from '#safety/sandbox/contract'
 import { IgnoreRules } from './search/ignore.ts'
 import { Walk } from './search/walk.ts'
 
-/** Files that are compared with a path, at most. */
+/** Maximum number of files compared with a path. */
 const MOST_FILES = 3_000
 const MOST_HITS = 3
 
 /**
- * Returns files that a path which leads nowhere may mean: those of the same name in other folders, else those of a name like it.
- * @param folder the workspace, open
+ * Returns files that a missing path may mean: those with the same name in other folders, else those with a similar
+ * name.
+ * @param folder the open workspace
  */
 export async function likelyPaths(
   files: Ports['files'],

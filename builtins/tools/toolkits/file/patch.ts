@@ -2,19 +2,22 @@ import { applyPatch, parsePatch, type StructuredPatch } from 'diff'
 import { nearest } from './block.ts'
 import { EditError } from './edit.ts'
 
-/** Lines of context that may differ where a hunk is looked for. */
+/** Maximum number of context lines that may differ when a hunk is located. */
 const FUZZ = 2
 
-/** One file of a patch. */
+/** The changes to one file of a patch. */
 export interface FilePatch {
   path: string
-  /** It is made by the patch. */
+  /** Whether the patch creates the file. */
   isNew: boolean
-  /** @throws EditError when a part of it has no place in the text */
+  /** @throws EditError when a hunk does not match the text */
   apply(text: string): string
 }
 
-/** Reads a unified diff. @throws EditError when it is none, or removes or renames files */
+/**
+ * Parses a unified diff.
+ * @throws EditError when it is invalid, or removes or renames files
+ */
 export function patchOf(diff: string): FilePatch[] {
   const parsed = readPatch(diff)
   if (parsed.length === 0 || parsed.every(({ hunks }) => hunks.length === 0)) {
@@ -55,13 +58,13 @@ function filePatch(patch: StructuredPatch): FilePatch {
   }
 }
 
-/** `a/` and `b/` are git's. */
+/** Returns a file's name without git's prefixes `a/` and `b/`. */
 function nameOf(name: string | undefined): string | undefined {
   if (!name || name === '/dev/null') return undefined
   return name.replace(/^[ab]\//, '')
 }
 
-/** What is closest to the first hunk that does not fit. */
+/** Returns the lines closest to the first hunk that does not match. */
 function placeOf(text: string, patch: StructuredPatch): string {
   const hunk = patch.hunks.find(each => applyPatch(text, { ...patch, hunks: [each] }, { fuzzFactor: FUZZ }) === false)
   const old = hunk?.lines.filter(line => !/^[+\\]/.test(line)).map(line => line.slice(1))

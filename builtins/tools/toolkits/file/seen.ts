@@ -4,12 +4,12 @@ import type { ToolCall } from '../contract.ts'
 /** Maximum number of contents remembered, of all goals together; the one recorded longest ago is forgotten first. */
 const MAX_SEEN = 20_000
 
-/** What an agent knows of a file: nothing, what is in it, or what was in it. */
+/** An agent's knowledge of a file: unread, its current content, or an earlier content. */
 export type Knowledge = 'unread' | 'current' | 'changed'
 
 /**
- * Remembers which content of a file an agent last read or wrote in its goal, as a hash. It is kept in memory: after a restart,
- * and on another daemon, a file counts as unread.
+ * Remembers, as a hash, which content of a file an agent last read or wrote in its goal. Kept in memory only: after a
+ * restart, and in another daemon, a file counts as unread.
  */
 export class SeenFiles {
   readonly #hashes = new Map<string, string>()

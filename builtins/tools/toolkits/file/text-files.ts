@@ -7,17 +7,17 @@ import { EditError } from './edit.ts'
 import { likelyPaths } from './likely-paths.ts'
 import { SeenFiles } from './seen.ts'
 
-/** A file as it was read, before it is changed. */
+/** A file's state when it was read for a change. */
 export interface Found {
   bytes: Buffer
   text: string
-  /** Whether the agent has not read or written it in this goal. */
+  /** Whether the agent has neither read nor written the file in this goal. */
   isUnread: boolean
 }
 
 /**
- * Reads and writes the files of agents within the limits of size. An agent replaces only what it knows: a file that it read or
- * wrote in this goal, and that has not changed since.
+ * Reads and writes agents' files within size limits. An agent may only replace a file that it read or wrote in this
+ * goal and that has not changed since.
  */
 export class TextFiles {
   readonly #svc: PluginHandle
@@ -29,14 +29,20 @@ export class TextFiles {
     this.#limits = limits
   }
 
-  /** Returns what is in a file, which the agent knows from then on. @throws OutsideError, PathError */
+  /**
+   * Returns a file's content and records that the agent knows it.
+   * @throws OutsideError, PathError
+   */
   async read(call: ToolCall, path: string): Promise<Buffer> {
     const { bytes, real } = await this.#open(call, path)
     this.#seen.add(call, real, bytes)
     return bytes
   }
 
-  /** Returns a text file that is to be changed. @throws EditError when it changed since the agent read it, OutsideError, PathError */
+  /**
+   * Returns a text file for a change.
+   * @throws EditError when it changed since the agent read it, OutsideError, PathError
+   */
   async find(call: ToolCall, path: string): Promise<Found> {
     const { bytes, real } = await this.#open(call, path)
     const knowledge = this.#seen.knowledge(call, real, bytes)
@@ -45,10 +51,9 @@ export class TextFiles {
   }
 
   /**
-   * Writes a text in place of what was found, or where nothing was. What the agent did not know of the file it does not know
-   * afterwards.
+   * Replaces the found file, or creates one. A file that counted as unread still counts as unread afterwards.
    * @returns the size in bytes
-   * @throws EditError when something else is there by now, OutsideError, PathError, ReadOnlyError
+   * @throws EditError when the file has changed meanwhile, OutsideError, PathError, ReadOnlyError
    */
   change(call: ToolCall, path: string, text: string, found: Found | undefined): Promise<number> {
     return this.#replace(call, path, text, !found?.isUnread, current => {
@@ -64,7 +69,7 @@ export class TextFiles {
    */
   write(call: ToolCall, path: string, text: string): Promise<number> {
     return this.#replace(call, path, text, true, (current, real) => {
-      // A call may run again after a crash, and find what it wrote.
+      // A call repeated after a crash may find its own content.
       if (!current || current.equals(Buffer.from(text))) return undefined
       return PROBLEMS[this.#seen.knowledge(call, real, current)]
     })
@@ -74,7 +79,7 @@ export class TextFiles {
     return (await this.#svc.use(Jail).resolve(reach, path)).exists
   }
 
-  /** @param problemOf returns why what is there must not be replaced */
+  /** @param problemOf returns why the current content must not be replaced */
   async #replace(
     call: ToolCall,
     path: string,
@@ -107,7 +112,10 @@ export class TextFiles {
     }
   }
 
-  /** Names the files that a path may mean, if there are some. @throws PathError */
+  /**
+   * Throws an error that suggests files which the path may mean.
+   * @throws PathError
+   */
   async #refuseMissing(reach: ToolCall, path: string): Promise<void> {
     const folder = await this.#svc.use(Jail).folder(reach, '.')
     try {
@@ -137,7 +145,7 @@ const PROBLEMS = {
     'it exists, and you have not read it in this goal; read it with file_read, then write it or change a part with file_edit',
 }
 
-/** @throws PathError when the bytes are no text */
+/** @throws PathError when the bytes are not text */
 export function textOf(bytes: Buffer, path: string): string {
   const text = bytes.toString('utf8')
   if (bytes.includes(0) || !bytes.equals(Buffer.from(text))) {

@@ -26,7 +26,7 @@ const UNREAD =
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
-  // A model may ask for several edits of a file at once.
+  // Serializes edits, because a model may request several edits of a file at once.
   const inTurn = keyedMutex()
   const texts = new TextFiles(svc, limits)
 

@@ -6,10 +6,13 @@ interface Entry {
   isDirectory(): boolean
 }
 
-/** Entries that one listing looks at, at most. */
+/** Maximum number of entries visited by one listing. */
 const MAX_VISITED = 20_000
 
-/** What there is below an open folder, depth first and sorted by name, with sizes; it is closed then. Links are named, never followed. */
+/**
+ * Lists the contents of an open folder, depth first and sorted by name, with sizes, and closes the folder. Links are
+ * named but not followed.
+ */
 export async function listTree(
   files: Ports['files'],
   folder: JailFolder,
@@ -53,7 +56,7 @@ class Walk {
       const name = prefix + entry.name
       if (this.#seen++ >= offset) this.#lines.push(await this.#line(folder, entry, name))
       if (!entry.isDirectory() || depth <= 1) continue
-      // A folder that went away meanwhile, or is closed to us, is a line without contents.
+      // A folder that was removed meanwhile, or is not readable, is listed without contents.
       const below = await folder.below(entry.name, asked).catch(() => undefined)
       if (!below) continue
       try {

@@ -2,15 +2,15 @@ import { contentTokens } from '#lib/output-limit'
 import { pluralize } from '#lib/pluralize'
 import { textTokens } from '#lib/text-tokens'
 
-/** Characters of a line that are shown as one row. */
+/** Maximum number of characters of a line shown as one row. */
 const ROW_CHARS = 2_000
 
 /**
- * A window of a text as numbered rows, with a sentence on how to see the rest. A row is a line; a very long line takes
- * several, so that all of it can be reached. What lies behind the window is not looked at.
+ * Returns a window of a text as numbered rows, with a note on how to see the rest. A row is a line; a very long line
+ * takes several rows, so that all of it can be reached. Text behind the window is not scanned.
  * @param offset rows to skip
- * @param limit rows to show; fewer when they are long
- * @param result_tokens of the whole result
+ * @param limit maximum number of rows; fewer when they are long
+ * @param result_tokens maximum tokens of the whole result
  */
 export function windowOf(text: string, offset: number, limit: number, result_tokens?: number): string {
   if (text === '') return '[The file is empty.]'
@@ -39,7 +39,7 @@ export function windowOf(text: string, offset: number, limit: number, result_tok
   return [...shown, ...notes.map(note => `[${note}]`)].join('\n')
 }
 
-/** Where the rows of a text lie, in order. No character is cut in two. */
+/** Yields the positions of a text's rows, in order. Does not split a character. */
 function* rowsOf(text: string): Generator<{ label: string; start: number; end: number }> {
   let line = 1
   for (let start = 0; start < text.length; line++) {

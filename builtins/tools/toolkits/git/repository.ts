@@ -20,7 +20,7 @@ export class Repository {
   readonly #agent: string
   readonly #signal: AbortSignal
 
-  /** @param workspace its real path */
+  /** @param workspace real path of the workspace */
   private constructor(svc: PluginHandle, reach: Reach, workspace: string, agent: string, signal: AbortSignal) {
     this.#svc = svc
     this.#reach = reach
@@ -34,13 +34,16 @@ export class Repository {
     return new Repository(svc, reachOf(call), real, call.agent_id, call.signal)
   }
 
-  /** Makes the repository; one that is there stays. */
+  /** Creates the repository; an existing one is kept. */
   async init(): Promise<void> {
     if ((await this.#kind()) !== 'none') return this.#vet()
     await this.#describe(await this.#git(['init', '--quiet', '--initial-branch=main', '--template=']))
   }
 
-  /** Runs a command and gives what a model reads of it. @throws GitError */
+  /**
+   * Runs a git command and returns its output for a model.
+   * @throws GitError
+   */
   async run(args: readonly string[], input = ''): Promise<string> {
     await this.#vet()
     return this.#describe(await this.#git(args, input))
@@ -56,7 +59,10 @@ export class Repository {
     return found.isDirectory() ? 'folder' : 'other'
   }
 
-  /** Whether the repository is one that is safe to use: what is in it may have been put there by a program. @throws GitError */
+  /**
+   * Checks that the repository is safe to use, because a program may have modified it.
+   * @throws GitError
+   */
   async #vet(): Promise<void> {
     const kind = await this.#kind()
     if (kind === 'none')
@@ -93,7 +99,10 @@ export class Repository {
     })
   }
 
-  /** A path as git is to be given it. @throws OutsideError, PathError, GitError */
+  /**
+   * Checks a path and returns it for git.
+   * @throws OutsideError, PathError, GitError
+   */
   async path(path: string): Promise<string> {
     const { real } = await this.#svc.use(Jail).resolve(this.#reach, path)
     if (basename(real) === '.git')

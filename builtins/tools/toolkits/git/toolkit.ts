@@ -4,7 +4,7 @@ import { Repository } from './repository.ts'
 
 const path = z.string().min(1).max(4096)
 
-/** Six things to do with the repository of a workspace. */
+/** Tools for the git repository of a workspace. */
 export function gitToolkit(svc: PluginHandle): Toolkit {
   const repository = (call: ToolCall) => Repository.of(svc, call)
   return {

@@ -1,25 +1,25 @@
 import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 
-/** The kind of record that is a note. */
+/** Record kind of notes. */
 export const NOTE = 'note'
-/** Of a note in a list, in characters. */
+/** Maximum length of a note in a list, in characters. */
 const PREVIEW = 160
 
-/** A note of an agent; undefined for what is none. */
+/** Returns a note of an agent; undefined when the id is not that of a note. */
 export async function noteOf(svc: PluginHandle, agent_id: string, id: string): Promise<MemoryRecord | undefined> {
   const record = await svc.use(Memory).notes(agent_id).recall(id)
   return record?.metadata.kind === NOTE ? record : undefined
 }
 
-/** A record as a line of a list. */
+/** Formats a record as a line of a list. */
 export function noteLine({ memory_id, ts, thought, metadata: { kind, key, tags } }: MemoryRecord): string {
   const what = kind === NOTE || kind === undefined ? '' : ` [${lineOf([kind, key].filter(Boolean).join(' '), 100)}]`
   const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
   return `${memory_id} ${ts.slice(0, 10)}${what}${tagged} ${lineOf(thought, PREVIEW)}`
 }
 
-/** Tags as they are kept: "a, b", each once. */
+/** Returns tags in their stored form: "a, b", without duplicates. */
 export function tagsOf(text: string | undefined): { tags?: string } {
   const tags = [
     ...new Set(

@@ -46,7 +46,7 @@ export const notesList = operation({
   render: notes => notes.map(page).join('\n\n') || 'no such notes',
 })
 
-/** Notes of an agent, as the operator reads them: none counts as used. */
+/** Operations with which the operator reads an agent's notes. Reading does not count as use. */
 export const noteOperations = [notesList]
 
 function noteView({ memory_id, thought, metadata: { tags }, ts }: MemoryRecord): Note {

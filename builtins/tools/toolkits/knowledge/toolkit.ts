@@ -3,7 +3,7 @@ import { type PluginHandle, z } from '#kernel'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { NOTE, noteLine, noteOf, tagsOf } from './notes.ts'
 
-/** Characters of a note that are kept, and of it that are shown at a time. */
+/** Maximum length of a note, and number of characters shown at a time. */
 const LONGEST = 20_000
 const PART = 10_000
 
@@ -13,7 +13,7 @@ const tags = z.string().max(200).optional().describe('Words that sort it, with c
 const limit = (most: number, usual: number) =>
   z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
 
-/** Notes in the agent's memory. */
+/** Tools for notes in the agent's memory. */
 export function knowledgeToolkit(svc: PluginHandle): Toolkit {
   const memoryOf = (agent_id: string) => svc.use(Memory).notes(agent_id)
   const from = async (call: ToolCall, tool: string) => ({
@@ -109,7 +109,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
   }
 }
 
-/** No error: after a crash a removal that was done already is repeated. */
+/** Returns a message instead of an error, because after a crash a completed removal is repeated. */
 function unknown(note_id: string): string {
   return `[There is no note ${JSON.stringify(note_id)}. search_notes and list_recent_notes show the ids of your notes.]`
 }

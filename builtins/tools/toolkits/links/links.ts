@@ -2,7 +2,7 @@ import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
 import { defineError, errorMessage, type PluginHandle } from '#kernel'
 import { type WebPage, WebPages } from '#safety/net/contract'
 
-/** The kind of record that is a link. */
+/** Record kind of links. */
 export const LINK = 'link'
 
 const LinkError = defineError({
@@ -12,7 +12,10 @@ const LinkError = defineError({
   message: (p: { message: string }) => p.message,
 })
 
-/** An address as it is kept. @throws LinkError for what is none of the web */
+/**
+ * Returns an address in its stored form.
+ * @throws LinkError when it is not a web address
+ */
 export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href
@@ -21,7 +24,7 @@ export function addressOf(text: string): string {
   })
 }
 
-/** What stands at an address now, or a sentence on why that is not known. */
+/** Returns the page at an address, or a message why it cannot be read. */
 export async function visit(svc: PluginHandle, url: string, signal: AbortSignal): Promise<WebPage | string> {
   if (!svc.has(WebPages)) return 'Nothing is fetched here: the way to the network is switched off.'
   try {
@@ -32,19 +35,22 @@ export async function visit(svc: PluginHandle, url: string, signal: AbortSignal)
   }
 }
 
-/** A link of an agent, by its id; undefined for what is none. */
+/** Returns a link of an agent by its id; undefined when the id is not that of a link. */
 export async function linkOf(svc: PluginHandle, agent_id: string, id: string) {
   const record = await svc.use(Memory).of(agent_id).recall(id)
   return record?.metadata.kind === LINK ? { ...record, url: String(record.metadata.url) } : undefined
 }
 
-/** A link as a line of a list. */
+/** Formats a link as a line of a list. */
 export function linkLine({ memory_id, thought, metadata: { url, tags } }: MemoryRecord): string {
   const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
   return `${memory_id} ${lineOf(String(url), 300)}${tagged} ${lineOf(thought, 200)}`
 }
 
-/** The name of a named link: lower case, with dashes. @throws LinkError for what has no letter or digit */
+/**
+ * Returns the normalized name of a link: lower case, with dashes.
+ * @throws LinkError for a name without letters and digits
+ */
 export function nameOf(text: string): string {
   const name = text
     .normalize('NFKC')

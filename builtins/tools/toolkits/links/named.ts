@@ -5,7 +5,7 @@ import { addressOf, nameOf } from './links.ts'
 
 const name = z.string().trim().min(1).max(100).describe('A short name, such as "project-docs"')
 
-/** Addresses under names of the agent's own. */
+/** Tools for addresses under names that the agent chooses. */
 export function namedLinkTools(svc: PluginHandle): Tool[] {
   const linksOf = (agent_id: string) => svc.use(Memory).file(agent_id, 'named_links')
   return [

@@ -5,7 +5,7 @@ import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { addressOf, LINK, linkLine, visit } from './links.ts'
 import { namedLinkTools } from './named.ts'
 
-/** Characters of a page that are shown at a time. */
+/** Number of characters of a page shown at a time. */
 const PART = 8_000
 
 const url = z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://')
@@ -13,7 +13,7 @@ const limit = (most: number, usual: number) =>
   z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
 const offset = (what: string) => z.coerce.number().int().min(0).default(0).describe(what)
 
-/** Addresses of the web in the agent's memory, and under names. */
+/** Tools for web addresses, in the agent's memory and under names. */
 export function linksToolkit(svc: PluginHandle): Toolkit {
   const memoryOf = (agent_id: string) => svc.use(Memory).of(agent_id)
   return {
@@ -85,7 +85,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
   }
 }
 
-/** What others wrote, as such. */
+/** Marks text of others as a quotation. */
 function quote(text: string): string {
   return markUntrusted('what pages say', text)
 }

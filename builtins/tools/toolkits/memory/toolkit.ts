@@ -2,14 +2,14 @@ import { lineOf, Memory, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
-/** Characters of a value that are kept, and shown at a time. */
+/** Maximum length of a value, and number of characters shown at a time. */
 const LONGEST = 10_000
-/** Keys named to an agent that asks for one that it does not have. */
+/** Maximum number of existing keys listed when an agent asks for an unknown key. */
 const NAMED = 20
 
 const key = z.string().trim().min(1).max(200).describe('A short name, such as "favourite colour"')
 
-/** Values under keys, over goals and restarts. */
+/** Tools for values under keys, which persist over goals and restarts. */
 export function memoryToolkit(svc: PluginHandle): Toolkit {
   const valuesOf = (agent_id: string) => svc.use(Memory).values(agent_id)
   return {

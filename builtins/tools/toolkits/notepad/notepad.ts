@@ -19,14 +19,18 @@ export class Notepads {
   readonly #journals: string
   readonly #maxBytes: number
 
-  /** @param journals the folder that holds one folder for each agent */
+  /** @param journals folder with one subfolder for each agent */
   constructor(ports: Pick<Ports, 'files' | 'clock'>, journals: string, maxBytes: number) {
     this.#ports = ports
     this.#journals = journals
     this.#maxBytes = maxBytes
   }
 
-  /** Appends an entry. @returns the size of the notepad afterwards, in bytes. @throws NotepadError when it is full */
+  /**
+   * Appends an entry.
+   * @returns the size of the notepad afterwards, in bytes
+   * @throws NotepadError when it is full
+   */
   async append(agent_id: string, text: string): Promise<number> {
     const { files, clock } = this.#ports
     const folder = this.#folder(agent_id)
@@ -35,7 +39,7 @@ export class Notepads {
     const handle = await files.open(join(folder, 'notepad.md'), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
     try {
       const { size } = await handle.stat()
-      // A crash may have left the last line without its end.
+      // A crash may have left the last line incomplete.
       const torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
       const entry = `${torn ? '\n' : ''}${size > 0 ? '\n' : ''}## ${clock.now().toISOString()}\n${text.trim()}\n`
       const bytes = Buffer.from(entry)
@@ -52,10 +56,10 @@ export class Notepads {
   }
 
   /**
-   * The newest entries, oldest of them first, with a sentence on how to see older ones.
-   * @param limit entries to show, at most; fewer when they are long
-   * @param skip newest entries to leave out
-   * @param result_tokens of the whole result
+   * Returns the newest entries in chronological order, with a note on how to see older ones.
+   * @param limit maximum number of entries; fewer when they are long
+   * @param skip number of newest entries to skip
+   * @param result_tokens maximum tokens of the whole result
    */
   async read(agent_id: string, limit: number, skip: number, result_tokens?: number): Promise<string> {
     const text = await this.#text(agent_id)
@@ -102,7 +106,7 @@ export class Notepads {
     }
   }
 
-  /** The agent's own folder; an id that could lead elsewhere is refused. */
+  /** Returns the agent's folder; refuses an id that could lead elsewhere. */
   #folder(agent_id: string): string {
     if (!/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(agent_id)) {
       throw new NotepadError({ message: `${JSON.stringify(agent_id.slice(0, 200))} is not the id of an agent.` })

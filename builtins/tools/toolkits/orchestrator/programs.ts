@@ -5,7 +5,10 @@ import { Sandbox } from '#safety/sandbox/contract'
 export const PROGRAMS = ['claude', 'codex'] as const
 export type Program = (typeof PROGRAMS)[number]
 
-/** How each is made to work without a person: the task comes on its standard input, where nothing is taken for an option. */
+/**
+ * Arguments with which each program runs without a person. The task is passed on standard input, so that none of it is
+ * taken for an option.
+ */
 const WORDS: Readonly<Record<Program, (model: string | undefined) => string[]>> = {
   claude: (model = 'sonnet') => ['-p', '--permission-mode', 'acceptEdits', '--model', model],
   codex: model => [
@@ -17,14 +20,14 @@ const WORDS: Readonly<Record<Program, (model: string | undefined) => string[]>> 
     '-',
   ],
 }
-/** What each keeps of its login and its settings, below the home folder. */
+/** Paths of each program's login and settings, below the home folder. */
 const OWN: Readonly<Record<Program, readonly string[]>> = { claude: ['.claude', '.claude.json'], codex: ['.codex'] }
 
 export function wordsFor(program: Program, path: string, model: string | undefined): [string, ...string[]] {
   return [path, ...WORDS[program](model)]
 }
 
-/** Which of them are installed, by their real paths. */
+/** Returns the real paths of the installed programs. */
 export async function findPrograms(svc: PluginHandle): Promise<Map<Program, string>> {
   const found = new Map<Program, string>()
   for (const program of PROGRAMS) {
@@ -35,8 +38,8 @@ export async function findPrograms(svc: PluginHandle): Promise<Map<Program, stri
 }
 
 /**
- * What a program needs of the machine, inside the sandbox: itself, the interpreter that runs it, and its login. The home
- * folder is the operator's, for the login; nothing else of it can be seen there.
+ * Returns what a program needs inside the sandbox: itself, its interpreter, and its login. The home folder is the
+ * operator's, for the login; nothing else in it is visible.
  */
 export function needsOf(program: Program, path: string, { ports: { env } }: PluginHandle, passed: readonly string[]) {
   const home = env.HOME

@@ -12,16 +12,16 @@ export const CodeTask = z.object({
   task: z.string(),
   folder: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'timeout', 'lost']),
-  /** Why it failed, where no exit code says so. */
+  /** Reason of a failure that no exit code explains. */
   reason: z.string().nullable(),
   started_at: z.number().int(),
   ended_at: z.number().int().nullable(),
-  /** Of the process of ours that watches over it. */
+  /** Process id of the service process that runs the task. */
   watched_by: z.number().int(),
 })
 export type CodeTask = z.infer<typeof CodeTask>
 
-/** What coding programs did for an agent, in files of its journal: they outlive the process that ran them. */
+/** Records of the coding programs' tasks for an agent, in files of its journal, which outlive the running process. */
 export class Records {
   readonly #svc: PluginHandle
 
@@ -38,7 +38,7 @@ export class Records {
     await replaceFile(files, join(folder, `${record.task_id}.json`), text)
   }
 
-  /** Newest first. */
+  /** Returns the records, newest first. */
   async list(agent_id: string): Promise<CodeTask[]> {
     const names = await this.#svc.ports.files.readdir(this.#folder(agent_id)).catch(() => [])
     const ids = names.flatMap(name => /^(code-\w+)\.json$/.exec(name)?.[1] ?? [])

@@ -12,11 +12,11 @@ const CodeTaskError = defineError({
   message: (p: { message: string }) => p.message,
 })
 
-/** How long a call waits for a task to end, in milliseconds: less than tools have. */
+/** Time that a call waits for a task to end, in milliseconds; less than the time limit of tools. */
 const WAIT_MS = 20_000
-/** Tokens of an output that are kept. */
+/** Maximum tokens of an output that are kept. */
 const OUTPUT_TOKENS = 100_000
-/** Its record is gone with it. */
+/** The task's record is deleted with its agent. */
 const DELETED = new Error('its agent was deleted')
 const LIMITS = { memory_mb: 8_192, file_mb: 2_048 }
 
@@ -34,7 +34,7 @@ interface Running {
   ended: Promise<void>
 }
 
-/** Coding programs at work for agents, in the background: a call of a tool ends long before they do. */
+/** Runs coding programs for agents in the background, because they take longer than a tool call. */
 export class CodeTasks {
   readonly #svc: PluginHandle
   readonly #config: OrchestratorConfig
@@ -47,7 +47,10 @@ export class CodeTasks {
     this.#records = new Records(svc)
   }
 
-  /** Begins a task, and waits a while for its end. @throws CodeTaskError, OutsideError, PathError */
+  /**
+   * Starts a task, and waits a limited time for its end.
+   * @throws CodeTaskError, OutsideError, PathError
+   */
   async begin(asked: TaskRequest, call: ToolCall): Promise<CodeTask> {
     const { agent_id, signal } = call
     const most = this.#config.code_max_tasks
@@ -59,7 +62,7 @@ export class CodeTasks {
     const { clock, ports } = this.#svc
     const { program, task, folder, model = null } = asked
     const task_id = ports.ids.make('code', 8)
-    // Its place is taken before anything is waited for.
+    // Reserve the slot before the first await.
     const running: Running = { agent_id, stop: new AbortController(), ended: Promise.resolve() }
     this.#running.set(task_id, running)
     const record: CodeTask = {
@@ -82,7 +85,10 @@ export class CodeTasks {
     return (await this.#records.read(agent_id, task_id)) ?? record
   }
 
-  /** A task of this agent, as it stands. @throws CodeTaskError */
+  /**
+   * Returns the current state of a task of this agent.
+   * @throws CodeTaskError
+   */
   async get(agent_id: string, task_id: string): Promise<CodeTask> {
     const record = await this.#records.read(agent_id, task_id)
     if (record) return this.#standing(record)
@@ -99,21 +105,21 @@ export class CodeTasks {
     return (await this.#records.output(agent_id, task_id)) ?? ''
   }
 
-  /** Ends all, or those of one agent, and waits until nothing of them is left. */
+  /** Ends all tasks, or those of one agent, and waits until they have ended. */
   async stop(agent_id?: string): Promise<void> {
     const chosen = [...this.#running.values()].filter(task => agent_id === undefined || task.agent_id === agent_id)
     for (const { stop } of chosen) stop.abort(agent_id ? DELETED : new Error('the service was stopped'))
     await Promise.all(chosen.map(({ ended }) => ended))
   }
 
-  /** A task whose watcher is gone will not be written to its end any more. */
+  /** Returns a record as lost if the process that ran its task is gone. */
   #standing(record: CodeTask): CodeTask {
     if (record.status !== 'running' || this.#running.has(record.task_id)) return record
     const isWatched = record.watched_by !== process.pid && isAlive(record.watched_by)
     return isWatched ? record : { ...record, status: 'lost', reason: 'the process that watched over it is gone' }
   }
 
-  /** Never rejects: how it ended stands in the record. */
+  /** Runs a task. Never rejects: the record states how the task ended. */
   async #run(
     record: CodeTask,
     { program, path, model, task }: TaskRequest,

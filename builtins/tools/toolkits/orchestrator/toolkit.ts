@@ -4,13 +4,13 @@ import type { Program } from './programs.ts'
 import type { CodeTask } from './records.ts'
 import type { CodeTasks } from './tasks.ts'
 
-/** Characters of an output that are shown at once: about 2,000 tokens. */
+/** Number of characters of an output shown at once: about 2,000 tokens. */
 const PART = 8_000
 const MOST_LISTED = 50
 
 const task_id = z.string().min(1).max(100).describe('As run_code_task gave it')
 
-/** The tools that hand work to a coding program of this machine. */
+/** Tools that delegate work to a coding program on this machine. */
 export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, programs: Map<Program, string>): Toolkit {
   const names = [...programs.keys()] as [Program, ...Program[]]
   return {

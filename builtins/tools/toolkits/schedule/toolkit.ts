@@ -2,7 +2,7 @@ import { type PluginHandle, z } from '#kernel'
 import { type Schedule, Schedules } from '#platform/schedules/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
-/** Goals that an agent gives itself again and again. */
+/** Tools for recurring goals that an agent sets itself. */
 export function scheduleToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'schedule',

@@ -1,9 +1,9 @@
 import { endWithin } from '#lib/text-tokens'
 
-/** Characters that are kept of what a process wrote last. */
+/** Maximum number of characters kept of a process's latest output. */
 const KEPT_CHARS = 200_000
 
-/** What a background process wrote, as far as it was not read. */
+/** The unread output of a background process. */
 export class BackgroundLog {
   #unread = ''
   #dropped = 0
@@ -32,7 +32,7 @@ export class BackgroundLog {
     })
   }
 
-  /** Takes what was not read: at most `tokens` of it, the newest. */
+  /** Returns and removes the unread output: at most `tokens` of it, the newest. */
   take(tokens: number): string {
     const kept = endWithin(this.#unread, tokens)
     const missing = this.#unread.length - kept.length + this.#dropped

@@ -8,16 +8,16 @@ import type { ToolCall } from '#tools/toolkits/contract'
 import { BackgroundLog } from './background-log.ts'
 import { CommandError, Reminders } from './contract.ts'
 
-/** Processes that one agent may have at a time, and ended ones that are remembered until they are read. */
+/** Maximum number of running processes of one agent, and of ended ones kept until they are read. */
 const MAX_RUNNING = 5
 const MAX_ENDED = 20
-/** The longest that one runs, in milliseconds: three days. */
+/** Maximum run time of a process, in milliseconds: three days. */
 const LONGEST_MS = 3 * 24 * 3_600_000
 const CPU_SECONDS = 24 * 3_600
-/** When the alarm goes off that announces an end: it has to lie ahead. */
+/** Delay of the alarm that announces an end, in milliseconds, since an alarm must be in the future. */
 const SOON_MS = 500
 
-/** What is kept of a running process on disk, so that it can be named after a restart. */
+/** Record of a running process on disk, so that it is known after a restart. */
 const Record = z.object({
   v: z.literal(1),
   process_id: z.string(),
@@ -32,15 +32,15 @@ interface Background {
   agent_id: string
   log: BackgroundLog
   stop: AbortController
-  /** How it ended; undefined while it runs. */
+  /** Description of the end; undefined while the process runs. */
   end?: string
   ended: Promise<void>
 }
 
-/** Who reads an output, and how many tokens of it. */
+/** The agent that reads an output, and the maximum number of tokens. */
 type Reader = Pick<ToolCall, 'agent_id' | 'result_tokens'>
 
-/** Programs that run for agents beside their steps. They end with their agent and with the service. */
+/** Programs that run in the background for agents. They end with their agent and with the service. */
 export class BackgroundProcesses {
   readonly #svc: PluginHandle
   readonly #all = new Map<string, Background>()
@@ -49,7 +49,11 @@ export class BackgroundProcesses {
     this.#svc = svc
   }
 
-  /** Starts a program. @returns what the agent is to know of it. @throws CommandError when it has too many */
+  /**
+   * Starts a program.
+   * @returns the message for the agent
+   * @throws CommandError when the agent has too many
+   */
   async start(agent_id: string, command: string, request: Omit<ProcessRequest, 'time_limit_ms'>): Promise<string> {
     const running = this.#of(agent_id).filter(({ end }) => end === undefined)
     if (running.length >= MAX_RUNNING) {
@@ -66,7 +70,10 @@ export class BackgroundProcesses {
     return `Started in the background as ${process_id}. Read what it writes with process_output; a message comes when it ends.`
   }
 
-  /** Returns what a process wrote since it was last read. @param wait_ms how long to wait for something */
+  /**
+   * Returns the output of a process since the last read.
+   * @param wait_ms maximum time to wait for output
+   */
   async read(
     { agent_id, signal, result_tokens }: Reader & { signal: AbortSignal },
     process_id: string,
@@ -99,7 +106,7 @@ export class BackgroundProcesses {
     return lines.join('\n') || '[You have no background processes.]'
   }
 
-  /** Ends all, or those of one agent, and waits until nothing of them is left. */
+  /** Ends all processes, or those of one agent, and waits until they have ended. */
   async stopAll(agent_id?: string): Promise<void> {
     const chosen = [...this.#all.values()].filter(each => agent_id === undefined || each.agent_id === agent_id)
     const reason = new Error(agent_id === undefined ? 'the service was stopped' : 'its agent has ended')
@@ -108,7 +115,7 @@ export class BackgroundProcesses {
     for (const { record } of chosen) this.#all.delete(record.process_id)
   }
 
-  /** Never rejects: how it ended is what its agent reads. */
+  /** Runs a process. Never rejects: the agent reads how the process ended. */
   async #run(each: Background, request: Omit<ProcessRequest, 'time_limit_ms'>): Promise<void> {
     const { record, agent_id, log, stop } = each
     let saved = this.#save(agent_id, record)
@@ -133,7 +140,7 @@ export class BackgroundProcesses {
       await this.#announceEnd(each).catch(error => this.#svc.log.warn({ agent_id }, errorMessage(error)))
   }
 
-  /** Wakes the agent by an alarm: it is kept until the agent has read it. */
+  /** Wakes the agent by an alarm, which is kept until the agent has read it. */
   async #announceEnd({ agent_id, record, end }: Background): Promise<void> {
     if (!this.#svc.has(Reminders)) return
     const command = record.command.slice(0, 200)
@@ -163,7 +170,7 @@ export class BackgroundProcesses {
     for (const { record } of ended.slice(0, -MAX_ENDED)) this.#all.delete(record.process_id)
   }
 
-  /** What there is to say of a process that this process of the service did not start. */
+  /** Returns what is known of a process that another service process started. */
   async #lostOutput(agent_id: string, process_id: string): Promise<string> {
     const record = (await this.#records(agent_id)).find(each => each.process_id === process_id)
     if (record) return `[${process_id}: ${this.#fateOf(record)}]`

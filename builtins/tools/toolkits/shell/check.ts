@@ -6,24 +6,24 @@ import { DEV_COMMANDS, RULES, type Rule } from './rules.ts'
 export interface Place {
   jail: Pick<Jail, 'resolve' | 'closedPaths'>
   reach: Reach
-  /** The real path of the folder that it runs in. */
+  /** Real path of the folder in which the command runs. */
   cwd: string
-  /** Whether it runs in a sandbox, in which closed folders cannot be seen. */
+  /** Whether the command runs in a sandbox, where closed folders are invisible. */
   walled: boolean
 }
 
-/** Which programs may run: those with rules, those of developers too, or any. */
+/** Programs that may run: those with rules, also development programs, or any. */
 export type Allowed = 'restricted' | 'development' | 'any'
 
-/** A command as it is run. */
+/** A checked command, ready to run. */
 export interface Checked {
   argv: readonly [string, ...string[]]
   env: Readonly<Record<string, string>>
 }
 
 /**
- * Holds a command to the rules of its program: only options that are known to reach nothing else, and paths that lead, by
- * all links, to places inside the workspace.
+ * Checks a command against the rules of its program: only known safe options, and paths that, with all links resolved,
+ * lie inside the workspace.
  * @throws CommandError, OutsideError, PathError
  */
 export async function checkWords(words: readonly string[], allowed: Allowed, place: Place): Promise<Checked> {
@@ -35,7 +35,7 @@ export async function checkWords(words: readonly string[], allowed: Allowed, pla
   return { argv: [allowed === 'any' ? await programIn(place, name) : name, ...args], env: {} }
 }
 
-/** @throws CommandError for a program that may not be run */
+/** @throws CommandError for a program that is not allowed */
 export function refuseUnknown(name: string, allowed: Allowed): void {
   if (allowed === 'any' || Object.hasOwn(RULES, name)) return
   if (!DEV_COMMANDS.includes(name)) throw new CommandError({ problem: unknown(name, allowed === 'development') })
@@ -44,7 +44,10 @@ export function refuseUnknown(name: string, allowed: Allowed): void {
   throw new CommandError({ problem })
 }
 
-/** A program that is named by its path lies within reach. @throws OutsideError, PathError */
+/**
+ * Resolves a program given by a relative path, which must be within reach; other names are returned unchanged.
+ * @throws OutsideError, PathError
+ */
 async function programIn({ jail, reach, cwd }: Place, name: string): Promise<string> {
   if (!name.includes('/') || name.startsWith('/')) return name
   return (await jail.resolve(reach, join(cwd, name))).real
@@ -59,10 +62,10 @@ class Check {
   readonly #name: string
   readonly #rule: Rule
   readonly #place: Place
-  /** The first of the other arguments is a path too: its text came as an option. */
+  /** Whether an option gave the text, so that the first remaining argument is a path. */
   #given = false
   readonly #rest: string[] = []
-  /** The real paths of its arguments. */
+  /** Real paths of the arguments. */
   readonly #reached: string[] = []
 
   constructor(name: string, rule: Rule, place: Place) {
@@ -83,7 +86,7 @@ class Check {
     return { argv: [this.#name, ...(process.platform === 'linux' ? forced : []), ...options, ...end, ...given], env }
   }
 
-  /** The options as they are passed on; what is none goes to the rest. */
+  /** Returns the checked options; other arguments are collected in `#rest`. */
   async #options(args: readonly string[]): Promise<string[]> {
     const options: string[] = []
     for (let at = 0; at < args.length; at++) {
@@ -110,7 +113,7 @@ class Check {
     return `--${name}=${await this.#value(kind, value ?? next(), arg)}`
   }
 
-  /** Letters that stand together are taken apart. */
+  /** Splits combined short options, such as -rf, into single ones. */
   async #short(arg: string, next: () => string | undefined): Promise<string[]> {
     const { flags = '', values = {}, counts, instead } = this.#rule
     if (counts && /^-\d+$/.test(arg)) return [arg]
@@ -147,16 +150,19 @@ class Check {
     return arg === '-' ? arg : this.#path(arg)
   }
 
-  /** `test` reveals whether files exist, so possible paths must be in the workspace; `echo` prints anything. */
+  /**
+   * Checks the arguments of `test`, which reveals whether files exist: possible paths must be in the workspace. `echo`
+   * may print anything.
+   */
   async #expression(args: readonly string[]): Promise<string[]> {
     if (this.#name === 'echo') return [...args]
     return Promise.all(args.map(arg => (/^(-\w+|!?=|==|!|\(|\))?$/.test(arg) ? arg : this.#path(arg))))
   }
 
-  /** The path in a spelling that means the same to the program as it did to the check. */
+  /** Checks a path, and returns it in a spelling that the program resolves as the check did. */
   async #path(path: string): Promise<string> {
     const { jail, reach, cwd } = this.#place
-    // The system would go up from where a link leads; taken out first, ".." means what it seems to.
+    // Removes ".." textually first, because the system would apply it to the target of a link.
     const plain = normalize(path)
     const { real, folder, access } = await jail.resolve(reach, plain.startsWith('/') ? plain : join(cwd, plain))
     const below = relative(folder, real)
@@ -171,13 +177,13 @@ class Check {
     return plain
   }
 
-  /** Whether an option has it work on whole folders; `mv` does so by itself. */
+  /** Returns whether an option makes the program work on whole folders, as `mv` always does. */
   #isDeep(option: string): boolean {
     const { deep = '' } = this.#rule
     return option === '--recursive' || (option.length === 2 && deep.includes(option[1]!))
   }
 
-  /** Without a sandbox it would come upon what is closed. */
+  /** Refuses folders that contain closed paths, which only a sandbox hides. */
   async #refuseClosed(): Promise<void> {
     const { jail, reach, cwd } = this.#place
     const closed = await jail.closedPaths(reach)

@@ -1,26 +1,29 @@
 import { defineError, type Effect, token } from '#kernel'
 import type { Reach } from '#safety/sandbox/contract'
 
-/** What came of a command. */
+/** Result of a command. */
 export interface ShellResult {
-  /** The exit code; null when a signal or the time limit ended it. */
+  /** Exit code; null when a signal or the time limit ended the command. */
   code: number | null
-  /** What it wrote and how it ended, as a model reads it. */
+  /** Output and exit status, formatted for a model. */
   text: string
 }
 
 /** Runs commands by the rules of `shell_exec`: the same programs, sandbox and time limit. */
 export interface Shell {
-  /** @throws CommandError when the command is none, or its program may not be run */
+  /** @throws CommandError when the command is invalid, or its program is not allowed */
   check(command: string): Promise<void>
-  /** @throws CommandError, OutsideError, PathError, NoSandboxError, ProgramError when it is not run */
+  /** @throws CommandError, OutsideError, PathError, NoSandboxError, ProgramError when the command cannot run */
   run(command: string, at: Reach & { signal: AbortSignal }): Promise<ShellResult>
 }
 export const Shell = token<Shell>('shell')
 
-/** What wakes an agent at a time with a message. */
+/** Wakes an agent with a message at a set time. */
 export interface Reminders {
-  /** Returns the writes that do so. @param at milliseconds */
+  /**
+   * Returns the writes that create a reminder.
+   * @param at time in milliseconds
+   */
   make(reminder: {
     agent_id: string
     description: string

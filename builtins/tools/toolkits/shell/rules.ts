@@ -1,29 +1,32 @@
-/** What the value of an option is: a path is held to the workspace, a text is any. */
+/** Type of an option's value: a path must be in the workspace, a text may be anything. */
 type Value = 'text' | 'path'
 
-/** What one program may be given. All that is not named here is refused, in whatever spelling. */
+/** Allowed arguments of one program. Anything not listed here is refused, in any spelling. */
 export interface Rule {
-  /** Its options of one letter without a value. */
+  /** Short options without a value. */
   flags?: string
-  /** Its options of one letter with one. */
+  /** Short options with a value. */
   values?: Readonly<Record<string, Value>>
-  /** Its long options; null without a value. Abbreviations are refused. */
+  /** Long options; null without a value. Abbreviations are refused. */
   long?: Readonly<Record<string, Value | null>>
-  /** Takes a count as an option, as in `-5`. */
+  /** Whether a count is accepted as an option, as in `-5`. */
   counts?: boolean
-  /** Its other arguments: paths, texts, program names; a text and then paths, unless one of `instead` gave the text. */
+  /**
+   * Kind of the other arguments: paths, texts, program names; or a text and then paths, unless an option of `instead`
+   * gave the text.
+   */
   rest: 'paths' | 'texts' | 'format, texts' | 'names' | 'formats' | 'text, paths' | 'expression'
   instead?: string
-  /** It changes what is at the paths. */
+  /** Whether the program changes the files at its paths. */
   changes?: boolean
-  /** Its options of one letter with which it works on whole folders. */
+  /** Short options with which the program works on whole folders. */
   deep?: string
-  /** Given always: it would follow or write through links else. */
+  /** Options that are always added, because without them the program would follow or write through links. */
   forced?: readonly string[]
   env?: Readonly<Record<string, string>>
-  /** It takes no `--` before its arguments. */
+  /** Whether the program does not accept `--` before its arguments. */
   bare?: boolean
-  /** A text that would reach files that are not among its arguments. */
+  /** Texts that would reach files other than the arguments. */
   forbidden?: RegExp
 }
 
@@ -74,7 +77,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   jq: {
     flags: 'rcnsejSMaC',
     long: { 'raw-output': null, compact: null, 'compact-output': null, slurp: null, 'null-input': null, tab: null },
-    // It reads a module from the home folder by itself, and a module can read any file.
+    // The program would load a module from the home folder, and a module can read any file.
     ...{ rest: 'text, paths', bare: true, env: { HOME: '/dev/null' }, forbidden: /\b(import|include)\b/ },
   },
   echo: { rest: 'expression' },
@@ -94,7 +97,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   rm: { flags: 'rRfvd', deep: 'rR', long: { recursive: null, force: null }, rest: 'paths', changes: true },
 }
 
-/** Programs that run any other program: only the sandbox contains them. */
+/** Programs that can run any other program; only a sandbox contains them. */
 export const DEV_COMMANDS: readonly string[] = [
   ...['python', 'python3', 'pip', 'node', 'npm', 'npx', 'tsc', 'go', 'cargo', 'rustc', 'gcc', 'make', 'pytest'],
   ...['git', 'curl', 'sed', 'awk', 'env', 'find', 'xargs', 'patch', 'tar', 'gzip', 'unzip', 'chmod', 'ln'],

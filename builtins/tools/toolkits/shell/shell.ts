@@ -6,16 +6,16 @@ import type { ShellConfig } from './config.ts'
 import { CommandError, type Shell } from './contract.ts'
 import { wordsOf } from './words.ts'
 
-/** Where a program runs. A tool's call is one. */
+/** Where a program runs. A `ToolCall` qualifies. */
 export interface At extends Reach {
   signal: AbortSignal
-  /** Tokens of what the model reads of it. */
+  /** Maximum tokens of the text for the model. */
   result_tokens?: number
 }
 
 interface CommandLine {
   command: string
-  /** Relative to the workspace. */
+  /** Folder relative to the workspace. */
   cwd: string
   input: string
 }
@@ -59,7 +59,7 @@ export class Programs implements Shell {
     return this.#svc.use(Sandbox).run({ ...request, ...reachOf(at), signal: at.signal, pass_env, time_limit_ms })
   }
 
-  /** What a model reads of it. */
+  /** Returns the result of a program as text for a model. */
   describeEnd(end: ProcessEnd, at: At): Promise<string> {
     const tokens = Math.min(contentTokens(at.result_tokens), PROGRAM_TOKENS)
     return this.#svc.use(Sandbox).describeEnd(end, reachOf(at), tokens)
@@ -77,14 +77,17 @@ export class Programs implements Shell {
     return (await this.#svc.use(Sandbox).status()).wall === 'bubblewrap'
   }
 
-  /** In the sandbox any; without one those that can do anything only where a person agreed, or looks at each call. */
+  /**
+   * Returns which programs may run: in a sandbox any; otherwise development programs only if the configuration allows
+   * them or a person approves each call.
+   */
   #allowedPrograms(isWalled: boolean): Allowed {
     if (isWalled && this.#config.shell_sandboxed_programs) return 'any'
     return this.#config.shell_allow_dev_commands || isGated(this.#svc) ? 'development' : 'restricted'
   }
 }
 
-/** Returns whether a person looks at each command before it runs. */
+/** Returns whether a person approves each command before it runs. */
 function isGated({ config }: PluginHandle): boolean {
   const without = config.get('approval.auto_approve') ?? []
   return config.get('approval.enabled') === true && !(without as readonly string[]).includes('shell_exec')

@@ -16,7 +16,7 @@ export function shellToolkit(
   programs: Programs,
   background: BackgroundProcesses,
 ): Toolkit {
-  // A check holds as long as nothing of the same agent moves what was checked.
+  // Serializes calls of an agent, so that none moves files that another one has checked.
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
@@ -80,7 +80,7 @@ export function shellToolkit(
   return { name: 'shell', everyday: true, tools: [exec, ...(config.shell_full ? [script] : []), output, stop] }
 }
 
-/** A whole shell is for where a person sees each script before it runs. */
+/** Refuses shell scripts unless a person approves each one. */
 function refuseUnlessGated({ config }: PluginHandle): void {
   if (config.get('approval.enabled') === true) return
   throw new CommandError({ problem: 'shell_script needs the approval of a person, and approval.enabled is off' })

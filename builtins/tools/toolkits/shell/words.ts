@@ -1,7 +1,7 @@
 import { CommandError } from './contract.ts'
 
 const NO_SHELL = 'this is one program with its arguments, and no shell'
-/** What a shell would do something with, and what to do instead. */
+/** Characters that a shell interprets, and the suggested alternative to each. */
 const MEANINGS: Readonly<Record<string, string>> = {
   ';': 'run one command at a time',
   '&': 'run one command at a time; to go on while it runs, set background',
@@ -19,18 +19,18 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '\r': 'run one command at a time',
 }
 
-/** A command line that only a shell could run. */
+/** A command line that needs a shell. */
 class OperatorError extends CommandError {}
 
 /**
  * Returns the words of a command line.
- * @param hasShell whether a line with operators may be one of sh, as it may where any program may run
+ * @param hasShell whether a line with operators may run in sh, which requires that any program is allowed
  * @throws CommandError
  */
 export function wordsOf(line: string, hasShell = false): string[] {
   try {
     const words = splitWords(line)
-    // A variable of the environment before the program, as in TZ=UTC date.
+    // The line begins with an environment variable, as in TZ=UTC date.
     return hasShell && /^\w+=/.test(words[0]!) ? ['sh', '-c', line] : words
   } catch (error) {
     if (hasShell && error instanceof OperatorError) return ['sh', '-c', line]
@@ -39,8 +39,8 @@ export function wordsOf(line: string, hasShell = false): string[] {
 }
 
 /**
- * The words of a command line by the quoting rules of a shell, without anything else of it: what would be an operator, a
- * variable or a pattern there is refused with what to do instead, so that nothing means something else than it seems to.
+ * Splits a command line into words by the quoting rules of a shell. Unquoted operators, variables and patterns are
+ * refused with an alternative, so that nothing is interpreted differently than expected.
  * @throws CommandError
  */
 function splitWords(line: string): string[] {
@@ -84,7 +84,7 @@ function doubleQuoted(line: string, from: number): { text: string; end: number }
     const sign = line[at]!
     if (sign === '"') return { text, end: at }
     if (sign === '$' || sign === '`') refuse(sign)
-    // Within double quotes a backslash stands for itself, but before these.
+    // Within double quotes a backslash is literal, except before these characters.
     const next = sign === '\\' ? line[at + 1] : undefined
     if (next !== undefined && '"\\$`'.includes(next)) at++
     text += next !== undefined && '"\\$`'.includes(next) ? next : sign

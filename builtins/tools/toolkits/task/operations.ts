@@ -87,7 +87,7 @@ export const todosMark = operation({
   render: line,
 })
 
-/** What agents have put on their lists, for the operator. */
+/** Operations with which the operator reads and marks agents' tasks. */
 export const todoOperations = [todosList, todosMark]
 
 function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {

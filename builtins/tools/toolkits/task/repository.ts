@@ -15,12 +15,12 @@ export interface TodoRow {
 
 const ROW = 'SELECT task_id, agent_id, description, priority, status, due_date FROM tasks'
 
-/** Only the agent's own: another's task is not there for it. */
+/** Returns a task of this agent; tasks of other agents are not found. */
 export function findTodo(store: Store, task_id: string, agent_id: string): Promise<TodoRow | undefined> {
   return store.get<TodoRow>(`${ROW} WHERE task_id = ? AND agent_id = ?`, [task_id, agent_id])
 }
 
-/** High priority first, then in the order in which they came. */
+/** Returns tasks with high priority first, then in order of creation. */
 export function listTodos(
   store: Store,
   agent_id: string,
@@ -37,12 +37,15 @@ type Stamps = { created_at: number; completed_at: number | null }
 const STAMPED = ROW.replace(' FROM', ', created_at, completed_at FROM')
 const WHICH = 'agent_id = coalesce(?, agent_id) AND status = coalesce(?, status)'
 
-/** Of any agent. */
+/** Returns a task of any agent. */
 export function findAnyTodo(store: Store, task_id: string): Promise<(TodoRow & Stamps) | undefined> {
   return store.get<TodoRow & Stamps>(`${STAMPED} WHERE task_id = ?`, [task_id])
 }
 
-/** The same order, of all agents or of one. @param limit -1 for all */
+/**
+ * Returns tasks of all agents or of one, in the same order.
+ * @param limit -1 for all
+ */
 export function pageOfTodos(
   store: Store,
   { agent_id, status }: { agent_id: string | null; status: string | null },
@@ -87,7 +90,7 @@ export const insertTodo = defineEffect({
   ],
 })
 
-/** A task that is gone meanwhile stays so. */
+/** Changes a task. Does nothing when the task was deleted meanwhile. */
 export const changeTodo = defineEffect({
   name: 'todos.change',
   schema: Todo,

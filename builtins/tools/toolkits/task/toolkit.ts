@@ -14,9 +14,9 @@ import {
   type TodoRow,
 } from './repository.ts'
 
-/** Tasks that one agent keeps, done ones included. */
+/** Maximum number of tasks of one agent, including completed ones. */
 const MOST = 1_000
-/** Tasks that are shown at a time. */
+/** Number of tasks shown at a time. */
 const SHOWN = 100
 
 const TodoNotFoundError = defineError({
@@ -31,7 +31,7 @@ const description = z.string().trim().min(1).max(1_000).describe('What is to be 
 const priority = z.enum(PRIORITIES)
 const due = z.string().trim().max(100).describe('Until when, in your own words or as a date')
 
-/** An agent's own list of what it has to do. */
+/** Tools for an agent's own task list. */
 export function taskToolkit(svc: PluginHandle): Toolkit {
   const own = async (id: string, { agent_id }: ToolCall): Promise<TodoRow> => {
     const row = await findTodo(svc.use(Store), id, agent_id)

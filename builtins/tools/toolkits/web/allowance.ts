@@ -1,25 +1,22 @@
 import type { ToolCall } from '#tools/toolkits/contract'
 
-/** Runs of which it is known how much they used. */
+/** Maximum number of runs whose use is remembered. */
 const REMEMBERED = 1_000
 
-/**
- * How often something may be done in one cycle, or in one task: the count belongs to the run that a call is part of, and a new
- * run begins anew.
- */
+/** Limits the number of uses in one run, which is a cycle or a task. Each run is counted separately. */
 export class Allowance {
   readonly #limit: number
   readonly #used = new Map<string, number>()
 
-  /** @param limit 0 sets none */
+  /** @param limit 0 sets no limit */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** Takes one of them; false when there is none left. */
+  /** Counts one use; returns false when none is left. */
   take({ agent_id, call_id }: Pick<ToolCall, 'agent_id' | 'call_id'>): boolean {
     if (this.#limit === 0) return true
-    // A call's id is that of its run, with its step and its number behind.
+    // A call id is the run's id, followed by the step and the number of the call.
     const run = `${agent_id} ${call_id.replace(/:[^:]*:[^:]*$/, '')}`
     const used = this.#used.get(run) ?? 0
     if (used >= this.#limit) return false

@@ -2,7 +2,7 @@ import { type DoctorCheck, finding } from '#lib/doctor-check'
 import type { WebConfig } from './config.ts'
 import { serviceOf } from './service.ts'
 
-/** Says which service answers the agents' searches, and why. It asks nothing of the service. */
+/** Reports which search service the agents use, and why. Sends no request to the service. */
 export function searchCheck(config: WebConfig): DoctorCheck {
   return {
     name: 'web_search',

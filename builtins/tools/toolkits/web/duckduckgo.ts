@@ -11,8 +11,8 @@ const TITLE = 'class="result__a"'
 const SUMMARY = 'class="result__snippet"'
 
 /**
- * The results in DuckDuckGo's page of plain HTML, without advertisements; none where it says so, undefined for another page.
- * Each mark is looked for once, from the one before on. Titles and summaries are HTML still.
+ * Parses the results in DuckDuckGo's HTML page, without advertisements: empty when the page reports no results,
+ * undefined for a different page. Runs in linear time. Titles and summaries are still HTML.
  */
 export function resultsIn(html: string): Hit[] | undefined {
   const places: number[] = []
@@ -33,19 +33,19 @@ function tagAround(html: string, at: number): string {
   return before.slice(Math.max(0, before.lastIndexOf('<'))) + after.slice(0, Math.max(0, after.indexOf('>')))
 }
 
-/** Where a result leads: it stands in the address of a redirect. */
+/** Returns a result's target address, which the address of a redirect contains. */
 function targetOf(tag: string): string | undefined {
   const href = /\shref="([^"]*)"/.exec(tag)?.[1]?.replaceAll('&amp;', '&')
   if (!href || !URL.canParse(href, 'https://duckduckgo.com/')) return undefined
   const url = new URL(href, 'https://duckduckgo.com/')
   const isOwn = /(?:^|\.)duckduckgo\.com$/.test(url.hostname)
   const target = isOwn ? url.searchParams.get('uddg') : url.href
-  // Advertisements lead through a page of its own once more.
+  // Advertisements redirect through DuckDuckGo a second time.
   if (!target || !URL.canParse(target) || /(?:^|\.)duckduckgo\.com$/.test(new URL(target).hostname)) return undefined
   return /^https?:/.test(target) ? target : undefined
 }
 
-/** What stands in an element that began before this text. */
+/** Returns the content of the element whose tag begins before this text. */
 function inner(text: string): string {
   const from = text.indexOf('>') + 1
   const end = text.indexOf('</a>', from)

@@ -22,10 +22,16 @@ const SearchNotSetUpError = defineError({
 
 const text = z.string().catch('')
 const Found = z.array(z.object({ url: z.string(), title: text, content: text, description: text }).partial().catch({}))
-/** SearXNG and Tavily have `results`, with `content`; Brave has `web.results`, with `description`. */
+/**
+ * Answer of a search service. SearXNG and Tavily have `results`, with `content`; Brave has `web.results`, with
+ * `description`.
+ */
 const Answer = z.object({ results: Found.optional(), web: z.object({ results: Found.optional() }).optional() })
 
-/** Asks the search service of the configuration. @throws SearchFailedError, SearchNotSetUpError */
+/**
+ * Queries the configured search service.
+ * @throws SearchFailedError, SearchNotSetUpError
+ */
 export async function search(svc: PluginHandle, config: WebConfig, query: string, signal: AbortSignal): Promise<Hit[]> {
   const { name, problem, request } = serviceOf(config)
   if (problem) throw new SearchNotSetUpError({ name, problem })

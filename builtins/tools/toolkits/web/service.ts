@@ -4,7 +4,7 @@ import type { WebConfig } from './config.ts'
 /** The configured search service. */
 export interface SearchService {
   name: string
-  /** Why it was chosen: the end of a message after "because". */
+  /** Reason for the choice: the end of a message after "because". */
   reason: string
   /** Why it cannot be used and what to do; undefined if it can. */
   problem?: string
@@ -70,7 +70,7 @@ export function serviceOf(config: WebConfig): SearchService {
   }
 }
 
-/** Makes a service of an address without a provider; the form of the answer shows how to read it. */
+/** Chooses a service by its address when no provider is set; the answer's format determines how it is parsed. */
 function choose(config: WebConfig): { provider?: Provider; reason: string } {
   const { web_search_provider: named, web_search_url: url, web_search_key: key } = config
   if (named !== 'auto') return { provider: named, reason: 'tools.web_search_provider names it' }

@@ -6,14 +6,14 @@ import { Allowance } from './allowance.ts'
 import type { WebConfig } from './config.ts'
 import { search } from './search.ts'
 
-/** Characters of a page that are shown at a time. */
+/** Number of characters of a page shown at a time. */
 const PART = 8_000
 const MOST_LINKS = 40
-/** Pages that are kept to be read on in, and for how long, in milliseconds. */
+/** Maximum number of cached pages, and their lifetime in milliseconds. */
 const KEPT = 16
 const KEPT_MS = 600_000
 
-/** The web: pages as text, and a search. What comes from there is data of strangers, and is marked as such. */
+/** Tools that read web pages as text and search the web. Their content is marked as untrusted. */
 export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const allowance = new Allowance(config.web_requests_per_cycle)
   const kept = new Map<string, { page: WebPage; until: number }>()
@@ -23,7 +23,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
       `you have asked the web ${config.web_requests_per_cycle} times already, which is all for now. Go on with what you know; in your next cycle you can ask again`,
     )
   }
-  /** Reading on needs no second request, and sees the same page. */
+  /** Returns a page, from the cache when an agent reads on, so that it sees the same page without a second request. */
   const pageAt = async (url: string, offset: number, call: ToolCall): Promise<WebPage> => {
     const known = kept.get(url)
     if (offset > 0 && known && svc.clock.monotonic() < known.until) return known.page

@@ -7,7 +7,7 @@ export default definePlugin({
   needs: ['economy'],
   setup(svc) {
     const { tools, ...kit } = worldToolkit(svc)
-    // Without an economy they would only cost tokens. The configuration is there once this is looked at.
+    // Without an economy the tools would only cost tokens. Checked on access, when the configuration is available.
     const on = () => svc.config.get('economy.enabled') === true
     svc.toolkit({
       ...kit,

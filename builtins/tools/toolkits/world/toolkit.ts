@@ -7,7 +7,7 @@ const credits = (value: number) => amount(centsOf(value))
 const percent = (part: number) => `${Math.round(part * 100)} %`
 const actionOf = ({ agent_id, call_id }: ToolCall): CitizenAction => ({ agent_id, key: call_id })
 
-/** An agent's place in the world. Each call counts once, however often it is run: it is idempotent by the call's id. */
+/** Tools for acting in the economy. Each call counts once, because its id is the idempotency key. */
 export function worldToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'world',

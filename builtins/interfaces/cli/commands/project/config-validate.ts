@@ -6,16 +6,16 @@ import { findProject } from '../../project/project.ts'
 import { sayUntrusted } from '../../project/trust.ts'
 import { printable, printableJson } from '../../screen/printable.ts'
 
-/** What is wrong with a configuration. */
+/** Problems of a configuration. */
 interface Findings {
   faults: readonly ConfigFault[]
-  /** Keys that no plugin has. */
+  /** Keys that no plugin defines. */
   unknown: readonly Issue[]
 }
 
 /**
- * Says what is wrong with the configuration, with the keys of all plugins; changes nothing, and needs no daemon.
- * @throws InvalidConfigError when the service would not start
+ * Checks the configuration with the keys of all plugins. Changes nothing and needs no daemon.
+ * @throws InvalidConfigError if the service would not start
  */
 const validate: HandWritten = async (_input, context) => {
   const { ports, terminal, named, json } = context
@@ -40,7 +40,10 @@ const validate: HandWritten = async (_input, context) => {
 }
 export default validate
 
-/** Looks in a child process where plugins run for it: one that hangs or ends the process is a fault like any other. */
+/**
+ * Finds problems, in a child process if plugins run. A plugin that hangs or ends that process is reported like any
+ * other fault.
+ */
 async function find(root: string, context: Context): Promise<Findings> {
   if (!(await runsPlugins(root, context))) return findHere(root, context)
   try {

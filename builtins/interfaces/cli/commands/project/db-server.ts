@@ -2,7 +2,7 @@ import type { LocalServer } from '#platform/cluster/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { findProject } from '../../project/project.ts'
 
-/** Runs a PostgreSQL for this project until Ctrl-C; one that runs already is found. */
+/** Runs PostgreSQL for this project until Ctrl-C, or finds the running one. */
 export const up: HandWritten = async ({ detach }, context) => {
   const { ports, terminal, named, program } = context
   const root = await findProject(ports, named)
@@ -24,7 +24,7 @@ export const up: HandWritten = async ({ detach }, context) => {
   return 0
 }
 
-/** Stops it, wherever it was started. */
+/** Stops PostgreSQL, wherever it was started. */
 export const down: HandWritten = async (_, { ports, terminal, json, named, program }) => {
   const { stopServer } = await program.databaseServer()
   const stopped = await stopServer(await findProject(ports, named), ports)

@@ -1,4 +1,4 @@
-/** The commands written by hand as one would type them, by their words; those that are not here take none. */
+/** Example lines of handwritten commands, by command. Commands without arguments are not listed. */
 export const EXAMPLES: Readonly<Record<string, string>> = {
   start: 'svc start -p coder,writer --detach',
   stop: 'svc stop --timeout 60',

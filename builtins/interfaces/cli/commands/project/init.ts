@@ -8,7 +8,7 @@ import { INTERRUPTED } from '../../screen/interrupt.ts'
 import { printableLine } from '../../screen/printable.ts'
 import { withQuestions } from '../../screen/questions.ts'
 
-/** A person's answers when the project is made; empty where no one can be asked. */
+/** The user's answers when a project is created; empty without a terminal. */
 interface InitAnswers {
   model?: string
   budget_usd?: number
@@ -34,10 +34,10 @@ ${models}
 }
 
 const IGNORED = ['.svc/', 'logs/']
-/** By this line the packaged presets name the packaged schema. */
+/** Line of the packaged presets that names the packaged schema. */
 const SHIPPED_SCHEMA = /^# yaml-language-server: .*\n/
 
-/** Makes what a project needs where it is missing, and touches nothing that is there. */
+/** Creates the missing parts of a project and changes no existing ones. */
 const init: HandWritten = async ({ quiet }, context) => {
   const { ports, terminal, json } = context
   const root = resolve(context.named ?? ports.env.SVC_ROOT ?? process.cwd())
@@ -73,7 +73,7 @@ async function ask({ terminal, ports }: Context): Promise<InitAnswers | undefine
     )
     const dollars = await question('At most how many US dollars may they spend? (Enter: no limit) ')
     const budget_usd = Number(dollars.replace(/^\$/, ''))
-    // A mistyped limit would pass for one.
+    // Without a warning, a mistyped limit would look as if it were set.
     if (dollars !== '' && !(budget_usd >= 0 && budget_usd < 1e6)) {
       terminal.err(
         `svc: warning: "${printableLine(dollars)}" is no amount of dollars, so there is no limit; set one with: svc config set daemon.budget_usd 5`,
@@ -84,7 +84,11 @@ async function ask({ terminal, ports }: Context): Promise<InitAnswers | undefine
   })
 }
 
-/** Makes each part of a project that is missing. @returns which were. @throws CannotWriteError */
+/**
+ * Creates each missing part of a project.
+ * @returns which parts were created
+ * @throws CannotWriteError
+ */
 export async function makeProject(
   root: string,
   context: Context,
@@ -100,7 +104,7 @@ export async function makeProject(
   return { parts: results }
 }
 
-/** Each part makes itself if it is missing, and says whether it did. */
+/** Returns the parts, each with a function that creates it if it is missing and returns whether it did. */
 function parts(
   root: string,
   wishes: InitAnswers,
@@ -121,13 +125,13 @@ function parts(
   ]
 }
 
-/** For editors; written anew each time, since what a project may configure depends on its plugins. */
+/** Writes the schemas for editors. Rewritten each time, because the plugins of a project define configuration keys. */
 async function writeSchemas(root: string, context: Context): Promise<boolean> {
   const profile = await writeProfileSchema(root, context)
   try {
     return (await writeConfigSchema(root, context)) || profile
   } catch (error) {
-    // A mistake in the configuration is what one comes to repair; it keeps nothing else from being made.
+    // The user may be about to repair the configuration, so its errors do not prevent creating the rest.
     const made = await copyConfigSchema(root, context)
     const state = made ? 'lacks the keys of plugins' : 'was not written'
     context.terminal.err(`svc: warning: .svc/schema/config.json ${state}: ${errorMessage(error)}`)
@@ -135,7 +139,10 @@ async function writeSchemas(root: string, context: Context): Promise<boolean> {
   }
 }
 
-/** The shipped presets, to read and to change: a project's own profile of a name goes before the packaged one. */
+/**
+ * Copies the packaged presets, for users to read and change. A project's profile takes precedence over the packaged one
+ * of that name.
+ */
 async function copyFolder(files: Ports['files'], from: string, to: string, only: readonly string[]): Promise<boolean> {
   if (!(await makeFolder(files, to))) return false
   const names = await files.readdir(from).catch(() => [])

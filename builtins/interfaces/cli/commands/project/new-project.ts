@@ -16,7 +16,7 @@ const FolderTakenError = defineError({
     `${p.path} is there already and is not empty; take another name, or make a project in it with: svc init`,
 })
 
-/** Makes a folder with a project in it, and the presets of a template. */
+/** Creates a folder with a project and the presets of a template. */
 const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, context) => {
   const { ports, terminal, json } = context
   const template = TEMPLATES.find(each => each === asked)

@@ -19,7 +19,7 @@ const AlreadyThereError = defineError({
   message: (p: { path: string }) => `${p.path} already exists and was not changed; choose another name, or edit it.`,
 })
 
-/** Writes a plugin that does something, and a test of it. */
+/** Writes a working example plugin and a test for it. */
 export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, context) => {
   const kind = PLUGIN_KINDS.find(each => each === asked)
   if (!kind) {
@@ -45,7 +45,9 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
   return 0
 }
 
-/** Whether a plugin of this name, or the toolkit, route or command that it begins with, would be refused. */
+/**
+ * Returns whether a plugin of this name would be refused, because a builtin module, toolkit or command has the name.
+ */
 function isOurs(name: string, { modules, commands }: CommandTree): boolean {
   return modules.includes(name) || modules.includes(`toolkit-${name}`) || commands.some(({ path }) => path[0] === name)
 }
@@ -85,7 +87,10 @@ async function writePlugin(root: string, name: string, kind: PluginKind, context
   return types ? [...made, 'tsconfig.json'] : made
 }
 
-/** @throws AlreadyThereError before anything is written */
+/**
+ * Refuses to overwrite files, before anything is written.
+ * @throws AlreadyThereError
+ */
 async function refuseExisting(root: string, paths: readonly string[], { files }: Ports): Promise<void> {
   for (const path of paths) {
     const there = await files.lstat(join(root, path)).catch(() => undefined)
@@ -93,14 +98,21 @@ async function refuseExisting(root: string, paths: readonly string[], { files }:
   }
 }
 
-/** Of two presets whose names differ in case alone none can be used. @throws AlreadyThereError before anything is written */
+/**
+ * Refuses a preset whose name differs from an existing one only in case, because neither could be used.
+ * @throws AlreadyThereError before anything is written
+ */
 async function refuseSamePreset(root: string, name: string, { files }: Ports): Promise<void> {
   const there = await files.readdir(join(root, 'profiles')).catch((): string[] => [])
   const same = there.find(file => file.toLowerCase().replace(/\.ya?ml$/, '') === name.toLowerCase())
   if (same) throw new AlreadyThereError({ path: `profiles/${same}` })
 }
 
-/** @returns the paths. @throws CannotWriteError, AlreadyThereError */
+/**
+ * Writes the files.
+ * @returns their paths
+ * @throws CannotWriteError, AlreadyThereError
+ */
 async function write(root: string, texts: readonly [string, string][], { files }: Ports): Promise<string[]> {
   for (const [path, text] of texts) {
     const file = join(root, path)
@@ -115,13 +127,13 @@ async function write(root: string, texts: readonly [string, string][], { files }
   return texts.map(([path]) => path)
 }
 
-/** What a project must have for its tests to run, as far as it is missing. */
+/** Returns a hint on the packages that the project's tests still need. */
 function needsForTests(root: string, { program }: Context): string {
   if (isInstalled(root)) return '   (with vitest: npm install --save-dev vitest)'
   return `   (first: npm install --save-dev vitest ${nearest(program.packageRoot)})`
 }
 
-/** A path as one would type it here. */
+/** Returns the path relative to the current folder, if that is shorter. */
 function nearest(path: string): string {
   const below = relative(process.cwd(), path)
   return below !== '' && below.length < path.length ? below : path

@@ -4,7 +4,7 @@ import type { HandWritten } from '../../context.ts'
 import { findProject } from '../../project/project.ts'
 import { printable } from '../../screen/printable.ts'
 
-/** Lets the code of a project run, takes that back, or lists the projects whose code runs. */
+/** Trusts the plugins of a project, revokes that, or lists the trusted projects. */
 const pluginsTrust: HandWritten = async ({ list, revoke }, { ports, terminal, named, json }) => {
   const print = (sentence: string, facts: object) =>
     terminal.out(json ? JSON.stringify(facts, null, 2) : printable(sentence))
@@ -13,7 +13,7 @@ const pluginsTrust: HandWritten = async ({ list, revoke }, { ports, terminal, na
     print(projects.map(({ root, since }) => `${since}  ${root}`).join('\n') || 'No project is trusted.', projects)
     return 0
   }
-  // What is gone can be revoked too.
+  // Trust in a deleted project can be revoked too.
   const root = revoke === true && named ? resolve(named) : await findProject(ports, named)
   if (revoke === true) {
     const revoked = await revokeTrust(root, ports)

@@ -6,9 +6,9 @@ import { SPAWNED } from '../../project/trust.ts'
 const LOOK_MS = 500
 
 /**
- * Runs a command in a process of its own, and anew whenever code has changed that it takes only at its start: the bundle, and
- * in a checkout those sources that cannot be reloaded. Changes of plugins, and of most modules, it takes by itself.
- * @returns its exit code, once a signal has ended it
+ * Runs a command in a child process and restarts it when code changes that is loaded only at startup: the bundle, and
+ * in a checkout the sources that cannot be reloaded. The process itself reloads plugins and most modules.
+ * @returns its exit code after a signal has ended it
  */
 export async function runReloading(words: readonly string[], { program, ports, terminal }: Context): Promise<number> {
   const { clock } = ports
@@ -34,7 +34,7 @@ export async function runReloading(words: readonly string[], { program, ports, t
   while (!signal.aborted) {
     await clock.sleep(LOOK_MS, signal)
     const before = seen
-    // What is still being written is waited for.
+    // Waits until the files stop changing.
     for (let now = await stamp(); now !== seen && !signal.aborted; now = await stamp()) {
       seen = now
       await clock.sleep(LOOK_MS, signal)
@@ -49,16 +49,17 @@ export async function runReloading(words: readonly string[], { program, ports, t
 }
 
 interface Running {
-  /** With the exit code. */
+  /** Resolves with the exit code. */
   ended: Promise<number>
-  /** The operator ended it. */
+  /** Whether the operator ended the process. */
   wasAsked: boolean
   end(signal: NodeJS.Signals): void
 }
 
 function run(words: readonly string[], ports: Context['ports']): Running {
   const argv = [...process.execArgv, process.argv[1]!, ...words]
-  // In a group of its own: the terminal's Ctrl-C would reach it twice, and the second one ends it at once.
+  // In a separate process group: otherwise the terminal's Ctrl-C would arrive twice, and the second one kills the
+  // process.
   const child = ports.spawn(process.execPath, argv, {
     stdio: 'inherit',
     detached: true,
@@ -79,7 +80,7 @@ function run(words: readonly string[], ports: Context['ports']): Running {
   return running
 }
 
-/** Changes when the code does that a process takes at its start: the times of its files, and how many there are. */
+/** Returns the modification times of the files that a process loads only at startup, which change with the code. */
 async function stampOf({ packageRoot, checkout }: CliProgram, { files }: Ports): Promise<string> {
   const isBuilt = !process.argv[1]!.endsWith('.ts')
   const built = isBuilt ? ['svc.js', 'commands.json'].map(name => join(packageRoot, 'dist', name)) : []

@@ -33,7 +33,7 @@ export function processOperations(root: string, context: Context, kernel: Kernel
       async run({ profiles, heartbeat }) {
         if (heartbeat !== undefined) {
           await kernel.config.patch({ daemon: { heartbeat } })
-          // In this process too, which has no beat of its own.
+          // This process has no heartbeat that would reload the configuration.
           await kernel.config.reload()
         }
         const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
@@ -54,7 +54,10 @@ export function processOperations(root: string, context: Context, kernel: Kernel
   ]
 }
 
-/** @param made is called once the project is there, and waited for */
+/**
+ * Operation that creates the project.
+ * @param made called and awaited after the project is created
+ */
 export function initOperation(root: string, context: Context, made = async () => {}): Operation {
   return operation({
     name: 'svc.init',
@@ -70,7 +73,7 @@ export function initOperation(root: string, context: Context, made = async () =>
   })
 }
 
-/** What a command would print, as text. */
+/** Returns a command's output as text. */
 async function outputOf(
   command: HandWritten,
   input: Readonly<Record<string, unknown>>,

@@ -9,8 +9,8 @@ import { findProject } from '../../project/project.ts'
 import { initOperation, processOperations } from './mcp-operations.ts'
 
 /**
- * Speaks MCP with the program that started it, until that closes standard input. Where there is no project, only making one
- * is offered, and all else from then on.
+ * Serves MCP on standard input and output until the client closes standard input. Without a project, it only offers to
+ * create one; all other tools follow from then on.
  */
 const mcp: HandWritten = async (_input, context) => {
   if (!isMcpChild(context)) return runMcpChild(context)
@@ -65,7 +65,7 @@ async function serve(
   return serveUntilSignal(root, ['mcp'], context, { begin }, ended)
 }
 
-/** Something that happens once, and those who wait for it. */
+/** Creates a promise and the function that resolves it. */
 function oneTimeSignal(): { fired: Promise<void>; fire: () => void } {
   let fire = () => {}
   const fired = new Promise<void>(resolve => {

@@ -10,8 +10,8 @@ import start from './start.ts'
 import { inWords, stopDaemons, timeoutOf } from './stop.ts'
 
 /**
- * Stops the daemon and starts it as it ran: detached, with `--dev`, or in a server's process at the same address.
- * Options of the command add to that.
+ * Stops the daemon and starts it the same way as before: detached, with `--dev`, or in a server's process at the same
+ * address. Options of the command are added.
  */
 const restart: HandWritten = async (given, context) => {
   const seconds = timeoutOf(given.timeout)
@@ -24,7 +24,7 @@ const restart: HandWritten = async (given, context) => {
   if (found?.alive) await checkStart(root, input.profiles, serves, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
-  // In the form of the new daemon's own life events.
+  // Same format as the lifecycle events of the new daemon.
   else
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
@@ -36,16 +36,19 @@ const restart: HandWritten = async (given, context) => {
 }
 export default restart
 
-/** Problems that would keep the daemon from starting again are reported while it still runs. @throws as a start does */
+/**
+ * Checks that the daemon can start again, while the old one still runs.
+ * @throws the errors of a start
+ */
 async function checkStart(
   root: string,
   profiles: unknown,
   serves: TcpAddress | undefined,
   { program }: Context,
 ): Promise<void> {
-  // A plugin that never gives back control may be why it is restarted.
+  // Plugins are not run: one that blocks the process may be the reason for the restart.
   await using kernel = await program.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
   await checkPresets(kernel, presetsOf(profiles))
-  // Its port is taken yet; at any other one sees whether it may listen on the host.
+  // The old daemon still uses the port, so another port shows whether listening on the host is permitted.
   if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()
 }

@@ -17,7 +17,7 @@ import { findProject } from '../../project/project.ts'
 import { inDevelopment } from '../project/development.ts'
 import { runReloading } from '../project/reloading.ts'
 
-/** Serves the dashboard and the API; with `--with-daemon` the agents live in the same process. */
+/** Serves the dashboard and the API; with `--with-daemon` also runs the agents in the same process. */
 const serve: HandWritten = async (input, context) => {
   const port = portOf(input.port)
   const host = String(input.host ?? '127.0.0.1')
@@ -49,7 +49,7 @@ const serve: HandWritten = async (input, context) => {
 }
 export default serve
 
-/** The same command as words, without `--reload`. */
+/** Returns the options of the command as arguments, without `--reload`. */
 export function wordsOf(
   { host, port, with_daemon, profiles, dev }: Readonly<Record<string, unknown>>,
   { json }: Pick<Context, 'json'>,
@@ -66,7 +66,10 @@ export function wordsOf(
 
 const without: AnnouncedFact = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
 
-/** @throws UsageError */
+/**
+ * Parses the port.
+ * @throws UsageError
+ */
 function portOf(text: unknown): number {
   if (text === undefined) return 8000
   const port = /^\d{1,5}$/.test(String(text)) ? Number(text) : Number.NaN

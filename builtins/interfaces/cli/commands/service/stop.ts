@@ -7,7 +7,7 @@ import { UsageError } from '../../contract.ts'
 import { findProject } from '../../project/project.ts'
 
 const LOOK_MS = 50
-/** After SIGKILL the system needs a moment, in milliseconds. */
+/** Time to wait for a process to end after SIGKILL, in milliseconds. */
 const KILL_MS = 5_000
 
 const NotProvenError = defineError({
@@ -32,7 +32,10 @@ const NoSuchDaemonError = defineError({
     `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `there are: ${p.running.join(', ')}` : 'none runs'}.`,
 })
 
-/** Asks the daemon to end, and kills it when it has not within the timeout. Needs neither its configuration nor its answer. */
+/**
+ * Stops the daemon, and kills it if it has not ended within the timeout. Needs neither its configuration nor its
+ * response.
+ */
 const stop: HandWritten = async ({ timeout, pid }, context) => {
   const seconds = timeoutOf(timeout)
   const root = await findProject(context.ports, context.named)
@@ -44,8 +47,9 @@ const stop: HandWritten = async ({ timeout, pid }, context) => {
 export default stop
 
 /**
- * Ends all daemons of the project, or the one with this PID. The project's own is the last: it closes what all have shared.
- * @returns those that ran, and whether they had to be killed
+ * Stops all daemons of the project, or the one with this PID. The project's own daemon is last, because it closes what
+ * all share.
+ * @returns the daemons that ran, and whether they had to be killed
  */
 export async function stopDaemons(
   root: string,
@@ -74,11 +78,11 @@ export async function stopDaemons(
 
 export interface StoppedDaemon {
   pid: number
-  /** It had not ended in time. */
+  /** Whether the daemon was killed because it had not ended in time. */
   killed: boolean
 }
 
-/** What became of the daemons, for people. */
+/** Describes the result for people. */
 export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): string {
   if (stopped.length === 0) return 'The daemon is not running.'
   const sentence = ({ pid, killed }: StoppedDaemon) =>
@@ -92,12 +96,12 @@ async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s:
   const { pid } = found.holder
   if (!(await found.isProven())) throw new NotProvenError({ pid })
   const mark = join(svc, STOP_FILE)
-  // A full disk does not stop the stop.
+  // A full disk must not prevent the stop.
   await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
   try {
     process.kill(pid, 'SIGTERM')
     if (await waitForEnd(ports, found, timeout_s * 1000)) return { pid, killed: false }
-    // Looked at once more: in the meantime the PID may have gone to another process.
+    // Checked again, because the PID may have been reused in the meantime.
     if (await found.isProven()) process.kill(pid, 'SIGKILL')
     if (!(await waitForEnd(ports, found, KILL_MS))) throw new StillRunningError({ pid })
     await removeFiles(ports, svc, found)
@@ -116,12 +120,16 @@ async function waitForEnd(ports: Ports, found: FoundDaemon, limit_ms: number): P
   return true
 }
 
-/** What a daemon that could not clean up has left. */
+/** Removes the files of a daemon that could not clean up. */
 async function removeFiles({ files }: Ports, svc: string, { name }: Pick<FoundDaemon, 'name'>): Promise<void> {
   for (const end of ['json', 'pid']) await files.rm(join(svc, `${name}.${end}`), { force: true }).catch(() => {})
 }
 
-/** @throws UsageError */
+/**
+ * Parses the timeout.
+ * @returns seconds
+ * @throws UsageError
+ */
 export function timeoutOf(text: unknown): number {
   const seconds = text === undefined ? 30 : String(text).trim() === '' ? Number.NaN : Number(text)
   if (seconds >= 0 && seconds <= 86_400) return seconds

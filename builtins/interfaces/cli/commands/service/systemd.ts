@@ -14,7 +14,7 @@ const UnfitPathError = defineError({
   message: (p: { path: string }) =>
     `systemd cannot start a service in ${JSON.stringify(p.path)}: the path has a line break; rename the folder.`,
 })
-/** Where no bus answers, as after su or sudo, which begin no session. */
+/** Error message if the user's bus does not answer, as after su or sudo, which start no session. */
 const NO_SESSION =
   'no one has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
 const SystemdError = defineError({
@@ -25,7 +25,7 @@ const SystemdError = defineError({
     `"${p.words}" failed: ${p.problem}. The unit is in ${p.file}.`,
 })
 
-/** Writes a unit for the user's own systemd, and has it enabled and started. */
+/** Writes a systemd user unit, enables it and starts it. */
 export const install: HandWritten = async ({ print, profiles }, context) => {
   const { ports } = context
   const root = await findProject(ports, context.named)
@@ -54,7 +54,7 @@ To have it run while you are not logged in: loginctl enable-linger`
   return printFacts(context, message, { file, enabled: true })
 }
 
-/** The reverse; says so when there is nothing to remove. */
+/** Disables and removes the unit, or reports that there is none. */
 export const uninstall: HandWritten = async (_, context) => {
   const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
@@ -65,7 +65,7 @@ export const uninstall: HandWritten = async (_, context) => {
   return printFacts(context, `${file} is removed.`, { file, removed: true })
 }
 
-/** What systemd says of the unit. */
+/** Shows systemd's status of the unit. */
 export const status: HandWritten = async (_, context) => {
   const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
@@ -85,7 +85,10 @@ function printFacts({ terminal, json }: Context, sentence: string, facts: object
   return 0
 }
 
-/** One unit for each project: its folder's name, and some digits of its path's hash for those of the same name. */
+/**
+ * Returns the unit of a project: its folder's name, and digits of its path's hash to tell folders of the same name
+ * apart.
+ */
 function unitOf(root: string, ports: Ports): { name: string; file: string } {
   const slug = basename(root).replaceAll(/[^A-Za-z0-9]+/g, '-')
   const name = `svc-${slug}-${createHash('sha256').update(root).digest('hex').slice(0, 6)}.service`
@@ -96,7 +99,10 @@ function unitFolder({ env }: Ports): string {
   return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'systemd', 'user')
 }
 
-/** @throws UnfitPathError */
+/**
+ * Returns the text of the unit.
+ * @throws UnfitPathError
+ */
 function unitText(root: string, presets: readonly string[], { ports }: Context): string {
   if (/[\r\n]/.test(root)) throw new UnfitPathError({ path: root })
   const profiles = presets.length > 0 ? ['--profiles', presets.join(',')] : []
@@ -145,7 +151,10 @@ function quote(word: string, inside: (text: string) => string): string {
   return `"${inside(word).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
-/** @returns what it said; without a code where there is none */
+/**
+ * Runs systemctl.
+ * @returns its exit code and output; the code is null if systemctl is not installed
+ */
 function systemctl({ spawn }: Ports, words: readonly string[]): Promise<{ code: number | null; text: string }> {
   return new Promise(resolve => {
     const child = spawn('systemctl', ['--user', ...words], { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -10,7 +10,7 @@ import { eventLine } from '../../watch/page.ts'
 import { plain } from '../../watch/paint.ts'
 import { Screen } from '../../watch/screen.ts'
 
-/** Shows what goes on, as it goes on; elsewhere than on a terminal as lines. */
+/** Shows activity live; prints lines if there is no terminal. */
 const watch: HandWritten = async ({ compact, all }, context) => {
   const { ports, terminal, named, json } = context
   const root = await findProject(ports, named)
@@ -20,7 +20,7 @@ const watch: HandWritten = async ({ compact, all }, context) => {
     if (json || terminal.columns === undefined || !process.stdin.isTTY) {
       return await printUpdates(feed, compact === true, signal, context)
     }
-    // Awaited here: the calls are closed after it.
+    // Awaited here, because the calls are closed afterwards.
     return await onScreen(feed, new OperatorActions(calls), compact === true, signal, context)
   })
 }
@@ -52,7 +52,7 @@ async function onScreen(
   return exit
 }
 
-/** A line for each agent as it stands; then one for each event as it comes, or of agents alone when they stand otherwise. */
+/** Prints a line for each agent, then one for each event; in compact mode, one for each agent whose state changed. */
 async function printUpdates(
   feed: Feed,
   compact: boolean,

@@ -1,6 +1,6 @@
 import picomatch from 'picomatch'
 
-/** What the `.gitignore` files on the way to a folder exclude: https://git-scm.com/docs/gitignore */
+/** Rules of the `.gitignore` files from the root to a folder: https://git-scm.com/docs/gitignore */
 export class IgnoreRules {
   readonly #rules: readonly Rule[]
 
@@ -10,13 +10,19 @@ export class IgnoreRules {
 
   static readonly none = new IgnoreRules([])
 
-  /** Adds the rules of a file. @param folder that holds the file, relative to where the rules began; empty for that one */
+  /**
+   * Returns the rules with those of another file added.
+   * @param folder the file's folder, relative to the root of the rules; empty for the root
+   */
   withRules(text: string, folder: string): IgnoreRules {
     const added = text.split('\n').flatMap(line => ruleOf(line, folder) ?? [])
     return added.length === 0 ? this : new IgnoreRules([...this.#rules, ...added])
   }
 
-  /** Whether a path is excluded: the last rule that matches decides. What lies in an excluded folder is not asked about. */
+  /**
+   * Returns whether a path is excluded, decided by the last matching rule. Callers skip the contents of excluded
+   * folders.
+   */
   excludes(path: string, isFolder: boolean): boolean {
     const last = this.#rules.findLast(rule => (isFolder || !rule.onlyFolders) && rule.matches(path))
     return last !== undefined && !last.negated
@@ -36,7 +42,7 @@ function ruleOf(line: string, folder: string): Rule | undefined {
   const body = text.slice(negated ? 1 : 0)
   const onlyFolders = body.endsWith('/')
   const pattern = body.replace(/\/$/, '')
-  // A slash at the beginning or in the middle binds a pattern to the folder of its file.
+  // A pattern with a slash at the beginning or in the middle is relative to its file's folder.
   const place = pattern.includes('/') ? pattern.replace(/^\//, '') : `**/${pattern}`
   const below = folder === '' ? '' : `${folder.replace(/[\\*?[\]{}()!+@]/g, '\\$&')}/`
   return { matches: picomatch(below + place, { dot: true, nonegate: true }), onlyFolders, negated }

@@ -2,9 +2,15 @@ import { createContext, Script } from 'node:vm'
 import { defineError } from '#kernel'
 import { ripgrepPattern } from './ripgrep-pattern.ts'
 
-/** Time that one try at a file may take, in milliseconds: some expressions take exponential time, and everything else waits. */
+/**
+ * Time limit for matching one file, in milliseconds, because some expressions take exponential time and block the
+ * process.
+ */
 const FILE_MS = 250
-/** The limit counts the time in which a busy machine ran something else: a slow expression exceeds it again. */
+/**
+ * Number of tries: the limit includes time in which a busy machine ran other processes, but a slow expression exceeds
+ * it again.
+ */
 const TRIES = 2
 
 export const PatternError = defineError({
@@ -14,7 +20,7 @@ export const PatternError = defineError({
   message: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
 })
 
-/** What means more than itself in an expression. */
+/** Special characters of regular expressions. */
 const SIGNS = /[\\^$.*+?()[\]{}|]/
 
 function plainLines(text: string, part: string, most: number): number[] {
@@ -44,7 +50,7 @@ export class Matcher {
   readonly #pattern: string
   readonly #source: string
   readonly #flags: string
-  /** Whether the pattern is text of which nothing means more than itself: it needs no limit. */
+  /** Whether the pattern has no special characters; it then needs no time limit. */
   readonly #isPlain: boolean
 
   /** @throws PatternError */

@@ -1,22 +1,22 @@
-/** Parts of an expression: escapes, classes, beginnings of groups, repetitions, and single characters. */
+/** Tokens of an expression: escapes, classes, starts of groups, repetitions, and single characters. */
 const PARTS =
   /\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\(\?:|\(\?<(?![=!])[^>]*>|\(\?|\{\d+(?:,\d*)?\}|[\s\S]/g
-/** References to groups, lookaround, and rare escapes: ripgrep has them not, or reads them otherwise. */
+/** References to groups, lookaround, and rare escapes, which ripgrep lacks or interprets differently. */
 const UNKNOWN = /^(?:\\[\dkc]|\(\?)$/
-/** What means the same in both. */
+/** Tokens with the same meaning in JavaScript and ripgrep. */
 const SAME = /^(?:[)|*+?^]|\\[bB]|\{.*\})$/
-/** Any character outside ASCII. Also bytes that are no UTF-8, which take the place of one. */
+/** Matches any non-ASCII character, and invalid UTF-8 bytes that stand for one. */
 const OTHER = '(?:[\\x80-\\xff]{1,4})'
 
-/** All characters of a line: ASCII one by one, and the others together. */
+/** All characters of a line: ASCII ones individually, the others in one string. */
 const ASCII = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter(char => char !== '\n')
 const OTHERS = Array.from({ length: 0xffff - 0x7f }, (_, n) => String.fromCharCode(0x80 + n)).join('')
 
 /**
- * Writes an expression of JavaScript for ripgrep, in bytes: it matches each line that the expression matches, and where
- * characters outside ASCII are concerned perhaps more. The sets of characters are those that JavaScript finds.
- * @returns undefined for what ripgrep cannot express (lookaround, references), and for what an empty line matches, since the
- *   last line of a file is one to us and none to ripgrep
+ * Converts a JavaScript expression to a ripgrep expression on bytes. It matches each line that the original matches,
+ * and possibly more lines with non-ASCII characters. Character sets follow JavaScript.
+ * @returns undefined for what ripgrep cannot express (lookaround, references), and for expressions that match an empty
+ * line, because ripgrep does not count an empty last line
  */
 export function ripgrepPattern(source: string, flags: string): string | undefined {
   if (new RegExp(source, flags).test('')) return undefined

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path'
 import type { ProcessRequest, Reach, Sandbox } from '#safety/sandbox/contract'
 
-/** Time that ripgrep may take for one batch of files, in milliseconds; without an answer we search ourselves. */
+/** Time limit of ripgrep for one batch of files, in milliseconds; after that the files are searched without ripgrep. */
 const TIME_LIMIT_MS = 20_000
 
 /**
- * Rules out files that hold no match, with ripgrep: it reads many files at once, and in the sandbox. What it does not rule
- * out is searched by ourselves, so it decides nothing else; not even a wrong answer of it shows a file that is out of reach.
+ * Excludes files without a match by running ripgrep in the sandbox, which reads many files quickly. Remaining files are
+ * searched by our own code, so that even a wrong answer cannot reveal a file that is out of reach.
  */
 export class Ripgrep {
   readonly #sandbox: Sandbox
@@ -34,14 +34,17 @@ export class Ripgrep {
   ): Promise<Ripgrep | undefined> {
     const program = await sandbox.find('rg')
     if (program === undefined) return undefined
-    // Every file is named, read as it is, and by no rules but these.
+    // Files are named explicitly, so ripgrep must ignore configuration, encodings and ignore files.
     const options = ['--no-config', '--text', '--encoding', 'none', '--max-filesize', String(maxBytes), '--no-messages']
     const request = { ...reach, cwd, signal, read: [dirname(program)], network: false, time_limit_ms: TIME_LIMIT_MS }
     const argv = [program, ...options, '--files-without-match', '--null', '-e', pattern, '--'] as const
     return new Ripgrep(sandbox, request, argv)
   }
 
-  /** Returns those of the files that hold no match, by ripgrep's word. @throws what the signal was aborted with */
+  /**
+   * Returns the files in which ripgrep found no match.
+   * @throws the abort reason of the signal
+   */
   async without(paths: readonly string[]): Promise<ReadonlySet<string>> {
     if (!this.#works) return new Set()
     try {

@@ -11,7 +11,7 @@ const common = {
 }
 const limit = (usual: number) => z.coerce.number().int().min(1).max(1000).default(usual)
 
-/** The tools that find files by their names and by what they contain. */
+/** Tools that find files by name or content. */
 export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
   const { files } = svc.ports
 
@@ -43,7 +43,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
     }
   }
 
-  /** What the folders between the workspace and a folder in it exclude. */
+  /** Returns the exclusion rules of the folders from the workspace to a folder. */
   const rulesAbove = async (call: ToolCall, base: string): Promise<IgnoreRules> => {
     let rules = IgnoreRules.none
     const names = base.split('/').slice(0, -1)

@@ -8,15 +8,15 @@ import { Matcher, type MatchOptions, PatternError } from './matcher.ts'
 import { Ripgrep } from './ripgrep.ts'
 import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
 
-/** Characters of a line that are shown. */
+/** Maximum number of characters shown of a line. */
 const LINE_CHARS = 300
-/** Larger files are not searched, in bytes. */
+/** Maximum size of files that are searched, in bytes. */
 const MAX_SEARCHED = 2_000_000
-/** Bytes at the beginning of a file that say whether it is text. */
+/** Number of bytes at the beginning of a file that are checked for binary content. */
 const PROBED = 8_000
-/** Files that are read before ripgrep is asked about the others: for fewer, starting it costs more than it saves. */
+/** Number of files read before ripgrep is started; for fewer, starting it costs more than it saves. */
 const READ_FIRST = 100
-/** Bytes of the paths that ripgrep is asked about at once; the system limits what a program can be given. */
+/** Maximum total size of the paths in one ripgrep call, in bytes, because the system limits arguments. */
 const BATCH_BYTES = 400_000
 
 /** A search below an open folder. */
@@ -24,9 +24,9 @@ export interface Search extends WalkOptions {
   files: Ports['files']
   folder: JailFolder
   sandbox: Sandbox
-  /** What the folder is within, for programs. */
+  /** Reach of the workspace, for programs in the sandbox. */
   reach: Reach
-  /** Tokens of the whole result. */
+  /** Maximum tokens of the whole result. */
   result_tokens?: number | undefined
   /** The folder's path, as the agent gave it. */
   path: string
@@ -87,8 +87,8 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
 }
 
 /**
- * Goes through the files until there are no more, or `take` says that it has enough.
- * @param rest called after the last file; returns whether all was taken
+ * Walks the files until none are left or `take` returns false.
+ * @param rest called after the last file; returns whether everything was taken
  */
 async function eachFile(
   { files, folder, path, ...options }: Search,
@@ -100,7 +100,7 @@ async function eachFile(
   return { more: !(await rest()), cut: walk.cut }
 }
 
-/** Goes in the same way through the texts in which the matcher may find something. */
+/** Walks the texts that may contain a match, in the same way. */
 async function eachText(
   search: Search,
   matcher: Matcher,
@@ -144,7 +144,7 @@ async function ripgrepFor({ sandbox, reach, folder, signal }: Search, matcher: M
     : Ripgrep.find(sandbox, { reach, cwd: folder.path, signal }, pattern, MAX_SEARCHED)
 }
 
-/** Matches paths as shells do; a pattern without a slash is that of a name, in whatever folder. */
+/** Returns a matcher for shell glob patterns; a pattern without a slash matches names in any folder. */
 function pathMatcher(pattern: string): (path: string) => boolean {
   if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
     throw new PatternError({ pattern, problem: 'leads out of the folder; give the folder as path' })
@@ -153,7 +153,7 @@ function pathMatcher(pattern: string): (path: string) => boolean {
   return picomatch(plain.includes('/') ? plain : `**/${plain}`, { dot: true, nonegate: true })
 }
 
-/** The text of a file that the walk has left; undefined when it went away meanwhile, too. */
+/** Returns the text of a file that the walk has passed; undefined when the file is gone or is not a searchable text. */
 async function textBelow({ files, folder, path }: Search, file: string): Promise<string | undefined> {
   const names = file.split('/')
   const opened = [folder]
@@ -173,7 +173,7 @@ async function textOf(files: Ports['files'], at: string): Promise<string | undef
   if (!handle) return undefined
   try {
     const stats = await handle.stat()
-    // A second name may be that of a file elsewhere.
+    // A hard link may refer to a file outside the folder.
     if (!stats.isFile() || stats.size > MAX_SEARCHED || stats.nlink > 1) return undefined
     const bytes = await handle.readFile()
     return bytes.subarray(0, PROBED).includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n')
@@ -182,7 +182,7 @@ async function textOf(files: Ports['files'], at: string): Promise<string | undef
   }
 }
 
-/** The matching lines, with those around them; `--` stands between parts that do not touch. */
+/** Returns the matching lines with context; `--` separates parts that are not adjacent. */
 function linesAround(path: string, lines: readonly string[], found: readonly number[], context: number): string[] {
   const shown: string[] = []
   let next = 0
@@ -206,7 +206,7 @@ function short(line: string): string {
     : line
 }
 
-/** A path as the file tools take it. */
+/** Returns a path in the form that the file tools accept. */
 function displayPath(folder: string, path: string): string {
   const whole = folder === '.' ? path : `${folder.replace(/\/+$/, '')}/${path}`
   return /\p{Cc}/u.test(whole) ? JSON.stringify(whole) : whole

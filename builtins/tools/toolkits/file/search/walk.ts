@@ -2,35 +2,37 @@ import type { Ports } from '#kernel'
 import type { JailFolder } from '#safety/sandbox/contract'
 import type { IgnoreRules } from './ignore.ts'
 
-/** Entries that one search looks at, at most. */
+/** Maximum number of entries visited by one search. */
 const MAX_VISITED = 50_000
-/** Bytes of a `.gitignore` that are read. */
+/** Maximum number of bytes read of a `.gitignore`. */
 const MAX_RULES = 100_000
-/** What no search looks into, unless it begins there: what git and the service keep for themselves. */
+/** Folders of git and of the service, which are searched only when the search begins there. */
 const NEVER = ['.git', '.svc', '.tmp', '.output']
-/** Excluded like what `.gitignore` names, also where it does not. */
+/** Folders excluded as if `.gitignore` named them. */
 const USUALLY = ['node_modules', '__pycache__', '.venv']
 
 export interface FoundFile {
-  /** Relative to the folder where the search began. */
+  /** Path relative to the folder where the search began. */
   path: string
-  /** A path by which the file can be opened until the walk goes on. */
+  /** Path by which the file can be opened until the walk continues. */
   at: string
 }
 
 export interface WalkOptions {
-  /** Where the walk begins, relative to the workspace and with a slash at its end; empty for the workspace. */
+  /** Start of the walk, relative to the workspace, with a trailing slash; empty for the workspace. */
   base: string
-  /** What the files above it exclude. */
+  /** Exclusion rules of the folders above. */
   rules: IgnoreRules
-  /** Also what `.gitignore` excludes. */
+  /** Whether to include files that `.gitignore` excludes. */
   all: boolean
   signal: AbortSignal
 }
 
-/** The regular files below an open folder, sorted, without those that git would ignore. Links are not followed. */
+/**
+ * Iterates over the regular files below an open folder, sorted, without those that git ignores. Does not follow links.
+ */
 export class Walk {
-  /** Whether there was more than one search looks at. */
+  /** Whether the walk stopped at the maximum number of entries. */
   cut = false
   readonly #files: Ports['files']
   readonly #options: WalkOptions
@@ -60,7 +62,7 @@ export class Walk {
       if (this.#isLeftOut(entry.name, this.#options.base + path, entry.isDirectory(), here)) continue
       if (entry.isFile()) yield { path, at: folder.at(entry.name) }
       if (!entry.isDirectory()) continue
-      // A folder that went away meanwhile, or is closed, holds nothing.
+      // A folder that was removed meanwhile, or is not readable, is treated as empty.
       const next = await folder.below(entry.name, asked).catch(() => undefined)
       if (!next) continue
       try {
@@ -84,7 +86,7 @@ export class Walk {
   }
 }
 
-/** The text of a folder's `.gitignore`; empty where it has none. */
+/** Returns the text of a folder's `.gitignore`; empty when there is none. */
 export async function rulesIn(files: Ports['files'], folder: JailFolder): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants
   const handle = await files.open(folder.at('.gitignore'), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
