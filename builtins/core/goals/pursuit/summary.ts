@@ -12,12 +12,14 @@ import { recordSummary } from '../repository.ts'
 import { recordSpend } from './outcome.ts'
 import type { Transcript } from './transcript.ts'
 
-/** Where fewer messages of a goal are kept, the oldest go without a summary. */
+/** If fewer messages of a goal are kept, the oldest are dropped without a summary. */
 const LEAST_KEPT = 50
-/** The tool by which an agent saves what it found out, whose memory takes what a summary finds worth remembering. */
+/**
+ * The tool with which an agent saves notes; its memory also receives the lines of a summary that are worth remembering.
+ */
 const SAVE_NOTE = 'save_note'
 
-/** Summaries of one pursuit: each stands for its oldest turns from then on, and is written down before a request uses it. */
+/** Summaries of one pursuit: each replaces the oldest turns, and is stored before a request uses it. */
 export class Summaries {
   readonly #svc: PluginHandle
   readonly #config: GoalsConfig
@@ -33,10 +35,10 @@ export class Summaries {
     this.#transcript = transcript
   }
 
-  /** Returns the summary to go on with; undefined when none is due, or none could be had: then a digest stands in for it. */
+  /** Returns the next summary; undefined when none is due or the model gave none, so that a digest is used instead. */
   async next(call: ModelCall): Promise<Message | undefined> {
     const most = this.#config.pursuit_transcript_max_messages
-    const isFull = most >= LEAST_KEPT && unsummarizedTokens(call.messages) + MAX_TOOL_CALLS >= most
+    const isFull = most >= LEAST_KEPT && countUnsummarized(call.messages) + MAX_TOOL_CALLS >= most
     let call_id = ''
     const summary = await this.#svc.use(Runtime).summarize(call, {
       conversation: this.#goal.goal_id,
@@ -59,7 +61,7 @@ export class Summaries {
     await this.#cycle.save([recordSpend(this.#cycle, 'summary', goal_id, spend), ...recorded])
   }
 
-  /** Saves notes as the agent itself would. What cannot be saved is lost: the summary counts all the same. */
+  /** Saves notes like the agent's own. A note that cannot be saved is lost; the summary is used anyway. */
   async #remember(lines: readonly string[], call_id: string): Promise<void> {
     if (lines.length === 0 || !this.#remembers) return
     const { agent_id, goal_id } = this.#goal
@@ -77,7 +79,7 @@ export class Summaries {
     }
   }
 
-  /** Whether the agent may save notes without being asked about it. */
+  /** Whether the agent may save notes without approval. */
   get #remembers(): boolean {
     const tool = this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile).find(SAVE_NOTE)
     if (!tool || !this.#svc.has(Memory)) return false
@@ -85,8 +87,8 @@ export class Summaries {
   }
 }
 
-/** Messages of a conversation that no summary stands for. */
-function unsummarizedTokens(messages: readonly Message[]): number {
+/** Returns the number of messages that no summary covers. */
+function countUnsummarized(messages: readonly Message[]): number {
   const at = messages.findLastIndex(({ summary }) => summary !== undefined)
   return messages.length - at - 1 + (messages[at]?.summary?.keeps ?? 0)
 }

@@ -11,11 +11,14 @@ import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../
 import { meantTool } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
-/** The object that the model meant, or the raw text when it is not JSON, or too deep a nest. No text at all means no arguments. */
+/**
+ * Parses arguments to an object; returns the raw text if it is not JSON or is nested too deeply. Empty text means no
+ * arguments.
+ */
 export function parseArguments(raw: string): unknown {
   if (raw.trim() === '') return {}
   const parsed = jsonOr(raw, raw)
-  // Some models write the object as a text within the text.
+  // Some models encode the object twice, as a string.
   return typeof parsed === 'string' ? objectOr(jsonOr(parsed, parsed), parsed) : parsed
 }
 
@@ -28,7 +31,7 @@ function jsonOr(raw: string, otherwise: unknown): unknown {
   }
 }
 
-/** Whether a text is JSON, and too deep a nest. */
+/** Returns whether a text is JSON that is nested too deeply. */
 function isNest(raw: string): boolean {
   try {
     return isTooDeep(JSON.parse(raw))
@@ -46,21 +49,21 @@ interface Outcome {
   effects: readonly Effect[]
 }
 
-/** How a call ends: with a result, or waiting for the operator. */
+/** Result of a call, or the approval that it waits for. */
 export type CallOutcome = Outcome | { approval_id: string }
 
-/** What calls need beside their request. */
+/** Dependencies of a call besides its request. */
 export interface CallParts {
   clock: Clock
-  /** Tokens of a result that the model reads. */
+  /** Maximum number of tokens of a result that the model reads. */
   result_tokens?: number | undefined
-  /** Keeps the images that tools give; undefined where that module is off. */
+  /** Stores images that tools return; undefined if that module is disabled. */
   images?: Images | undefined
 }
 
 /**
- * Runs one call. Whatever goes wrong with it becomes a result that the model can read.
- * @throws what the gate throws: then nothing was run
+ * Runs one call. Converts any error to a result that the model can read.
+ * @throws errors of the gate: no call was run then
  */
 export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
   let checked: Awaited<ReturnType<typeof prepare>>
@@ -106,13 +109,13 @@ function failedOutcome(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, errorMessage(error)), effects: [] }
 }
 
-/** A call that did not run, or failed, as the model reads it. */
+/** Creates the result of a call that did not run or failed, for the model. */
 export function toolError({ id, name }: PlannedCall, sentence: string): Message {
   const content = beginningWithin(`Error: ${sentence}`, RESULT_TOKENS)
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 
-/** Finds the tool and checks the arguments; what is wrong is said with the schema that would be right. */
+/** Finds the tool and validates the arguments. Errors include the expected schema. */
 async function prepare(name: string, given: unknown, { tools }: RunRequest): Promise<{ tool: Tool; args: unknown }> {
   const tool = tools.find(name)
   if (!tool) {
@@ -164,11 +167,11 @@ async function run(
     if (!isThenable(result)) return result
     const work = new Promise((resolve, reject) => {
       stop = () => {
-        end.logFailure(request.signal.reason)
+        end.abort(request.signal.reason)
         reject(request.signal.reason)
       }
       request.signal.addEventListener('abort', stop, { once: true })
-      // It may have come while the tool began.
+      // The abort may have happened while the tool started.
       if (request.signal.aborted) stop()
       result.then(resolve, reject)
     })
@@ -176,12 +179,15 @@ async function run(
     return await withTimeLimit(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
   } finally {
     request.signal.removeEventListener('abort', stop)
-    // A tool that exceeds its limit gets its signal aborted.
-    end.logFailure('the tool call is over')
+    // Aborts the signal of a tool that exceeded its time limit.
+    end.abort('the tool call is over')
   }
 }
 
-/** The end of a call, as its tool hears of it: most never look at their signal, and one costs more than they do. */
+/**
+ * Abort signal of a call, created on first access: most tools never use it, and creating one costs more than running
+ * them.
+ */
 class CallEnd {
   #abort: AbortController | undefined
   #reason: unknown
@@ -194,7 +200,7 @@ class CallEnd {
     return this.#abort.signal
   }
 
-  logFailure(reason: unknown): void {
+  abort(reason: unknown): void {
     this.#reason ??= reason
     this.#abort?.abort(reason)
   }
@@ -204,7 +210,10 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** What the model reads of a result; long ones are cut. @param limit in tokens */
+/**
+ * Returns the text of a result for the model, truncated if it is too long.
+ * @param limit in tokens
+ */
 export function textOf(given: unknown, limit = RESULT_TOKENS): string {
   const result = given instanceof ToolImages ? given.text : given
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
@@ -228,13 +237,16 @@ function jsonOf(result: unknown): string {
   throw new Error(`the tool gave a result that cannot be written as text: it holds ${[...lost].join(', ')}`)
 }
 
-/** Whether JSON would make `{}` of what is more than that: a stream, a map, a promise that was not awaited. */
+/**
+ * Returns whether JSON would reduce a value with content to `{}`, such as a stream, a map, or a promise that was not
+ * awaited.
+ */
 function isHidden(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return kindOf(value) !== 'Object' && Object.keys(value).length === 0
 }
 
-/** As in `Map`, `AsyncGenerator`, `Response`. */
+/** Returns the type name of an object, such as `Map`, `AsyncGenerator` or `Response`. */
 function kindOf(value: object): string {
   return Object.prototype.toString.call(value).slice(8, -1)
 }
@@ -244,7 +256,7 @@ type Schema = Record<string, unknown>
 const schemas = new WeakMap<Tool, Schema>()
 const briefSchemas = new WeakMap<Tool, Schema>()
 
-/** A tool's parameters as JSON Schema, worked out once. */
+/** Returns a tool's parameters as JSON Schema, cached. */
 function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
@@ -256,8 +268,8 @@ function schemaOf(tool: Tool): Schema {
 }
 
 /**
- * The same for the prompt: without the limits that no model goes by (lengths of texts, the ends of safe integers). Who breaks
- * one gets the whole schema.
+ * Returns the schema for the prompt, without limits that models ignore (string lengths, safe integer bounds). A model
+ * that violates one gets the full schema.
  */
 export function briefSchemaOf(tool: Tool): Schema {
   let schema = briefSchemas.get(tool)

@@ -17,23 +17,26 @@ import type { Recorder } from '../recording/recorder.ts'
 import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
 import { type Happening, type Score, WRITES } from './score.ts'
 
-/** When nothing has moved for so long, nothing will, in milliseconds. */
+/** Time without progress after which a replay counts as stalled, in milliseconds. */
 const STALLED_MS = 3_000
-/** Number of event loop turns in which every context that can go on does. */
+/** Number of event loop turns within which every context that can continue does so. */
 const TURNS = 5
-/** Faults of the disk: they do not come again by themselves. */
+/** Disk errors. They do not recur in a replay, so the recorded error is thrown. */
 const DISK = /^SQLITE_(FULL|IOERR)/
 
 export interface PlaybackParts {
   score: Score
-  /** Of the machine, for what is not part of what is repeated. */
+  /** The machine's clock, for everything that is not replayed. */
   clock: Clock
   digester: Digester
-  /** Compares what was written so far. */
+  /** Compares the events written so far. */
   compare: () => Promise<Divergence | undefined>
   /** Applies a configuration. */
   configure: (config: Record<string, unknown>) => Promise<void>
-  /** Brings a plugin. @param file its own, where a fork brought it */
+  /**
+   * Loads a plugin.
+   * @param file its file, if a fork added it
+   */
   loadPlugin: (name: string, file: string | undefined) => Promise<void>
 }
 
@@ -99,7 +102,7 @@ export class Playback implements RecordingBackend {
     }
   }
 
-  /** How many cycles have not been repeated. */
+  /** Number of cycles that are not replayed yet. */
   get remainingCycles(): number {
     return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
   }
@@ -114,14 +117,14 @@ export class Playback implements RecordingBackend {
   playedEntries(): Entry[] {
     const { score } = this.#parts
     const drawn = [...this.#actors]
-      .map(([id, { used }]) => score.unusedValues(id, used))
+      .map(([id, { used }]) => score.drawnEntry(id, used))
       .filter(entry => entry !== undefined)
     return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
   }
 
   /**
-   * From now on all is real, and recorded: those who wait get what they wait for.
-   * @param first is done before they do
+   * Continues with real inputs, and records: contexts that wait get real results.
+   * @param first is done before they continue
    */
   async goLive(recorder: Recorder, first: () => Promise<void>): Promise<void> {
     this.#live = recorder
@@ -137,12 +140,12 @@ export class Playback implements RecordingBackend {
     for (const { actor, recorded } of acting) actor.goLive(recorded)
   }
 
-  /** Resolves when the cycles that were under way have ended. */
+  /** Resolves when the cycles in progress have ended. */
   async waitForCycles(): Promise<void> {
     await Promise.all(this.#cycles.values())
   }
 
-  /** Lets everybody come to where they wait. */
+  /** Resolves when the context waits for a model and all other contexts have stopped. */
   async #stand(happening: Happening): Promise<void> {
     await this.#until(happening, actor => (actor.waiting.some(({ what }) => what === MODEL) ? true : undefined))
     await this.#rest()
@@ -190,7 +193,7 @@ export class Playback implements RecordingBackend {
             for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
           })
         } catch (error) {
-          // As with rows that belong to some that another process wrote.
+          // For example, rows that refer to rows of another process.
           const expected = shorten(written.map(({ sql }) => sql).join('; '))
           return this.#diverge(happening, 'what others than agents wrote cannot be written', {
             expected,
@@ -221,7 +224,7 @@ export class Playback implements RecordingBackend {
       }
       case 'n': {
         this.#actors.get(happening[1])?.addReads(happening[2])
-        await this.#until(happening, ({ unreportedReads: readsUntold }) => (readsUntold >= 0 ? true : undefined))
+        await this.#until(happening, ({ unreportedReads }) => (unreportedReads >= 0 ? true : undefined))
         return
       }
       case 'v': {
@@ -243,7 +246,7 @@ export class Playback implements RecordingBackend {
     }
   }
 
-  /** Something was written: contexts that read after that write may go on. */
+  /** Lets contexts continue that read after a write which has now happened. */
   #readOn(): void {
     const { score } = this.#parts
     for (const id of this.#cycles.keys()) this.#actors.get(id)?.mayRead(score.readsBefore(id, this.#head + 1))
@@ -316,7 +319,7 @@ function shorten(what: string): string {
   return what.replace(/\s+/g, ' ').slice(0, 300)
 }
 
-/** Writes what was written by others, as itself. */
+/** Context in which writes of other processes are repeated unchanged. */
 const BYSTANDER: RecordingContext = {
   draw: (_, real) => real(),
   take: (_, work) => work(),

@@ -3,23 +3,23 @@ import type { RecordedStep } from '../contract.ts'
 import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type PackedValue } from '../recording/entries.ts'
 import { ReadCounts } from './read-counts.ts'
 
-/** An entry that happens at its place in the order; the others say what stands in it. */
+/** An entry with a place in the order of the recording; all others are definitions and values. */
 export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
 
-/** The name of a transaction; logs of version 1 hold nothing else of it. */
+/** Matches the name of a transaction; in version 1 the name is just `write`. */
 export const WRITES = /^write\b/
 
-/** What an actor drew from clock and ids, in its order. */
+/** Nondeterministic values that a context read, in order. */
 export interface ReadValues {
   ms: number[]
   monotonic: number[]
   ids: string[]
 }
 
-/** A recording, parsed: what happened in which order, and all that its entries name by a number. */
+/** A parsed recording: its entries in order, and the strings and values that they name by number. */
 export class Score {
   readonly happenings: Happening[] = []
-  /** What gives texts and long values their numbers. */
+  /** Entries that define the numbers of strings and long values. */
   readonly names: readonly Entry[]
   readonly #texts = new Map<number, string>()
   readonly #long = new Map<number, string>()
@@ -28,7 +28,7 @@ export class Score {
   readonly #reads = new ReadCounts()
   readonly #given = new Set<string>()
 
-  /** @param process ids, which stand in some statements: of the one that recorded, and of this one */
+  /** @param process ids of the recording process and of this one, which occur in some statements */
   constructor(entries: readonly Entry[], process: { was: number; is: number }) {
     const last = new Map<number, { ms: number; micros: number }>()
     const ours = (text: string) => text.replaceAll(`pid = ${process.was} `, `pid = ${process.is} `)
@@ -66,7 +66,7 @@ export class Score {
     this.names = entries.filter(([kind]) => kind === 's' || kind === 'x')
   }
 
-  /** Puts what happens in its place. A read has none, but is counted. */
+  /** Adds an entry to the order. A read is only counted. */
   #happens(happening: Happening): void {
     const reads = this.#reads
     if (this.#isRead(happening)) {
@@ -88,7 +88,7 @@ export class Score {
     this.happenings.push(happening)
   }
 
-  /** As logs up to version 5 record each. */
+  /** Returns whether an entry is a single read, as logs up to version 5 record them. */
   #isRead(happening: Happening): happening is ['t', number, number] {
     return happening[0] === 't' && !happening[3] && !WRITES.test(this.text(happening[2]))
   }
@@ -106,20 +106,23 @@ export class Score {
     return drawn
   }
 
-  /** The entry that says what an actor drew, up to so much of each; undefined for nothing. */
-  unusedValues(actor: number, used: Record<keyof ReadValues, number>): Entry | undefined {
+  /** Returns the entry with the values that a context has used so far; undefined if there are none. */
+  drawnEntry(actor: number, used: Record<keyof ReadValues, number>): Entry | undefined {
     const { ms, monotonic, ids } = this.valuesOf(actor)
     if (used.ms + used.monotonic + used.ids === 0) return undefined
     const micros = monotonic.slice(0, used.monotonic).map(each => Math.round(each * 1000))
     return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
   }
 
-  /** Returns the number of reads of a context before the next write of any context, from this place on. */
+  /** Returns the number of reads of a context before the next write of any context, from `here` on. */
   readsBefore(actor: number, here: number): number {
     return this.#reads.countBefore(actor, here)
   }
 
-  /** Whether an actor works this out itself: plugins' contributions up to the sixth version, and those that have come since. */
+  /**
+   * Returns whether a context computes an input itself: plugin contributions in logs up to version 6, and contributions
+   * added since the recording.
+   */
   isRecomputed(actor: number, what: string): boolean {
     return CONTRIBUTED.test(what) && !this.#given.has(`${actor} ${what}`)
   }
@@ -128,7 +131,7 @@ export class Score {
     return this.#begun.get(actor)
   }
 
-  /** A parameter of a statement. */
+  /** Unpacks a parameter of a statement. */
   param(packed: PackedValue): unknown {
     if (typeof packed !== 'object' || packed === null) return packed
     if ('$x' in packed) return this.#long.get(packed.$x)
@@ -136,14 +139,14 @@ export class Score {
     return '$b' in packed ? Buffer.from(packed.$b, 'base64') : BigInt(packed.$n)
   }
 
-  /** What an actor was given. */
+  /** Unpacks an input of a context. */
   value(packed: PackedValue): unknown {
     if (typeof packed === 'object' && packed !== null && '$j' in packed) return structuredClone(packed.$j)
     const json = this.param(packed)
     return typeof json === 'string' && json !== '' ? (JSON.parse(json) as unknown) : undefined
   }
 
-  /** Whether a model answered here, or failed to. */
+  /** Returns whether an entry is a model's answer or failure. */
   isStep(
     happening: Happening | undefined,
   ): happening is ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?] {
@@ -157,7 +160,10 @@ function stepsOf(values: readonly number[]): number[] {
 
 const LONGEST_SAYING = 120
 
-/** Counts the model answers of a recording. @param of only those of this context */
+/**
+ * Returns the model answers of a recording.
+ * @param of only those of this context
+ */
 export function stepsIn(entries: readonly Entry[], of?: number): RecordedStep[] {
   const score = new Score(entries, { was: 0, is: 0 })
   const steps: RecordedStep[] = []
@@ -185,14 +191,14 @@ export function countsIn(entries: readonly Entry[]): { cycles: number; steps: nu
 }
 
 export interface RecordedTask {
-  /** Who worked on it. */
+  /** Context that worked on the task. */
   actor: number
-  /** The recording up to its end. */
+  /** The recording up to the end of the task. */
   entries: Entry[]
   over: boolean
 }
 
-/** A task on the recording of its process; undefined where the recording ends before it. */
+/** Finds a task in the recording of its process; undefined if the recording ends before the task. */
 export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask | undefined {
   const score = new Score(entries, { was: 0, is: 0 })
   const began = score.happenings.find(
@@ -202,7 +208,7 @@ export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask 
   const actor = began[1] as number
   const end = entries.findIndex(entry => entry[0] === 'e' && entry[1] === actor)
   const over = end >= 0
-  // What was drawn stands behind what it was drawn for.
+  // Nondeterministic values are recorded after the entries that they belong to.
   const upTo = entries.filter(
     (entry, n) => !over || n <= end || entry[0] === 'd' || entry[0] === 's' || entry[0] === 'x',
   )

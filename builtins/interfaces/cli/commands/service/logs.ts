@@ -10,7 +10,7 @@ import { printable, printableJson } from '../../screen/printable.ts'
 /** The names of levels, and pino's numbers for them. */
 const LEVELS: Readonly<Record<string, number>> = { debug: 20, info: 30, warn: 40, error: 50 }
 
-/** Shows what the project's processes have logged, for people; with `--json` as it stands in the file. Secrets are masked. */
+/** Shows the log of the project's processes, formatted, or with `--json` as stored. Masks secrets. */
 const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, context) => {
   const { ports, terminal, named } = context
   const least = leastOf(level)
@@ -26,14 +26,14 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
       (plugin === undefined || said.plugin === plugin)
     )
   }
-  // A line may be older than the secret that it holds.
+  // A line may have been written before the secret in it was known as one, so it is masked again.
   const printLine = (stored: string) => {
     const line = mask(stored)
     if (context.json) terminal.out(printableJson(line))
     else terminal.out(read(line) ? forPeople(line, terminal.style) : printable(line))
   }
   return interruptible(ports.clock, async signal => {
-    const { lines: last, at } = await log.tail(pluralize(lines), isWanted)
+    const { lines: last, at } = await log.tail(parseLineCount(lines), isWanted)
     for (const line of last) printLine(line)
     if (last.length === 0 && follow !== true) {
       terminal.err(
@@ -56,7 +56,10 @@ function read(line: string): LogLine | undefined {
   }
 }
 
-/** @throws UsageError */
+/**
+ * Returns the number of the minimum level.
+ * @throws UsageError
+ */
 function leastOf(level: unknown): number {
   const least = level === undefined ? LEVELS.debug : LEVELS[String(level)]
   if (least !== undefined) return least
@@ -64,8 +67,11 @@ function leastOf(level: unknown): number {
   throw new UsageError({ problem, usage: 'svc logs --level warn' })
 }
 
-/** @throws UsageError */
-function pluralize(lines: unknown): number {
+/**
+ * Parses the number of lines.
+ * @throws UsageError
+ */
+function parseLineCount(lines: unknown): number {
   const count = lines === undefined ? 50 : Number(lines)
   if (Number.isInteger(count) && count >= 0 && count <= 1_000_000) return count
   throw new UsageError({
