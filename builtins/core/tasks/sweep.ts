@@ -6,7 +6,7 @@ import type { TaskService } from './task-service.ts'
 const SWEEP_MS = 5_000
 
 /**
- * Takes over tasks that other processes left or that were decided elsewhere, if this process is long-lived.
+ * Takes over tasks that other processes left or that were decided elsewhere, if this process is long-running.
  * @returns a function that stops the sweeps
  */
 export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {

@@ -325,7 +325,7 @@ export class TaskService {
   }
 
   /**
-   * Settles a task left by its process: a detached one continues here if this process is long-lived; any other fails.
+   * Settles a task left by its process: a detached one continues here if this process is long-running; any other fails.
    */
   async #recover(row: TaskRow): Promise<void> {
     const { task_id, agent_id, session_id, epoch, request_id } = row

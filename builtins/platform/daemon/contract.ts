@@ -96,7 +96,7 @@ export interface Daemon {
 export const Daemon = token<Daemon>('daemon')
 
 /**
- * Tells whether the operator has frozen the daemon: then no cycle enters a phase, and nothing that costs money may
+ * Reads whether the operator has frozen the daemon; then no cycle enters a phase, and nothing that costs money may
  * begin.
  */
 export interface Freeze {

@@ -211,7 +211,7 @@ export class Calls {
   }
 
   /**
-   * Waits for the work, its time limit, or the end of this version. All promises end with the call: racing a long-lived
+   * Waits for the work, its time limit, or the end of this version. All promises end with the call: racing a long-running
    * one would leak memory.
    */
   async #ending<R>(what: string, work: R, limit_ms: number | undefined): Promise<Awaited<R>> {

@@ -87,7 +87,7 @@ export class Servers {
     const fresh = Object.entries(wanted).filter(([name]) => !this.#servers.has(name))
     if (fresh.length === 0) return
     const known = await allKnown(this.#svc)
-    // Short-lived commands start no server that they may not need.
+    // One-shot commands start no server that they may not need.
     const asks = (['daemon', 'joined', 'server'] as const).some(role => this.#svc.roles.has(role))
     for (const [name, settings] of fresh) {
       const server = new Server(this.#svc, name, settings)
