@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     // Once there is nothing left under the pointer, once on the next call itself.
     await page.mouse.click(...point)
     await cards[1]!.getByRole('button', { name: 'Approve', exact: true }).click()
-    await page.locator('.toasts').getByText('Nothing decided').waitFor()
+    await page.locator('.toasts').getByText('Not decided').waitFor()
     expect(await tops()).toEqual(before)
     expect((await show(second!.approval_id)).status).toBe('pending')
     expect((await show(first!.approval_id)).resolved_by).not.toBeNull()
