@@ -236,8 +236,8 @@ describe('what it costs', () => {
     const bare = await cpuOf(['-e', '0'])
     const help = await cpuOf([join(process.cwd(), 'dist/svc.js'), '--help'])
     console.log(`svc --help: ${help} ms of CPU, node -e 0: ${bare} ms (least of 7)`)
-    // The aim is 100 ms; twice that is certainly a module that is loaded too early, on any machine.
-    expect(help - bare).toBeLessThan(200)
+    // Quiet or busy, it takes two to three times as long as Node alone; more is a module that is loaded too early.
+    expect(help / bare).toBeLessThan(4)
   })
 })
 

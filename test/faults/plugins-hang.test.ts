@@ -216,7 +216,8 @@ describe("what is no plugin's endless loop", () => {
   })
 
   it('one that hangs while it ends is killed, and not started again', async () => {
-    const dir = await guardedProject(1, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
+    // Long enough that loading it does not count as hanging on a busy machine.
+    const dir = await guardedProject(8, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
     expect(await daemon.end('SIGTERM')).toBeNull()
