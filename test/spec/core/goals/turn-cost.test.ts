@@ -102,14 +102,16 @@ function countedBy(statements: Statements) {
 }
 
 /** Has each agent begin its next cycle at once, until it has ended its goals. */
-function livesOf(ended: () => void) {
+function livesOf(ended: (error?: unknown) => void) {
   return definePlugin({
     name: 'lives',
     setup(svc) {
       const goals = new Map<string, number>()
       let active = AGENTS
       svc.tap('cleanup', 'lives', (cycle: Cycle) => {
-        const { agent_id, result } = cycle
+        const { agent_id, result, error } = cycle
+        // It would wait for a time that never comes, cycle after cycle.
+        if (error !== undefined) return ended(error)
         const count = (goals.get(agent_id) ?? 0) + (result === 'completed' ? 1 : 0)
         goals.set(agent_id, count)
         if (count < GOALS) cycle.run_at = svc.clock.ms()
@@ -138,12 +140,12 @@ function shortGoals() {
 it(`a model turn of a short goal takes at most ${STATEMENTS} statements and ${TRANSACTIONS} transactions`, async () => {
   await using server = await modelServer({ script: shortGoals() })
   const statements = new Statements()
-  let ended = () => {}
-  const over = new Promise<void>(resolve => {
-    ended = resolve
+  let ended: (error?: unknown) => void = () => {}
+  const over = new Promise<void>((resolve, reject) => {
+    ended = error => (error === undefined ? resolve() : reject(error))
   })
   await using host = await testHost({
-    builtins: [countedBy(statements), ...BUILTINS, livesOf(() => ended())],
+    builtins: [countedBy(statements), ...BUILTINS, livesOf(error => ended(error))],
     files: { 'profiles/worker.yaml': WORKER },
     config: { daemon: { min_rest: 0, heartbeat: 3600 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
