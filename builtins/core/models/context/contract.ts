@@ -20,7 +20,7 @@ const ratio = z.number().describe('Tokens that the provider counted for each tok
 export const ContextUse = Sections.extend({
   window,
   ratio: ratio.optional(),
-  room_made: Shortening.optional().describe('How room was made for this request; absent when none was'),
+  room_made: Shortening.optional().describe('How this request was shortened; absent when it was not'),
 }).describe('What the request held by section, in tokens, against the context window of its model')
 export type ContextUse = z.infer<typeof ContextUse>
 
