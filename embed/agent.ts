@@ -116,7 +116,10 @@ export class Agent {
   async parse<S extends z.ZodObject>(instruction: string, schema: S, options: RunOptions = {}): Promise<z.output<S>> {
     const { parsed, error, output: raw } = await this.run(instruction, { ...options, schema })
     if (parsed !== null) return parsed
-    throw error ?? new StructuredParseError({ raw, problem: 'the steps were used up before there was one' })
+    throw (
+      error ??
+      new StructuredParseError({ raw, problem: 'the maximum number of steps was reached before there was an answer' })
+    )
   }
 
   /**

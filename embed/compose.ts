@@ -55,7 +55,13 @@ export interface KernelOptions {
 }
 
 const RootConfig = z.object({
-  seed: z.number().int().nullable().default(null).meta({ env: 'SVC_SEED' }).describe("Seeds the world's random layer"),
+  seed: z
+    .number()
+    .int()
+    .nullable()
+    .default(null)
+    .meta({ env: 'SVC_SEED' })
+    .describe('Seed of random numbers, such as those of the simulated economy'),
 })
 
 /** Opens a project in this process: configuration, plugins, resources. @throws SvcError with a message for the operator */

@@ -203,7 +203,7 @@ export class Svc {
     if (parsed !== null) return parsed
     const { errors = [], code = '' } = error ?? {}
     if (!error || code === StructuredParseError.code) {
-      throw StructuredParseError.of(raw, errors, `the task ended as ${status} before there was one`)
+      throw StructuredParseError.of(raw, errors, `the task ended as ${status} before there was an answer`)
     }
     throw new SvcError(error.detail, { ...error, errors })
   }

@@ -123,7 +123,7 @@ export class Standalone {
   async #checkPrice(): Promise<void> {
     const { model, price } = await this.#kernel.use(Models).describe(this.#options.model ?? null)
     if (price !== 'unknown') return
-    const why = 'so a limit of cost (maxCostUsd) cannot hold for it'
+    const why = 'so a cost limit (maxCostUsd) cannot be enforced'
     throw new UnknownPriceError({ model, why, remedy: 'leave the limit out, or use a model with a known price' })
   }
 
@@ -186,7 +186,7 @@ export class Standalone {
     }
     // An invalid return value of an untyped program must not run the tool.
     throw new TypeError(
-      `onApproval answers true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it gave none of these.`,
+      `onApproval must return true, false, or { decision: 'approve' | 'deny' | 'edit' }; for ${name} it returned none of these.`,
     )
   }
 }
@@ -274,7 +274,7 @@ function refuseVerdict(reason: string): Verdict {
 /** Makes a tool's writes fail, because a standalone agent has no store. */
 function withoutStore(tool: Tool): Tool {
   const effect = () => {
-    throw new Error('A standalone agent has no store, so that its tools cannot write effects.')
+    throw new Error('A standalone agent has no store, so its tools cannot write effects.')
   }
   return { ...tool, execute: (args: never, call) => tool.execute(args, { ...call, effect }) }
 }

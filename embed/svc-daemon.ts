@@ -26,7 +26,7 @@ export class SvcDaemon {
    */
   async start({ join = false, cycles }: StartOptions = {}): Promise<void> {
     if (cycles !== undefined && !(Number.isInteger(cycles) && cycles > 0)) {
-      const issues = [{ path: 'cycles', message: 'must be a whole number from 1' }]
+      const issues = [{ path: 'cycles', message: 'must be an integer of at least 1' }]
       throw new InvalidInputError({ what: 'The start', issues }, { errors: issues })
     }
     this.#stopped = new AbortController()

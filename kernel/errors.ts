@@ -126,7 +126,8 @@ export const ScopeClosedError = defineError({
   code: 'scope_closed',
   status: 409,
   title: 'Scope closed',
-  message: (p: { owner: string; label: string }) => `Plugin "${p.owner}" is gone and can no longer hold ${p.label}.`,
+  message: (p: { owner: string; label: string }) =>
+    `Plugin "${p.owner}" was removed and can no longer register ${p.label}.`,
 })
 export const TimeLimitError = defineError({
   code: 'time_limit',

@@ -10,7 +10,7 @@ import type { Undo } from './scope.ts'
 export const KERNEL_EVENTS = {
   config_changed: z
     .object({ keys: z.array(z.string()) })
-    .describe('Keys of the configuration have another value in force'),
+    .describe('The effective values of configuration keys have changed'),
   plugin_reloaded: z
     .object({ plugin: z.string(), outcome: z.string() })
     .describe('A plugin was loaded, replaced, removed, refused or rolled back'),
@@ -132,7 +132,7 @@ export class Hook<In, Out = void> {
             if (!onError) throw error
             onError(name, error)
           } catch (thrown) {
-            return done(thrown ?? new Error(`the handler "${name}" threw nothing`))
+            return done(thrown ?? new Error(`the handler "${name}" failed without an error value`))
           }
           done(null)
         }

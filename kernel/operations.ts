@@ -67,7 +67,7 @@ export const Operations = point<Operation>('operations', {
 /** @throws TypeError that says what would be right */
 function checkOperation(definition: Operation): void {
   const { name, input, output, run } = definition
-  if (typeof name !== 'string' || name === '') throw new TypeError('an operation has a name, such as "weather.today"')
+  if (typeof name !== 'string' || name === '') throw new TypeError('an operation needs a name, such as "weather.today"')
   const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
   if (!whole)
     throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
@@ -92,7 +92,7 @@ const MAX_DEPTH = 200
 /** Finds what JSON cannot keep or code cannot walk: a number such as 1e999, or too many levels. */
 function unstorable(value: unknown, path: readonly string[]): Issue | undefined {
   if (typeof value === 'number' && !Number.isFinite(value))
-    return { path: path.join('.'), message: 'is a number too large to be kept' }
+    return { path: path.join('.'), message: 'is a number that is too large to be stored' }
   if (typeof value !== 'object' || value === null) return undefined
   if (path.length > MAX_DEPTH) return { path: path[0]!, message: `is nested more than ${MAX_DEPTH} levels deep` }
   for (const [key, below] of Object.entries(value)) {

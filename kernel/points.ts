@@ -120,9 +120,11 @@ export class Points {
   label<C>(point: Point<C>, contribution: C, owner: string): string {
     const { name, options } = Object(point) as Partial<Point<C>>
     if (!options)
-      throw new TypeError(`"${owner}" adds to what is no point; import one from 'svc', or make it with point()`)
+      throw new TypeError(
+        `"${owner}" adds to something that is not a point; import a point from 'svc', or create one with point()`,
+      )
     if (contribution === undefined || contribution === null)
-      throw new TypeError(`what "${owner}" adds to ${name} is ${contribution}`)
+      throw new TypeError(`the contribution of "${owner}" to ${name} is ${contribution}`)
     return `${name}: ${options.key(contribution)}`
   }
 
@@ -189,9 +191,9 @@ function recordAnswers<C>({ name, options: { asked, key } }: Point<C>, contribut
 
 /** Kinds of fields, each with the words of its error. */
 const KINDS = {
-  text: (field: string) => `${field}, a text`,
+  text: (field: string) => `${field}, a string`,
   number: (field: string) => `${field}, a number`,
-  list: (field: string) => `${field}, a list`,
+  list: (field: string) => `${field}, an array`,
   schema: (field: string) => `${field}, a zod schema`,
   function: (field: string) => `${field}()`,
 }
@@ -205,7 +207,7 @@ export function checkFields(place: string, has: Fields = {}, value: unknown, own
   const lacking = Object.entries(has).filter(([field, kind]) => !isOfKind(given[field], kind))
   if (lacking.length === 0) return
   const asked = lacking.map(([field, kind]) => KINDS[kind](field)).join('; ')
-  throw new TypeError(`what "${owner}" adds to ${place} needs ${asked}`)
+  throw new TypeError(`the contribution of "${owner}" to ${place} needs ${asked}`)
 }
 
 function isOfKind(value: unknown, kind: keyof typeof KINDS): boolean {

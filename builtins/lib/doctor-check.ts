@@ -5,7 +5,7 @@ export const DoctorFinding = z
   .object({
     level: z.enum(['ok', 'warn', 'fail']),
     message: z.string().meta({ examples: ['Node 20.20.2'] }),
-    remedy: z.string().nullable().describe('What to do about it'),
+    remedy: z.string().nullable().describe('How to fix the problem; null when the check is ok'),
   })
   .meta({ id: 'DoctorFinding' })
 export type DoctorFinding = z.infer<typeof DoctorFinding>

@@ -10,7 +10,7 @@ export const DiskFullError = defineError({
   code: 'disk_full',
   status: 503,
   title: 'Disk full',
-  message: (p: { what: string; next: string }) => `The disk that holds ${p.what} is full; make space${p.next}.`,
+  message: (p: { what: string; next: string }) => `The disk that contains ${p.what} is full; free some space${p.next}.`,
 })
 export const MissingDependencyError = defineError({
   code: 'missing_dependency',

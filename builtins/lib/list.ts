@@ -2,8 +2,8 @@ import { type Operation, type OperationCall, type PluginHandle, parse, z } from 
 
 /** Page parameters of a list, as specified. */
 export const Page = z.object({
-  limit: z.number().int().min(1).max(1000).optional().describe('At most this many (1 to 1000); all without it'),
-  offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Skip this many'),
+  limit: z.number().int().min(1).max(1000).optional().describe('Maximum number of results (1 to 1000); default: all'),
+  offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Number of results to skip'),
 })
 
 /** Access to services: a plugin's handle, or the kernel. */

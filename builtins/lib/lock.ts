@@ -25,7 +25,7 @@ export const FileLockedError = defineError({
   status: 503,
   title: 'File locked',
   message: (p: { file: string; by: string }) =>
-    `${p.file} has been held by ${p.by} for more than ${LIMIT_MS / 1000} s; try again, or remove it if no process writes.`,
+    `The lock ${p.file} has been held by ${p.by} for more than ${LIMIT_MS / 1000} s; try again, or remove the lock if no process is writing.`,
 })
 
 /**

@@ -39,10 +39,12 @@ export const Metrics = point<Metric>('metrics', {
   key: metric => metric.name,
   check({ name, type, collect }) {
     if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || typeof collect !== 'function') {
-      throw new TypeError(`a metric needs a name of letters, digits and "_", and collect(); "${name}" is none`)
+      throw new TypeError(`the metric "${name}" needs a collect() function and a name of letters, digits and "_"`)
     }
     if ((type === 'counter') !== name.endsWith('_total')) {
-      throw new TypeError(`the metric "${name}" is a ${type}: the name of a counter ends in _total, and no other does`)
+      throw new TypeError(
+        `the metric "${name}" is a ${type}: the name of a counter must end in _total, and no other name may`,
+      )
     }
   },
 })

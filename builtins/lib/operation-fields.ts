@@ -6,5 +6,8 @@ import type { Operation } from '#kernel'
  */
 export function requireFields({ name, input }: Operation, where: string, fields: readonly string[]): void {
   const unknown = fields.find(field => !Object.hasOwn(input.shape, field))
-  if (unknown) throw new TypeError(`the ${where} of the operation "${name}" has "${unknown}", but its input does not`)
+  if (unknown)
+    throw new TypeError(
+      `the ${where} of the operation "${name}" uses the field "${unknown}", which its input does not have`,
+    )
 }

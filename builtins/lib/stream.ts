@@ -25,7 +25,7 @@ export const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
   title: 'Stream cut',
-  message: () => 'The stream ended before its last event; what came of it can be asked for, or the request repeated.',
+  message: () => 'The stream ended before its last event; look up the result of the request, or repeat the request.',
 })
 
 /** Converts a stream operation to an operation. `invoke` returns its events, with data validated by their schemas. */

@@ -40,7 +40,7 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return parseYaml(name, '')
     if (code) throw new BadFileError({ file: name, problem: `cannot be read (${code})` })
-    throw new BadFileError({ file: name, problem: errorMessage(error), remedy: 'put a text file in its place' })
+    throw new BadFileError({ file: name, problem: errorMessage(error), remedy: 'replace it with a text file' })
   }
   if (bytes.length > MAX_BYTES) throw tooLarge(name)
   const text = bytes.toString('utf8')
@@ -60,7 +60,8 @@ export function parseYaml(file: string, text: string): YamlFile {
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false })
   const fault = document.errors[0] ?? document.warnings[0]
   if (fault) {
-    const several = fault.code === 'MULTIPLE_DOCS' && 'begins a second document; one is read, so take out this "---"'
+    const several =
+      fault.code === 'MULTIPLE_DOCS' && 'begins a second document, but a file may have only one; remove this "---"'
     const problem = several || fault.message.replace(/\.$/, '')
     throw new BadFileError({ file, line: lines.linePos(fault.pos[0]).line, problem })
   }
@@ -71,7 +72,7 @@ export function parseYaml(file: string, text: string): YamlFile {
     throw new BadFileError({ file, problem: (error as Error).message })
   }
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new BadFileError({ file, line: 1, problem: 'holds no mapping', remedy: 'write "key: value" lines' })
+    throw new BadFileError({ file, line: 1, problem: 'is not a YAML mapping', remedy: 'write "key: value" lines' })
   }
   const lineOf = (path: readonly string[]) => {
     for (let depth = path.length; depth > 0; depth--) {
@@ -127,7 +128,11 @@ export function editYaml({ file, text }: YamlFile, changes: readonly YamlChange[
   if (Buffer.byteLength(edited) > MAX_BYTES) throw tooLarge(file)
   const made = parseYaml(file, edited)
   if (same(made.values, values)) return made
-  throw new BadFileError({ file, problem: 'cannot be changed in this one place', remedy: 'edit it by hand' })
+  throw new BadFileError({
+    file,
+    problem: 'cannot be changed automatically without changing other values',
+    remedy: 'edit it by hand',
+  })
 }
 
 /**

@@ -289,7 +289,7 @@ export class Host {
     const isOwn = old === own || (replaces !== undefined && old.origin === 'builtin')
     if (!isOwn && (isOfProgram(old.origin) || this.#seen.has(old.origin))) throw nameTakenError(old)
     if (this.#needsRestart(old.place))
-      throw new RestartNeededError(`"${old.place}" changes at a start only: svc restart`)
+      throw new RestartNeededError(`"${old.place}" can be replaced only at a start; restart with: svc restart`)
     return old
   }
 
@@ -327,7 +327,7 @@ export class Host {
     if (hindered) throw hindered
     const replaced = this.#moduleBehind(loaded)
     if (replaces !== undefined && !replaced)
-      throw new TypeError(`replaces no module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
+      throw new TypeError(`replaces a module that does not exist; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
     const interceptor = this.#parts.support.intercept(loaded)
     const version = new Version(loaded, this.#parts, interceptor, { state: old?.handOver(), replaced })
     if (loaded.origin === 'builtin') this.#builtins.set(version.name, version)
@@ -349,8 +349,11 @@ export class Host {
     void this.runExclusive(async () => {
       if (!previous || this.live.get(version.place) !== version) return
       await this.#swapper.replace(version, previous, true)
-      this.#parts.log.error({ plugin: name }, `fails since it was replaced; the version before is back: ${problem}`)
-      const error = `The newest version failed and was taken back: ${problem}`
+      this.#parts.log.error(
+        { plugin: name },
+        `the new version failed, and the previous version was restored: ${problem}`,
+      )
+      const error = `The newest version failed, and the previous version was restored: ${problem}`
       Object.assign(this.#seen.get(idOf(origin, name)) ?? {}, { error })
       await this.#report({ plugin: name, origin, outcome: 'rolled_back', error })
     }).catch(() => {})

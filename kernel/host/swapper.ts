@@ -93,7 +93,10 @@ export class PluginSwapper {
       await old.start(this.#parts.signal)
     } catch (error) {
       await this.end(old)
-      this.#parts.log.error({ plugin: old.name }, `the version before does not start again: ${errorMessage(error)}`)
+      this.#parts.log.error(
+        { plugin: old.name },
+        `the previous version could not be started again: ${errorMessage(error)}`,
+      )
     } finally {
       open?.()
     }

@@ -61,7 +61,7 @@ export class Version implements LoadedPlugin {
     if (previous && !previous.success && state !== undefined) {
       parts.log.info(
         { plugin: name },
-        `starts afresh: the state handed over does not fit (${previous.error.issues[0]?.message})`,
+        `starts without the state of the previous version, which does not match the schema (${previous.error.issues[0]?.message})`,
       )
     }
     const handed = { registrations: this.#registrations, previous: previous?.data }
@@ -80,14 +80,16 @@ export class Version implements LoadedPlugin {
     if (returned instanceof Promise) {
       returned.catch(() => {})
       throw new TypeError(
-        'its setup is async, but setup only declares; what waits goes into svc.start(async () => { … })',
+        'its setup is async, but setup must only declare; move asynchronous work into svc.start(async () => { … })',
       )
     }
     for (const [service, value] of Object.entries(returned ?? {})) own[0].provide({ name: service }, value)
     this.provides = this.#registrations.recordedLabels.filter(label => /^provides [^/]+$/.test(label))
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
-      throw new TypeError(`lacks what "${replaced!.name}" ${lacking.join(', ')}; return it from setup`)
+      throw new TypeError(
+        `lacks services of the replaced "${replaced!.name}": ${lacking.join(', ')}; return them from setup`,
+      )
     const { base } = (replaced ?? this).definition
     const [svc, values] = base && replaced ? handleOf(replaced) : own
     // Services that this version provides replace those that the module leaves.
@@ -203,5 +205,5 @@ export class Version implements LoadedPlugin {
 /** Returns the error of a plugin whose name is taken. */
 export function nameTakenError({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
   const by = isOfProgram(origin) ? 'a part of the program' : origin
-  return new ConflictError({ message: `the name "${name}" is taken by ${by}; give this plugin another` })
+  return new ConflictError({ message: `the name "${name}" is taken by ${by}; give this plugin another name` })
 }

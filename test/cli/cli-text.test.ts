@@ -110,10 +110,10 @@ describe('a text that was laid out', () => {
 
   it('a whole agent is shown in sections, without JSON, and fits', () => {
     const folded = fold(agentPage(agent), 80)
-    for (const title of ['Now', 'Who', 'Persona', 'How it fares', 'Work and money'])
+    for (const title of ['Now', 'Who', 'Persona', 'Mood and suffering', 'Work and cost'])
       expect(folded).toContain(`\n\n${title}\n`)
     expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
-    expect(folded).toMatch(/^ {2}weighs on it +futility 0\.25$/m)
+    expect(folded).toMatch(/^ {2}stressor +futility 0\.25$/m)
     expect(folded).toMatch(/^ {2}has +1 chapter$/m)
     expect(folded).toContain('Write it Role forged (goal-1)')
     expect(folded).not.toMatch(/[{}[\]]|undefined|null|World/)

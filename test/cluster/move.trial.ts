@@ -102,7 +102,7 @@ it.skipIf(!server)('a move that is killed goes on, there and back; a backup is p
     expect(await web.end('SIGTERM')).toBe(0)
     await waiting
     const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
-    expect(early.stderr).toContain('holds a copy that is not finished')
+    expect(early.stderr).toContain('contains an unfinished copy')
     await killAt(['db', 'move', '--to', database.url], 'rows copied leases')
     expect(await stdoutOf('db', 'move', '--to', database.url, '--switch')).toContain('each compared')
     await rm(join(cwd, '.svc/memory'), { recursive: true })

@@ -65,7 +65,7 @@ describe('the file of a checkpoint', () => {
     const newer = (await fs.readFile(file, 'utf8')).replace('"version":1', '"version":2')
     await fs.writeFile(file, newer)
     await expect(checkpointsOf(home).restore(id, second)).rejects.toThrow(
-      /version 2, and versions up to 1 are known here/,
+      /version 2, but this svc supports only versions up to 1 are known here/,
     )
     expect(await fs.readFile(file, 'utf8')).toBe(newer)
     expect(await checkpointsOf(home).list(id)).toHaveLength(1)

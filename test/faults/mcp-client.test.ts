@@ -84,7 +84,7 @@ it('a program that is not there is a sentence for the operator, and stops nothin
   })
   await until(async () => (await home.servers()).every(({ error }) => error))
   const [gone, none] = await home.servers()
-  expect(none!.error).toBe('there is no such program, or it cannot be run')
+  expect(none!.error).toBe('the program does not exist or cannot be executed')
   expect(home.logged('no-such-program: not found')).not.toHaveLength(0)
   expect(gone!.error).toMatch(/^it cannot be started in .*nowhere/)
 })
@@ -124,7 +124,7 @@ it('one that never answers the first word is ended in time', async () => {
   const silent = { ...server.settings, args: [...server.settings.args, 'silent'], start_timeout: 0.5 }
   await using home = await testHostWithMcp({ it: silent })
   await until(async () => (await home.server('it')).error)
-  expect((await home.server('it')).error).toBe('Starting it and listing its tools did not finish within 0.5 s.')
+  expect((await home.server('it')).error).toBe('Starting the server and listing its tools did not finish within 0.5 s.')
   const [pid] = (await readFile(server.file('starts'), 'utf8')).split('\n').map(Number)
   expect(isAlive(pid!)).toBe(false)
 })

@@ -81,6 +81,8 @@ test('a file that is no recording, a run without one, and a model without a step
   const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
   expect(useless).toMatchObject({ code: 2 })
   expect(useless.stderr).toContain('the step at which the run is left')
-  await expect(replayRecording(`${dir.path}/bad.svcrec`)).rejects.toThrow('it is no recording, or a damaged one')
+  await expect(replayRecording(`${dir.path}/bad.svcrec`)).rejects.toThrow(
+    'the file is not a recording, or it is damaged',
+  )
   await expect(replayRecording('run-20200101-000000-abcdef')).rejects.toThrow('There is no recording of the run')
 })

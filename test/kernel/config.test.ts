@@ -93,7 +93,7 @@ it.each([
   ['a tab as indent', 'shop:\n\tlimit: 3\n', /config\.yaml:2: /],
   ['a key given twice', 'shop:\n  limit: 3\n  limit: 4\n', /config\.yaml:3: .*unique/],
   ['an unknown tag', 'shop:\n  limit: !number 3\n', /config\.yaml:2: .*tag/],
-  ['no mapping', '- shop\n', /config\.yaml:1: holds no mapping; write "key: value" lines/],
+  ['no mapping', '- shop\n', /config\.yaml:1: is not a YAML mapping; write "key: value" lines/],
   ['a prototype', 'shop:\n  __proto__:\n    open: false\n', /the key "__proto__" is not allowed/],
   ['a constructor', 'constructor:\n  prototype: {}\n', /the key "constructor" is not allowed/],
   ['an alias bomb', `a: &a [${'x,'.repeat(50)}]\n${bomb(9)}`, /config\.yaml.*alias/i],
@@ -296,7 +296,9 @@ it('a full disk is reported, the file stays as it was, and nothing is left besid
   await using home = await testHost({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
   const refused = home.kernel.config.patch({ shop: { limit: 4 } })
   await expect(refused).rejects.toMatchObject({ code: 'disk_full', status: 503 })
-  await expect(refused).rejects.toThrow('The disk that holds .svc/config.yaml is full; make space and try again.')
+  await expect(refused).rejects.toThrow(
+    'The disk that contains .svc/config.yaml is full; free some space and try again.',
+  )
   expect(await fileOf(home)).toBe(config)
   expect((await readdir(home.kernel.project.svc)).filter(name => name.startsWith('config'))).toEqual(['config.yaml'])
 })
@@ -396,7 +398,7 @@ it('the file that is written can be read by its owner only', async () => {
   expect((await stat(home.kernel.config.file)).mode & 0o777).toBe(0o600)
 })
 
-it('an edit is in force with the next heartbeat, but only what may change while running', async () => {
+it('an edit is effective at the next heartbeat, but only what may change while running', async () => {
   const leases = memoryScheduler()
   await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 3 } } })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n  open: false\n' })

@@ -51,7 +51,7 @@ it('a file named like a script that cannot be run is reported, not skipped', asy
   await using home = await testHost({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
   expect(states(home)).toEqual({ LOUD: 'failed', page: 'failed' })
   expect(errorOf(home, 'page')).toMatch(
-    /page\.tsx\): is no plugin by its name, which must end in \.ts, \.mts, \.cts, \.js, \.mjs, \.cjs$/,
+    /page\.tsx\): is not a plugin file: its name must end in \.ts, \.mts, \.cts, \.js, \.mjs, \.cjs$/,
   )
 })
 

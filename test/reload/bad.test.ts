@@ -270,7 +270,7 @@ it('plugins that needed each other are live once one of them is mended', async (
 it('an edit that closes a circle is refused, as it would be at the next start', async () => {
   await using home = await testHost({ plugins: { 'a.ts': needing('a'), 'b.ts': needing('b', 'a') } })
   expect(await drop(home, { 'a.ts': needing('a', 'b') })).toMatchObject([
-    { outcome: 'failed', error: expect.stringContaining('needs itself in a circle: a → b → a') },
+    { outcome: 'failed', error: expect.stringContaining('needs itself through a circular dependency: a → b → a') },
   ])
   expect(alive(home)).toEqual(['a', 'b'])
   expect(outcomeLines(await drop(home, { 'b.ts': needing('b') }))).toEqual(['b: reloaded', 'a: reloaded'])

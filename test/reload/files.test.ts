@@ -195,7 +195,7 @@ it('a file that is written while it runs is not taken live as it was', async () 
 writeFileSync(${JSON.stringify(join(home.root, file))}, ${JSON.stringify(saying('three'))})
 ${saying('two')}`
   expect(outcomeLines(await drop(home, { 'sayer.ts': rewriting }))).toEqual(['sayer: failed'])
-  expect(stateOf(home, 'sayer')?.error).toMatch(/was written while it was loaded; it is loaded again at the next round/)
+  expect(stateOf(home, 'sayer')?.error).toMatch(/changed while it was loaded; it is loaded again at the next check/)
   expect(word(home)).toBe('one')
   expect(outcomeLines(await home.kernel.host.apply())).toEqual(['sayer: reloaded'])
   expect(word(home)).toBe('three')

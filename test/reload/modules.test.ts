@@ -41,7 +41,7 @@ it('an edited module is live, a broken one keeps the version before, and what ne
     await eventually(async () => (await service.errorOf('swarm')).includes('contract.ts changed'))
     expect(await service.errorOf('swarm')).toContain('npm run build, then svc restart')
     await service.running.waitForOutput(
-      /builtins\/lib\/pluralize\.ts changed, which the whole program uses: npm run build/,
+      /builtins\/lib\/pluralize\.ts changed, which the whole program uses; to apply the change: npm run build/,
     )
     expect((await service.cli('plugins')).stdout).toContain('changes at a start only: svc restart')
     expect((await service.cli('doctor')).stdout.replace(/\s+/g, ' ')).toContain('"store" changes at a start only')

@@ -255,7 +255,7 @@ describe('a plugin that takes the place of a module', () => {
     })
     await host.kernel.host.apply()
     expect(errorOf('bare')).toContain('lacks what "memory" provides memory; return it from setup')
-    expect(errorOf('misspelt')).toContain('replaces no module; did you mean "memory"?')
+    expect(errorOf('misspelt')).toContain('replaces a module that does not exist; did you mean "memory"?')
     expect(errorOf('second')).toContain('the name "first" is taken')
     expect(stateOf(host, 'first')).toBe('live')
     // An edit may give the place back.
@@ -377,7 +377,7 @@ describe('a plugin that takes the place of a module', () => {
       const definition = { name: `other-${name}`, replaces: name, needs, ...(config ? { config } : {}), setup }
       const added = host.kernel.host.add(definition)
       if (fixed) {
-        await expect(added).rejects.toThrow(`"${name}" changes at a start only: svc restart`)
+        await expect(added).rejects.toThrow(`"${name}" can be replaced only at a start; restart with: svc restart`)
         continue
       }
       await added

@@ -231,7 +231,7 @@ it('an old version that cannot start again either is gone and named, and the fil
   await using home = await testHost({ plugins: { 'sayer.ts': source('sayer', once) } })
   const bad = source('sayer', "svc.start(() => { throw new Error('no luck') })")
   expect(outcomeLines(await drop(home, { 'sayer.ts': bad }))).toEqual(['sayer: failed'])
-  expect(home.logged('the version before does not start again: only once')).toHaveLength(1)
+  expect(home.logged('the previous version could not be started again: only once')).toHaveLength(1)
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('no luck') })
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
 })

@@ -49,7 +49,7 @@ describe('a key', () => {
       ['another', KEY],
     ]) {
       const { status, json } = await host.ask('/status', { headers: { 'x-svc-key': keys } })
-      expect([status, json.detail]).toEqual([400, 'A request may have one X-Svc-Key header.'])
+      expect([status, json.detail]).toEqual([400, 'A request must not have more than one X-Svc-Key header.'])
     }
   })
 

@@ -126,7 +126,7 @@ it('svc config unset takes out a key that no plugin has', async () => {
   const unset = (key: string) => svc(['config', 'unset', key], { cwd: dir.path })
   expect(await unset('colour')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('colour is left to its default'),
+    stdout: expect.stringContaining('colour is unset'),
   })
   expect((await unset('plugins.config.gone.size')).code).toBe(0)
   expect((await fileOf(dir)).trim()).toBe('seed: 3 # mine')
@@ -173,7 +173,7 @@ export default definePlugin({ name: 'good', config: z.object({ size: z.number().
     await using dir = await project({ 'plugins/good.ts': source })
     const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
     expect((await run('config', 'set', 'plugins.config.good.size', '3')).stdout).toBe(
-      'plugins.config.good.size is 3, in force after a restart\n',
+      'plugins.config.good.size is 3, effective after a restart\n',
     )
     expect((await run('config', 'set', 'plugins.config.good.size', 'big')).stderr).toContain(
       'plugins.config.good.size: must be a number',

@@ -72,12 +72,17 @@ describe('a module that protects', () => {
 
 /** What would keep the service from starting, or has no effect: section, key and value with what is said of it. */
 const REFUSED: [string, string, unknown, string][] = [
-  ['store', 'url', 'javascript:alert(1)', "leave it empty for the project's own file, or begin it with postgres://"],
+  ['store', 'url', 'javascript:alert(1)', "leave it empty to use the project's own file, or begin it with postgres://"],
   ['plugins', 'disabled', ['aprovals'], 'there is none of that name; did you mean "approvals"?'],
   ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" names no model; write provider:model'],
   ['model', 'planning_model', 'nosuch', '"nosuch" names no model'],
   ['model', 'default_model', 'openai:a\0b', 'names no model'],
-  ['model', 'default_model', 'openai:', '"openai:" names no model; write provider:model or provider:lite|standard|pro'],
+  [
+    'model',
+    'default_model',
+    'openai:',
+    '"openai:" names no model; write Models, each as Models, each as Models, each as provider:model or provider:lite|standard|pro',
+  ],
   ['model', 'summary_model', 'openai: ', 'names no model'],
 ]
 

@@ -77,7 +77,7 @@ describe('more clients than the process has file descriptors for', () => {
     for (const { response } of refused) {
       expect(response.headers).toMatchObject({ 'retry-after': '5', connection: 'close' })
     }
-    expect(refused[0]!.text).toContain('32 streams are open, as many as the limit of 128 open files allows')
+    expect(refused[0]!.text).toContain('32 streams are open, the maximum that the limit of 128 open files allows')
     const cycles = async () => (await client.agents.get({ id: 'coder' })).cycle_count
     const begun = await cycles()
     await until(async () => (await cycles()) >= begun + 5)

@@ -42,7 +42,7 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
     const body = await text(request)
     const { stream = false, tools = [] } = body ? JSON.parse(body) : {}
     if (request.method !== 'POST') return send(response, '{"data":[{"id":"m"}]}', false)
-    // It is asked without streaming once its stream broke off.
+    // From now on, its requests leave out streaming once its stream broke off.
     if (stream && !isStreamed) return send(response, '', true)
     const refused = isOpenAi ? refusalOf(JSON.parse(body))?.message : faultIn(JSON.parse(body))
     if (refused) return response.writeHead(400).end(refused)

@@ -102,7 +102,7 @@ describe("an agent's max_total_cost_usd", () => {
       const refused = await call(host, agent, kind).catch(error => error)
       expect(refused).toMatchObject({ code: 'agent_budget_exhausted', status: 409 })
       expect(refused.message).toMatch(
-        new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are held for calls under way, this call may cost`),
+        new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are reserved for running calls, this call may cost`),
       )
     }
     // What is held may be released: nothing is exhausted yet.

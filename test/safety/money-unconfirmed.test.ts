@@ -77,7 +77,7 @@ describe('a daemon that is killed', () => {
     expect(await home.budget()).toMatchObject({ spent: reserved, unconfirmed: reserved, approximate: reserved })
     const { stdout } = await svc(['budget'], home.options)
     expect(stdout).toContain(
-      '$0.05 of it are unconfirmed: booked for calls whose process ended before their cost was known.',
+      '$0.05 of that are unconfirmed: booked for calls whose process ended before their cost was known.',
     )
     expect(stdout).toMatch(new RegExp(`^unconfirmed +\\$0\\.050000 +${reserved.tokens} tokens$`, 'm'))
     await svc(['budget', 'reset'], home.options)

@@ -71,7 +71,7 @@ describe('a plugin that is broken', () => {
         broken: ({ get }) => (get('SELECT 1 FROM ledger') ? 'a debit too many' : undefined),
       })
     })
-    const found = 'it could not be looked at: no such table: ledger'
+    const found = 'it could not be checked: no such table: ledger'
     expect(violation).toMatchObject({ invariant: look.name, promise: look.promise, found })
   })
 })

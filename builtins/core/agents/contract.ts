@@ -15,7 +15,7 @@ const summary = z.object({
   agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
   name: z.string().meta({ examples: ['coder'] }),
   role: z.string().meta({ examples: ['keeps the tests green'] }),
-  model: z.string().describe('provider:model, or empty for the default'),
+  model: z.string().describe('Model as provider:model; empty for the default'),
   status: AgentStatus,
   goal: z
     .string()
@@ -29,7 +29,7 @@ export const AgentRef = z
   .min(1)
   .max(128)
   .meta({ examples: ['coder-1a2b3c4d'] })
-  .describe("An agent's id, or its name when only one has it")
+  .describe('Agent id, or agent name if it is unique')
 
 /** An agent as it stands in lists. */
 export const AgentSummary = summary.meta({ id: 'AgentSummary' })
@@ -48,27 +48,29 @@ export const StatusEntry = summary
     frozen_since: z.iso
       .datetime()
       .nullable()
-      .describe('When the daemon was frozen, so that no agent works; null when it is not frozen'),
+      .describe('Time since which the daemon is frozen and no agent runs; null when it is not frozen'),
   })
   .meta({ id: 'StatusEntry' })
 export type StatusEntry = z.infer<typeof StatusEntry>
 
 /** When an agent runs next, and what blocks it until then. */
 export const NextRun = z.object({
-  at: z.iso.datetime().nullable().describe('null when that depends on something else than time'),
+  at: z.iso.datetime().nullable().describe('Time of the next run; null when it depends on something other than time'),
   reason: z.string(),
 })
 export type NextRun = z.infer<typeof NextRun>
 
 const LimitedSpend = z.object({
-  agent_id: z.string().describe('The agent whose limit it is: the agent itself, or one above it'),
-  limit_usd: z.number().nullable().describe('null where there is no limit'),
-  spent_usd: z.number().describe('What counts against the limit'),
+  agent_id: z.string().describe('Agent whose limit applies: the agent itself or one of its parents'),
+  limit_usd: z.number().nullable().describe('Limit in USD; null for no limit'),
+  spent_usd: z.number().describe('Spending that counts against the limit, in USD'),
 })
 const AgentBudget = z.object({
-  pursuits: LimitedSpend.describe('Against `max_cost_usd` of the profile'),
-  total: LimitedSpend.extend({ reserved_usd: z.number().describe('Held for model calls that are under way') }).describe(
-    'Against `max_total_cost_usd`; of several limits that hold, the one with the least left',
+  pursuits: LimitedSpend.describe('Spending on pursuits and its limit, `max_cost_usd` of the profile'),
+  total: LimitedSpend.extend({
+    reserved_usd: z.number().describe('Amount reserved for model calls in progress, in USD'),
+  }).describe(
+    'Total spending and its limit, `max_total_cost_usd`; if several limits apply, the one with the least left',
   ),
 })
 
@@ -77,17 +79,21 @@ export const AgentDetail = summary
     preset: z.string().meta({ examples: ['coder'] }),
     goal_id: z.string().nullable(),
     waiting_for: z.string().nullable().describe('What a waiting agent waits for'),
-    error: z.string().nullable().describe('What went wrong last, until something goes right'),
+    error: z.string().nullable().describe('Last error; null after the next success'),
     persona: z.record(z.string(), z.unknown()).nullable(),
     suffering: z.record(z.string(), z.unknown()).nullable(),
     mood: z.string().nullable(),
     world: z.record(z.string(), z.unknown()).nullable(),
     identity: z.record(z.string(), z.unknown()).nullable(),
-    budget: AgentBudget.nullable().describe('Its limits beside what was spent; null where they are not known'),
-    parameters: ModelParameters.nullable().describe('How its model answers; null where that is not known'),
-    workspace: z.string().describe('Folder that it works in'),
-    folders: z.array(GivenFolder).describe('Folders that the operator gave it; empty where it has its own only'),
-    sandbox: SandboxStatus.nullable().describe('What surrounds its programs; null where it was given no folder'),
+    budget: AgentBudget.nullable().describe('Limits and spending; null when unknown'),
+    parameters: ModelParameters.nullable().describe('Parameters of model calls; null when unknown'),
+    workspace: z.string().describe('Folder in which the agent works'),
+    folders: z
+      .array(GivenFolder)
+      .describe('Folders that the operator gave to the agent; empty when it has only its own folder'),
+    sandbox: SandboxStatus.nullable().describe(
+      'Sandbox in which the agent runs programs; null when the operator gave it no folder',
+    ),
     spawned_by: z.string().nullable(),
     created_at: z.iso.datetime(),
     last_active: z.iso.datetime().nullable(),
@@ -103,9 +109,12 @@ export type AgentDetail = z.infer<typeof AgentDetail>
 /** An agent with the key figures of an overview. */
 export const FleetMember = summary
   .extend({
-    steps: z.number().int().nullable().describe('Steps that its active goal has taken'),
-    held: z.string().nullable().describe('What keeps it from its work'),
-    next_run_at: z.iso.datetime().nullable().describe('null while it works, or when that depends on something else'),
+    steps: z.number().int().nullable().describe('Number of steps taken for the active goal'),
+    held: z.string().nullable().describe('What blocks the agent, such as a pending approval or a failure'),
+    next_run_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('Time of the next run; null while the agent runs, or when the time depends on something else'),
     last_active: z.iso.datetime().nullable(),
     cost_usd: z.number(),
     tokens: z.number().int(),
@@ -126,15 +135,17 @@ export const FleetQuery = AgentFilter.extend({
     .string()
     .max(1000)
     .default('')
-    .describe('Words that the id, the name, the goal, the model or what holds it contain'),
+    .describe('Search words; all must occur in the id, name, goal, model or block reason'),
   status: z
     .enum([...STATUSES, STUCK])
     .optional()
-    .describe('Only agents with this status; stuck: held by other than an approval'),
+    .describe('Only agents with this status; stuck: blocked by something other than an approval'),
   sort: z
     .enum(['need', ...FLEET_ORDERS.flatMap(order => [order, `-${order}` as const])])
     .default('need')
-    .describe('need: those first that wait for an approval or are stuck. A leading - reverses the order'),
+    .describe(
+      'Sort order; need: agents that wait for an approval or are stuck come first. A leading - reverses the order',
+    ),
   ...Page.shape,
 })
 export type FleetQuery = z.output<typeof FleetQuery>
@@ -145,11 +156,11 @@ const named = FleetMember.pick({ agent_id: true, name: true })
 export const Fleet = z
   .object({
     agents: z.array(FleetMember),
-    matching: z.number().int().describe('The number of agents that match, on all pages'),
+    matching: z.number().int().describe('Number of matching agents on all pages'),
     summary: z
       .object({
-        total: z.number().int().describe('The number of agents, without hidden ones'),
-        hidden: z.number().int().describe('The number of ended sub-agents that are left out'),
+        total: z.number().int().describe('Number of agents, without hidden ones'),
+        hidden: z.number().int().describe('Number of ended sub-agents that are left out'),
         statuses: z.partialRecord(AgentStatus, z.number().int()),
         stuck: z.number().int(),
         cost_usd: z.number(),
@@ -158,9 +169,9 @@ export const Fleet = z
         asking: z.array(named.extend({ held: z.string() })).describe('The first agents that wait for an approval'),
         reasons: z
           .array(z.object({ reason: z.string(), agents: z.number().int(), first: z.array(named) }))
-          .describe('What holds most of the agents that are stuck'),
+          .describe('Most common reasons why agents are stuck'),
       })
-      .describe('Of all agents, whatever the page shows'),
+      .describe('Totals of all agents, regardless of page and filter'),
   })
   .meta({ id: 'Fleet' })
 export type Fleet = z.infer<typeof Fleet>
@@ -316,7 +327,7 @@ export const DeletedAgent = z
           branch: z.string().meta({ examples: ['svc/coder-1a2b3c4d'] }),
         }),
       )
-      .describe('Branches of your repositories with its changes that you had not accepted'),
+      .describe('Branches of your repositories with changes of the agent that you had not accepted'),
   })
   .meta({ id: 'DeletedAgent' })
 export type DeletedAgent = z.infer<typeof DeletedAgent>

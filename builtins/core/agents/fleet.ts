@@ -43,7 +43,7 @@ function blockReasonOf(row: FleetRow): string | null {
   if (status === 'dead' || status === 'paused' || status === 'working') return null
   if (status === 'waiting_approval') return askOf(row)
   if (failures > 0) return `Failed ${failures === 1 ? 'once' : `${failures} times in a row`}: ${error}`
-  return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" holds it.`)
+  return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" blocks the agent.`)
 }
 
 /** Maximum length of a call's arguments in the overview, in characters. */

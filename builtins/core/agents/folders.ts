@@ -43,9 +43,15 @@ export async function worktreeFor(
   per: WorktreePer,
 ): Promise<Folders & { effects: Effect[] }> {
   if (workspace === '')
-    throw new FolderError({ path: 'workspace', problem: 'is not given; name the repository of the worktree' })
+    throw new FolderError({
+      path: 'workspace',
+      problem: 'is not given; name the repository for which to create the worktree',
+    })
   if (!svc.has(Worktrees))
-    throw new FolderError({ path: workspace, problem: 'has no worktrees: the module `worktrees` is switched off' })
+    throw new FolderError({
+      path: workspace,
+      problem: 'cannot be used for a worktree: the module `worktrees` is disabled',
+    })
   const tree = await svc.use(Worktrees).create(agent_id, workspace, per)
   const further = folders.filter(({ path }) => path !== workspace)
   return { workspace: tree.folders[0]!.path, folders: [...tree.folders, ...further], effects: tree.effects }
@@ -58,7 +64,7 @@ export async function updateFolders(svc: PluginHandle, wanted: FolderSelection, 
     if (wanted.workspace !== undefined)
       throw new FolderError({
         path: was.workspace,
-        problem: 'is a git worktree and stays; spawn another agent instead',
+        problem: 'is a git worktree and cannot be changed; spawn another agent instead',
       })
     const { folders } = await checkFolder(svc, null, wanted.folders ?? was.folders.slice(tree.length), {})
     return { workspace: was.workspace, folders: [...tree, ...folders] }

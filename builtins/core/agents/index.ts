@@ -74,13 +74,16 @@ export default definePlugin({
     svc.tap('cleanup', { name: 'agents', hasWork: neverHasWork }, (cycle: Cycle) =>
       noteGuard(cycle, cycle.get(ActiveAgent)),
     )
-    svc.event('agent_spawned', OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was made'))
+    svc.event(
+      'agent_spawned',
+      OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was created'),
+    )
     svc.event('nudge_received', NudgeReceived)
     svc.event(
       'agent_changed',
       OfAgent.extend({ changes: z.array(z.string()) }).describe('An agent was edited, paused or resumed'),
     )
-    svc.event('agent_deleted', OfAgent.describe('An agent was killed, with all of its records'))
-    svc.event('agent_died', OfAgent.describe('An agent has died; its row stays'))
+    svc.event('agent_deleted', OfAgent.describe('An agent was killed, and all of its records were removed'))
+    svc.event('agent_died', OfAgent.describe('An agent has died; its database row is kept'))
   },
 })

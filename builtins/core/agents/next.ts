@@ -88,7 +88,10 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
       why: async agent =>
         agent.failures === 0
           ? undefined
-          : { reason: `Its last ${times(agent.failures)} failed, so it rests: ${agent.error}`, at: timeOf(agent) },
+          : {
+              reason: `Its last ${times(agent.failures)} failed, so it waits before it tries again: ${agent.error}`,
+              at: timeOf(agent),
+            },
     },
     {
       name: 'waiting',

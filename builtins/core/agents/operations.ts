@@ -29,23 +29,23 @@ const model = z
   .min(1)
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
-  .describe('provider:model, or provider:lite|standard|pro')
+  .describe('Model as provider:model or provider:lite|standard|pro')
 const role = z
   .string()
   .trim()
   .min(1)
   .max(2000)
   .meta({ examples: ['keeps the tests green'] })
-  .describe('What it is, in a sentence')
+  .describe('Role of the agent, in one sentence')
 const given = {
   workspace: FolderInput.nullish().describe(
-    "Folder to work in, read-write (<path>:ro: read-only); by default its profile's, null: a folder of its own",
+    "Folder to work in, read-write (<path>:ro for read-only); default: the profile's; null for the agent's own folder",
   ),
   folders: z
     .array(FolderInput)
     .max(20)
     .optional()
-    .describe('Further folder it may use, read-only (<path>:rw: read-write)'),
+    .describe('Further folder that the agent may use, read-only (<path>:rw for read-write)'),
 }
 /** Options whose values are paths on the machine. */
 const FOLDER_OPTIONS = { workspace: 'workspace', folders: 'folder' }
@@ -57,14 +57,14 @@ const NameAnAgentError = defineError({
   status: 422,
   exit: 2,
   title: 'Name an agent',
-  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or say --all.`,
+  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or use --all.`,
 })
 const NothingToChangeError = defineError({
   code: 'nothing_to_change',
   status: 422,
   exit: 2,
   title: 'Nothing to change',
-  message: () => 'Give a model, a role, a workspace or folders.',
+  message: () => 'Set at least one of model, role, workspace and folders.',
 })
 
 const Listed = Page.extend(AgentFilter.shape)
@@ -98,7 +98,7 @@ export const agentsSpawn = operation({
       .max(64)
       .meta({ examples: ['coder'] })
       .describe('Name of a profile'),
-    model: model.nullish().describe("provider:model, or provider:lite|standard|pro (default: the profile's)"),
+    model: model.nullish().describe("Model as provider:model or provider:lite|standard|pro (default: the profile's)"),
     ...given,
     worktree: WorktreePer.optional().describe(
       "Work in a git worktree of the workspace: `agent` for all its work, `goal` with a branch for each goal (default: the profile's)",
@@ -125,7 +125,7 @@ export const agentsSpawn = operation({
 export const agentsList = operation({
   name: 'agents.list',
   summary: 'List agents, oldest first',
-  description: 'Ended sub-agents are included; `status` selects by status.',
+  description: 'Includes sub-agents that have ended; `status` filters by status.',
   input: Listed,
   output: z.array(AgentSummary),
   http: { method: 'GET', path: '/agents' },
@@ -138,7 +138,7 @@ export const agentsList = operation({
 export const agentsStatus = operation({
   name: 'agents.status',
   summary: "Show the agents' status",
-  description: 'One entry for each agent, with its goal and what it waits for.',
+  description: 'Returns one entry for each agent, with its status and goal.',
   input: Listed,
   output: z.array(StatusEntry),
   http: { method: 'GET', path: '/status' },
@@ -155,7 +155,7 @@ export const agentsStatus = operation({
 export const agentsFleet = operation({
   name: 'agents.fleet',
   summary: 'List agents at a glance, with totals',
-  description: 'What each does, what it costs, what holds it and when it runs next; the figures are of all agents.',
+  description: 'Returns for each agent its goal, cost, block reason and next run; the totals are of all agents.',
   input: FleetQuery,
   output: Fleet,
   http: { method: 'GET', path: '/fleet' },
@@ -167,7 +167,7 @@ export const agentsFleet = operation({
 export const agentsGet = operation({
   name: 'agents.get',
   summary: 'Show an agent in full',
-  description: 'Its status, goal, persona, spending, and what it does next.',
+  description: "Returns the agent's status, goal, persona and spending, and when it runs next.",
   input: z.object({ id }),
   output: AgentDetail,
   http: { method: 'GET', path: '/agents/{id}' },
@@ -181,7 +181,7 @@ export const agentsGet = operation({
 export const agentsWhy = operation({
   name: 'agents.why',
   summary: 'Explain what an agent waits for',
-  description: 'When it does something again, and why not before.',
+  description: 'Returns when the agent runs next, and what blocks it until then.',
   input: z.object({ id }),
   output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
   http: { method: 'GET', path: '/agents/{id}/why' },
@@ -199,7 +199,7 @@ export const agentsUpdate = operation({
   name: 'agents.update',
   summary: "Change an agent's model, role or folders",
   description:
-    'A goal in pursuit continues with the new model. `folders` replaces those that it had besides its workspace.',
+    'The active goal continues with the new model. `folders` replaces all folders of the agent except its workspace.',
   input: z.strictObject({ id, model: model.optional(), role: role.optional(), ...given }),
   output: AgentDetail,
   http: { method: 'PATCH', path: '/agents/{id}' },
@@ -222,13 +222,13 @@ export const agentsDelete = operation({
   name: 'agents.delete',
   summary: 'Kill an agent',
   description:
-    'It is removed with all of its records; its files move to .svc/trash. Changes in a git worktree that were not accepted are kept as branches.',
+    'Removes the agent with all of its records; its files move to .svc/trash. Changes in a git worktree that were not accepted are kept as branches.',
   input: z.object({ id }),
-  output: DeletedAgent.nullable().describe('null where no branches were kept'),
+  output: DeletedAgent.nullable().describe('Branches that were kept; null for none'),
   http: {
     ...{ method: 'DELETE', path: '/agents/{id}', status: 204 },
     statusOf: output => (output === null ? 204 : 200),
-    statuses: { 200: 'Killed; branches keep its changes' },
+    statuses: { 200: 'Killed; its changes are kept on branches' },
   },
   cli: { usage: 'kill <id>' },
   mcp: true,
@@ -249,7 +249,7 @@ export const agentsDelete = operation({
 export const agentsNudge = operation({
   name: 'agents.nudge',
   summary: 'Send an agent a nudge',
-  description: 'It reads the nudge before its next model call.',
+  description: 'The agent reads the nudge before its next model call.',
   input: z.strictObject({
     id,
     message: z
@@ -280,7 +280,7 @@ export const agentsNudge = operation({
 export const agentsPause = operation({
   name: 'agents.pause',
   summary: 'Pause an agent',
-  description: 'The daemon skips it until it is resumed, also over restarts.',
+  description: 'The daemon skips the agent until it is resumed, also after restarts.',
   input: Which,
   output: StatusChange,
   http: { method: 'POST', path: '/agents/{id}/pause' },
@@ -294,7 +294,7 @@ export const agentsPause = operation({
 export const agentsResume = operation({
   name: 'agents.resume',
   summary: 'Resume a paused agent',
-  description: 'Its goal continues where it was.',
+  description: 'The goal of the agent continues where it stopped.',
   input: Which,
   output: StatusChange,
   http: { method: 'POST', path: '/agents/{id}/resume' },

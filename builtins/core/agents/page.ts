@@ -24,7 +24,7 @@ export function statusPage(agents: readonly StatusEntry[]): string {
     return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
   })
   if (agents.length === STATUS_PAGE)
-    lines.push(`These are ${STATUS_PAGE}; the next ones: svc status --offset ${STATUS_PAGE}`)
+    lines.push(`Only ${STATUS_PAGE} agents are shown; for the next ones: svc status --offset ${STATUS_PAGE}`)
   return lines.join('\n')
 }
 
@@ -42,19 +42,19 @@ export function agentPage(agent: AgentDetail): string {
     section('Now', now(agent)),
     section('Who', identityRows(agent)),
     section('Persona', persona(agent.persona)),
-    section('How it fares', moodRows(agent)),
+    section('Mood and suffering', moodRows(agent)),
     section('World', factsOf(agent.world ?? {})),
-    section('Work and money', [
-      ['model', agent.model || 'the default one'],
+    section('Work and cost', [
+      ['model', agent.model || 'the default model'],
       ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
       ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`],
       ...limits(agent),
-      ['profile', preset === name ? preset : `${preset}; it is called ${name}`],
+      ['profile', preset === name ? preset : `${preset} (agent name: ${name})`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
       ['last active', agent.last_active ?? 'not yet'],
       ...places(agent),
     ]),
-    `More: svc goals ${agent_id}, and the same with memory, journal, identity, suffering, messages, tools and why`,
+    `More: svc goals ${agent_id}; likewise svc memory, journal, identity, suffering, messages, tools and why`,
   ]
     .filter(part => part !== '')
     .join('\n\n')
@@ -96,7 +96,7 @@ function limits({ agent_id, budget }: AgentDetail): Row[] {
   const reserved = total.reserved_usd > 0 ? `, $${total.reserved_usd.toFixed(4)} reserved` : ''
   return [
     ['max_cost_usd', `${limit(pursuits)}; $${pursuits.spent_usd.toFixed(4)} spent on pursuits`],
-    ['max_total_cost_usd', `${limit(total)}; $${total.spent_usd.toFixed(4)} spent in all${reserved}`],
+    ['max_total_cost_usd', `${limit(total)}; $${total.spent_usd.toFixed(4)} spent in total${reserved}`],
   ]
 }
 
@@ -112,7 +112,7 @@ function identityRows({ identity }: AgentDetail): Row[] {
   return [
     ...optional('calls itself', display_name),
     ...optional('traits', traits),
-    ...optional('at home in', domains),
+    ...optional('domains', domains),
     ...optional('worldview', worldview),
     ...optional('has', kept),
     ...lines.slice(-STORY_LINES).flatMap(line => optional('story', line)),
@@ -130,7 +130,7 @@ function persona(facts: AgentDetail['persona']): Row[] {
       if (typeof value !== 'number') return optional(name, value)
       const from = begun[name]
       const moved = typeof from === 'number' && from.toFixed(2) !== value.toFixed(2)
-      return [[labelOf(name), `${bar(value)} ${value.toFixed(2)}${moved ? `, at first ${from.toFixed(2)}` : ''}`]]
+      return [[labelOf(name), `${bar(value)} ${value.toFixed(2)}${moved ? `, initially ${from.toFixed(2)}` : ''}`]]
     }),
   ]
 }
@@ -145,7 +145,7 @@ function moodRows({ mood, suffering }: AgentDetail): Row[] {
       : []),
     ...weighs.map(({ stressor, name, severity }): Row => {
       const much = typeof severity === 'number' ? ` ${severity.toFixed(2)}` : ''
-      return ['weighs on it', `${stressor ?? name}${much}`]
+      return ['stressor', `${stressor ?? name}${much}`]
     }),
   ]
 }

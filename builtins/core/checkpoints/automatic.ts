@@ -36,7 +36,7 @@ export async function atShutdown(
       const late = agents.length - n
       log.warn(
         {},
-        `the checkpoints of ${pluralize(late, 'agent')} were left out: checkpoints.grace is over; their rows are safe`,
+        `no checkpoints were saved for ${pluralize(late, 'agent')}, because checkpoints.grace was over; their data in the database is safe`,
       )
       return
     }

@@ -8,7 +8,8 @@ import { BadBundleError, Bundle, BundleTooLargeError, ImportedAgent } from './co
 export const bundlesExport = operation({
   name: 'bundles.export',
   summary: 'Export an agent as a bundle',
-  description: 'Its identity, goals, memory, schedules and all else that another agent can be made from.',
+  description:
+    "Returns the agent's identity, goals, memory, schedules and everything else from which another agent can be created.",
   input: z.object({ id: AgentRef }),
   output: Bundle,
   http: { method: 'GET', path: '/agents/{id}/bundle' },
@@ -19,11 +20,16 @@ export const bundlesExport = operation({
 export const bundlesImport = operation({
   name: 'bundles.import',
   summary: 'Import an agent from a bundle',
-  description: 'Each import makes another agent.',
+  description: 'Each import creates a new agent.',
   input: z.strictObject({
-    bundle: z.looseObject({}).describe('As it was exported'),
-    preset: z.string().min(1).max(64).optional().describe('A profile that it is to live by instead of its own'),
-    model: z.string().min(1).max(200).optional().describe('provider:model instead of its own'),
+    bundle: z.looseObject({}).describe('The exported bundle'),
+    preset: z.string().min(1).max(64).optional().describe('Profile of the new agent, instead of the one in the bundle'),
+    model: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('Model of the new agent as provider:model, instead of the one in the bundle'),
   }),
   output: ImportedAgent,
   http: {

@@ -25,7 +25,7 @@ const name = z
   .string()
   .min(1)
   .max(64)
-  .regex(/^\P{Cc}*$/u, 'holds control characters')
+  .regex(/^\P{Cc}*$/u, 'must not contain control characters')
 const Content = z.strictObject({
   exported_at: z.iso.datetime(),
   agent: z.strictObject({
@@ -34,7 +34,7 @@ const Content = z.strictObject({
     role: z.string().max(2000),
     given_role: z.string().max(2000).nullish(),
     model: z.string().max(200),
-    preset: z.string().regex(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is no name of a profile'),
+    preset: z.string().regex(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is not a valid profile name'),
     created_at: z.iso.datetime(),
     cycle_count: z.number().int().min(0),
   }),
@@ -98,7 +98,9 @@ export class Bundles {
       return await this.#make(content, options, also, undo)
     } catch (error) {
       for (const each of undo.reverse())
-        await each().catch(failed => this.#svc.log.warn({}, `not taken back: ${errorMessage(failed)}`))
+        await each().catch(failed =>
+          this.#svc.log.warn({}, `cannot undo a part of the failed import: ${errorMessage(failed)}`),
+        )
       throw error
     }
   }
@@ -204,7 +206,7 @@ const CONTRADICTIONS = /^(SQLITE_CONSTRAINT|23\d{3}$|removed_meanwhile$)/
 /** Refuses a bundle after a constraint error, such as two chapters with one number; rethrows other errors. @throws BadBundleError */
 function contradiction(error?: { code?: string }): never {
   if (error && !CONTRADICTIONS.test(error.code ?? '')) throw error
-  const problem = 'what it says contradicts itself, or what is here'
+  const problem = 'its content contradicts itself or the data of this project'
   throw new BadBundleError({ problem }, { cause: error })
 }
 

@@ -185,7 +185,7 @@ export class CheckpointService implements Checkpoints {
 function problemOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full; make space and try again'
-  if (code === 'ENOENT') return 'its folder is gone, as it is when the agent was deleted meanwhile'
+  if (code === 'ENOENT') return 'its folder does not exist; the agent may have been deleted meanwhile'
   // System messages contain paths, so only the code is shown.
   if (code) return `its file could not be written (${code})`
   return errorMessage(error).replace(/\.$/, '')

@@ -8,25 +8,25 @@ export const CheckpointsConfig = z.object({
     .max(1000)
     .default(10)
     .meta({ reload: 'applied' })
-    .describe('Checkpoints kept for each agent, requested and automatic ones counted apart'),
+    .describe('Number of checkpoints kept for each agent, counted separately for requested and automatic ones'),
   every_cycles: z
     .number()
     .int()
     .min(0)
     .default(0)
     .meta({ reload: 'applied' })
-    .describe('Cycles of an agent from one automatic checkpoint to the next; 0 takes none'),
+    .describe('Number of cycles of an agent between automatic checkpoints; 0 for none'),
   at_shutdown: z
     .boolean()
     .default(true)
     .meta({ reload: 'applied' })
-    .describe('Whether a daemon that stops takes one of each living agent that has changed'),
+    .describe('Whether a stopping daemon saves a checkpoint of each living agent that has changed'),
   grace: z
     .number()
     .min(0)
     .max(600)
     .default(2)
     .meta({ reload: 'applied' })
-    .describe('Seconds that it has for that, for all agents together'),
+    .describe('Time limit for saving the checkpoints of all agents when the daemon stops, in seconds'),
 })
 export type CheckpointsConfig = z.infer<typeof CheckpointsConfig>

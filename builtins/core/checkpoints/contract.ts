@@ -26,18 +26,18 @@ export const Checkpoint = z
     label: z.string().meta({ examples: ['before the migration'] }),
     origin: z.enum(['asked', 'automatic']).describe('Whether it was requested or made automatically'),
     created_at: z.iso.datetime(),
-    number: z.number().int().describe('Counts up, so that of two at one time the later is known'),
+    number: z.number().int().describe('Sequence number, which orders checkpoints of the same time'),
     cycle_num: z.number().int(),
     parts: z
       .record(z.string(), z.unknown())
-      .describe('What modules keep of it, by name, such as goals and suffering; null where there was nothing'),
+      .describe('Saved parts by name, such as goals and suffering; null where the agent had nothing to save'),
   })
   .meta({ id: 'Checkpoint' })
 export type Checkpoint = z.infer<typeof Checkpoint>
 
 /** A checkpoint as it stands in lists. */
 export const CheckpointSummary = Checkpoint.omit({ parts: true }).extend({
-  parts: z.array(z.string()).describe('What it holds'),
+  parts: z.array(z.string()).describe('Names of the saved parts'),
   bytes: z.number().int(),
 })
 export type CheckpointSummary = z.infer<typeof CheckpointSummary>
@@ -48,7 +48,7 @@ export const CheckpointChange = z.object({
   path: z
     .string()
     .meta({ examples: ['/goals/goal-9c8b7a6d5e4f/priority'] })
-    .describe('A JSON Pointer'),
+    .describe('JSON Pointer to the changed value'),
   value: z.unknown().optional(),
   was: z.unknown().optional(),
 })
@@ -58,17 +58,17 @@ export const CheckpointRestored = z
   .object({
     agent_id: z.string(),
     checkpoint_id: z.string(),
-    before: z.string().describe('The checkpoint of what was there before'),
-    left_out: z.array(z.string()).describe('Parts whose module is not loaded; they were left as they are'),
+    before: z.string().describe('Checkpoint of the state before the restore'),
+    left_out: z.array(z.string()).describe('Parts that were not restored, because their module is not loaded'),
   })
-  .describe('An agent was brought back to a checkpoint')
+  .describe('An agent was restored from a checkpoint')
 export type CheckpointRestored = z.infer<typeof CheckpointRestored>
 export const CheckpointSaved = Checkpoint.pick({
   agent_id: true,
   checkpoint_id: true,
   label: true,
   origin: true,
-}).describe('A checkpoint was taken')
+}).describe('A checkpoint was created')
 
 /** The checkpoints of agents; `latest` is accepted as the id of the newest one. */
 export interface Checkpoints {
@@ -142,8 +142,8 @@ export const Bundle = z
   .object({
     format: z.string().meta({ examples: ['svc-agent'] }),
     version: z.number().int(),
-    sha256: z.string().describe('Of its content as JSON; it shows whether the file is torn or edited'),
-    content: z.looseObject({}).describe('The agent, its profile, and what modules say of it'),
+    sha256: z.string().describe('SHA-256 of the content as JSON, which detects truncated or edited files'),
+    content: z.looseObject({}).describe('The agent, its profile, and the data that modules keep about it'),
   })
   .meta({ id: 'Bundle' })
 export type Bundle = z.infer<typeof Bundle>
@@ -151,11 +151,14 @@ export type Bundle = z.infer<typeof Bundle>
 /** Result of importing a bundle. */
 export const ImportedAgent = z.object({
   agent_id: z.string().meta({ examples: ['coder-5e6f7a8b'] }),
-  was: z.string().describe('The id of the agent that was exported'),
+  was: z.string().describe('Id of the exported agent'),
   preset: z.string(),
   parts: z.array(z.string()),
-  left_out: z.array(z.string()).describe('Parts whose module is not loaded'),
-  profile_written: z.string().nullable().describe('The file of the preset, where there was none of that name'),
+  left_out: z.array(z.string()).describe('Parts that were not imported, because their module is not loaded'),
+  profile_written: z
+    .string()
+    .nullable()
+    .describe('Path of the profile file that the import wrote; null if the project already had a profile of that name'),
 })
 export type ImportedAgent = z.infer<typeof ImportedAgent>
 
@@ -186,14 +189,14 @@ export const CheckpointFailedError = defineError({
   status: 503,
   title: 'Checkpoint failed',
   message: (p: { agent_id: string; problem: string }) =>
-    `No checkpoint of ${p.agent_id} was written: ${p.problem}; nothing else is lost by that.`,
+    `Cannot save a checkpoint of agent ${p.agent_id}: ${p.problem}. No other data is lost.`,
 })
 export const RestoreInterruptedError = defineError({
   code: 'restore_interrupted',
   status: 409,
   title: 'Restore interrupted',
   message: (p: { agent_id: string }) =>
-    `Something else took over agent ${p.agent_id} while it was being put back, so nothing was changed; try again.`,
+    `The restore of agent ${p.agent_id} was interrupted, because something else took over the agent. Nothing was changed; try again.`,
 })
 export const BadBundleError = defineError({
   code: 'bad_bundle',
@@ -206,5 +209,5 @@ export const BundleTooLargeError = defineError({
   status: 413,
   title: 'Bundle too large',
   message: (p: { bytes: number; limit: number }) =>
-    `The bundle has ${(p.bytes / 1024 / 1024).toFixed(1)} MiB, and at most ${p.limit / 1024 / 1024} MiB are taken; forget memory records or old goals first.`,
+    `The bundle is ${(p.bytes / 1024 / 1024).toFixed(1)} MiB, and the maximum is ${p.limit / 1024 / 1024} MiB; remove memory records or old goals first.`,
 })

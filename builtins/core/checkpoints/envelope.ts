@@ -29,7 +29,7 @@ export function unseal(format: string, version: number, text: string): unknown {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new EnvelopeError('it is no JSON, or only a part of it')
+    throw new EnvelopeError('it is not valid JSON, or only a part of it')
   }
   return openEnvelope(format, version, value)
 }
@@ -37,12 +37,16 @@ export function unseal(format: string, version: number, text: string): unknown {
 /** Returns the content of a parsed envelope. @throws EnvelopeError */
 export function openEnvelope(format: string, version: number, value: unknown): unknown {
   const parsed = Envelope.safeParse(value)
-  if (!parsed.success || parsed.data.format !== format) throw new EnvelopeError(`it is no ${format} file`)
+  if (!parsed.success || parsed.data.format !== format)
+    throw new EnvelopeError(`it is not a file in the format ${format}`)
   const { version: found, sha256, content } = parsed.data
   if (found > version)
-    throw new EnvelopeError(`it has version ${found}, and versions up to ${version} are known here; update svc`, true)
-  if (found < 1) throw new EnvelopeError(`it has version ${found}, which there never was`)
-  if (digest(content) !== sha256) throw new EnvelopeError('its SHA-256 does not fit: it was damaged, or edited')
+    throw new EnvelopeError(
+      `it has version ${found}, but this svc supports only versions up to ${version}; update svc`,
+      true,
+    )
+  if (found < 1) throw new EnvelopeError(`it has the invalid version ${found}`)
+  if (digest(content) !== sha256) throw new EnvelopeError('its SHA-256 does not match: the file was damaged or edited')
   return content
 }
 

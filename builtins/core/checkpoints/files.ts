@@ -112,15 +112,15 @@ export class CheckpointFiles {
     if (text === undefined) return undefined
     try {
       const checkpoint = Checkpoint.safeParse(unseal(FORMAT, VERSION, text))
-      if (!checkpoint.success) throw new EnvelopeError('it is whole, but no checkpoint')
+      if (!checkpoint.success) throw new EnvelopeError('its file is intact, but does not contain a checkpoint')
       if (checkpoint.data.checkpoint_id !== checkpoint_id || checkpoint.data.agent_id !== agent_id)
-        throw new EnvelopeError('it is the checkpoint of something else')
+        throw new EnvelopeError('its file contains a different checkpoint')
       return { checkpoint: checkpoint.data, bytes: Buffer.byteLength(text) }
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       const problem = error.newer
         ? error.message
-        : `${error.message}; it was set aside as ${await this.#moveToSide(file)}`
+        : `${error.message}; the file was renamed to ${await this.#moveToSide(file)}`
       this.#svc.log.warn({ agent_id }, `${file}: ${problem}`)
       throw new CheckpointUnreadableError({ checkpoint_id, problem }, { cause: error })
     }
@@ -149,7 +149,7 @@ export class CheckpointFiles {
   }
 
   #folder(agent_id: string): string {
-    if (!/^[\w-][\w.-]{0,127}$/.test(agent_id)) throw new TypeError(`"${agent_id}" is no agent's id`)
+    if (!/^[\w-][\w.-]{0,127}$/.test(agent_id)) throw new TypeError(`"${agent_id}" is not a valid agent id`)
     return join(this.#svc.project.svc, 'checkpoints', agent_id)
   }
 

@@ -30,7 +30,7 @@ export default definePlugin({
     svc.event('checkpoint_restored', CheckpointRestored)
     svc.event(
       'agent_imported',
-      z.object({ agent_id: z.string(), was: z.string() }).describe('An agent was made of a file'),
+      z.object({ agent_id: z.string(), was: z.string() }).describe('An agent was imported from a bundle'),
     )
     checkpointsForget(svc, service)
 

@@ -19,7 +19,7 @@ const checkpoint_id = z
   .min(1)
   .max(64)
   .meta({ examples: ['ckpt-1a2b3c4d'] })
-  .describe('Of a checkpoint, or `latest`')
+  .describe('Id of a checkpoint, or `latest`')
 const found = [AgentNotFoundError, AmbiguousAgentError]
 const readable = [...found, CheckpointNotFoundError, CheckpointUnreadableError]
 
@@ -28,7 +28,7 @@ const idOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).fi
 export const checkpointsList = operation({
   name: 'checkpoints.list',
   summary: "List an agent's checkpoints, newest first",
-  description: 'Requested and automatic ones.',
+  description: 'Returns requested and automatic checkpoints.',
   input: Page.extend({ id }),
   output: z.array(CheckpointSummary),
   http: { method: 'GET', path: '/agents/{id}/checkpoints' },
@@ -41,14 +41,17 @@ export const checkpointsList = operation({
       limit === undefined ? undefined : offset + limit,
     ),
   count: async ({ id }, { svc }) => (await svc.use(OwnCheckpoints).list(await idOf(svc, id))).length,
-  render: all => all.map(line).join('\n') || 'none yet; take one with: svc checkpoint take <agent>',
+  render: all => all.map(line).join('\n') || 'no checkpoints yet; create one with: svc checkpoint take <agent>',
 })
 
 export const checkpointsTake = operation({
   name: 'checkpoints.take',
   summary: 'Create a checkpoint',
-  description: "It holds the agent's goals, state, identity and belongings.",
-  input: z.strictObject({ id, label: z.string().trim().max(200).default('').describe('What it is kept for') }),
+  description: "Saves the agent's goals, state, identity and belongings.",
+  input: z.strictObject({
+    id,
+    label: z.string().trim().max(200).default('').describe('Label, such as the reason for the checkpoint'),
+  }),
   output: CheckpointSummary,
   http: {
     method: 'POST',
@@ -74,7 +77,7 @@ export const checkpointsTake = operation({
 export const checkpointsGet = operation({
   name: 'checkpoints.get',
   summary: 'Show a checkpoint in full',
-  description: 'With everything that a restore would bring back.',
+  description: 'Returns everything that a restore would bring back.',
   input: z.object({ id, checkpoint_id }),
   output: Checkpoint,
   http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}' },
@@ -86,9 +89,15 @@ export const checkpointsGet = operation({
 
 export const checkpointsDiff = operation({
   name: 'checkpoints.diff',
-  summary: 'Compare a checkpoint with another or with now',
+  summary: 'Compare a checkpoint with another or the current state',
   description: 'Lists what was added, removed and changed between the two states.',
-  input: z.object({ id, checkpoint_id, to: checkpoint_id.optional().describe('Another one; without it, now') }),
+  input: z.object({
+    id,
+    checkpoint_id,
+    to: checkpoint_id
+      .optional()
+      .describe('Id of the checkpoint to compare with, or `latest` (default: the current state)'),
+  }),
   output: z.array(CheckpointChange),
   http: { method: 'GET', path: '/agents/{id}/checkpoints/{checkpoint_id}/diff' },
   cli: { usage: 'checkpoint diff <id> <checkpoint_id> [to]' },
@@ -107,7 +116,7 @@ export const checkpointsDiff = operation({
 export const checkpointsRestore = operation({
   name: 'checkpoints.restore',
   summary: 'Restore an agent from a checkpoint',
-  description: "The agent's present state is kept as a checkpoint first.",
+  description: "Saves the agent's current state as a checkpoint first.",
   input: z.strictObject({ id, checkpoint_id }),
   output: CheckpointRestored,
   http: { method: 'POST', path: '/agents/{id}/checkpoints/{checkpoint_id}/restore' },
@@ -117,15 +126,17 @@ export const checkpointsRestore = operation({
   run: async ({ id, checkpoint_id }, { svc }) => svc.use(OwnCheckpoints).restore(await idOf(svc, id), checkpoint_id),
   render: ({ agent_id, checkpoint_id, before, left_out }) =>
     [
-      `${agent_id} is back at ${checkpoint_id}. What it was is kept: svc checkpoint restore ${agent_id} ${before}`,
-      ...(left_out.length > 0 ? [`Left as it is, because nothing here knows it: ${left_out.join(', ')}`] : []),
+      `${agent_id} was restored from ${checkpoint_id}. To return to its previous state: svc checkpoint restore ${agent_id} ${before}`,
+      ...(left_out.length > 0
+        ? [`Not restored, because the module of these parts is not loaded: ${left_out.join(', ')}`]
+        : []),
     ].join('\n'),
 })
 
 export const checkpointsDelete = operation({
   name: 'checkpoints.delete',
   summary: 'Delete a checkpoint',
-  description: 'The file is removed.',
+  description: 'Removes the file of the checkpoint.',
   input: z.object({ id, checkpoint_id }),
   output: z.null(),
   http: { method: 'DELETE', path: '/agents/{id}/checkpoints/{checkpoint_id}', status: 204 },
@@ -135,7 +146,7 @@ export const checkpointsDelete = operation({
   async run({ id, checkpoint_id }, { svc }) {
     // A deletion needs an explicit id: the latest checkpoint may have changed.
     if (checkpoint_id === 'latest') {
-      const message = 'names one checkpoint by its id, not "latest"'
+      const message = 'must be the id of a checkpoint, not "latest"'
       throw new InvalidInputError(
         { what: 'The request', issues: [{ path: 'checkpoint_id', message }] },
         { errors: [{ path: 'checkpoint_id', message }] },
@@ -150,7 +161,7 @@ export const checkpointsDelete = operation({
 export const checkpointsPrune = operation({
   name: 'checkpoints.prune',
   summary: "Delete all but an agent's newest checkpoints",
-  description: 'Requested and automatic checkpoints are counted apart.',
+  description: 'Requested and automatic checkpoints are counted separately.',
   input: z.strictObject({
     id,
     keep: z
@@ -159,7 +170,7 @@ export const checkpointsPrune = operation({
       .min(0)
       .max(1000)
       .optional()
-      .describe('Number to keep, of requested and of automatic ones each (default: checkpoints.keep)'),
+      .describe('Number of checkpoints to keep of each kind, requested and automatic (default: checkpoints.keep)'),
   }),
   output: z.object({ removed: z.array(z.string()) }),
   http: { method: 'POST', path: '/agents/{id}/checkpoints/prune' },

@@ -17,7 +17,7 @@ export async function gitState(svc: PluginHandle, reach: Reach, agent_id: string
     .run({ ...gitRequest(reach.workspace, agent_id, status), ...reach, network: false, time_limit_ms: TIME_LIMIT_MS })
     .catch(() => undefined)
   if (end?.code !== 0) return branch
-  return `${branch}, ${end.stdout.bytes === 0 ? 'nothing to commit' : 'with changes that are not committed'}`
+  return `${branch}, ${end.stdout.bytes === 0 ? 'nothing to commit' : 'with uncommitted changes'}`
 }
 
 async function branchOf(svc: PluginHandle, reach: Reach): Promise<string | undefined> {

@@ -6,12 +6,12 @@ export const GoalsConfig = z.object({
     .enum(['continue', 'abandon'])
     .default('continue')
     .meta({ reload: 'applied' })
-    .describe("What becomes of a goal when a cycle has used up the profile's max_steps"),
+    .describe("How to treat a goal when a cycle has used up the profile's max_steps"),
   pursuit_resume: z
     .boolean()
     .default(true)
     .meta({ reload: 'applied' })
-    .describe('Whether a pursuit goes on where it was'),
+    .describe('Whether each cycle continues the conversation of the goal; otherwise it starts a new one'),
   pursuit_transcript_max_messages: z
     .number()
     .int()
@@ -19,17 +19,19 @@ export const GoalsConfig = z.object({
     .max(100_000)
     .default(200)
     .meta({ reload: 'applied' })
-    .describe('Messages kept for each goal; the goal itself and what was said last always are'),
+    .describe('Maximum number of messages kept for each goal; the goal itself and the latest messages are always kept'),
   tool_timeout: z
     .number()
     .min(0)
     .default(60)
     .meta({ reload: 'applied' })
-    .describe('Seconds that one tool call may take; 0 sets no limit'),
+    .describe('Time limit of one tool call, in seconds; 0 sets no limit'),
   preserve_active_goals_on_restart: z
     .boolean()
     .default(true)
-    .describe('Whether goals stay active over a restart; those of agents that wait for an approval always do'),
+    .describe(
+      'Whether goals stay active when the daemon restarts; goals of agents that wait for an approval always do',
+    ),
   preserve_active_goals_on_timeout: z
     .boolean()
     .default(true)
@@ -39,20 +41,20 @@ export const GoalsConfig = z.object({
     .int()
     .min(1)
     .default(5)
-    .describe('Model failures in a row after which an agent shows as waiting'),
+    .describe('Number of consecutive model failures after which an agent is shown as waiting'),
   max_refusals: z
     .number()
     .int()
     .min(1)
     .default(5)
     .meta({ reload: 'applied' })
-    .describe('Refused ends after which a goal is given up as not accepted'),
+    .describe('Number of refused results after which a goal is abandoned as not accepted'),
   idle_backoff: z
     .boolean()
     .default(true)
     .meta({ reload: 'applied' })
     .describe(
-      'Whether an idle agent for which nothing to do was found is asked less and less often while nothing changes',
+      'Whether an idle agent that found nothing to do is asked for a goal less and less often while nothing changes',
     ),
   idle_backoff_limit: z
     .number()
@@ -60,6 +62,6 @@ export const GoalsConfig = z.object({
     .max(2_592_000)
     .default(3_600)
     .meta({ reload: 'applied' })
-    .describe('The longest that such an agent is left alone, in seconds'),
+    .describe('Maximum time until such an idle agent is asked for a goal again, in seconds'),
 })
 export type GoalsConfig = z.infer<typeof GoalsConfig>

@@ -11,14 +11,20 @@ export { toolResult } from './pursuit/tool-result.ts'
 const command = z.string().trim().min(1).max(2000)
 const file = z.string().trim().min(1).max(500)
 const rubric = z.string().trim().min(1).max(4000)
-const model = z.string().trim().min(1).max(200).optional().describe("Which model judges; the agent's own by default")
+const model = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .optional()
+  .describe("Model that judges the rubric (default: the agent's own)")
 
 /** One criterion that must be met before a goal counts as reached. */
 export const Acceptance = z.union([
-  z.strictObject({ command: command.describe('Exits with 0 in the workspace of the agent') }),
-  z.strictObject({ file: file.describe('Exists in the workspace of the agent') }),
-  z.strictObject({ rubric: rubric.describe('A model finds it met'), model }),
-  z.strictObject({ operator: z.literal(true).describe('The operator accepts the result') }),
+  z.strictObject({ command: command.describe('Command that must exit with 0 in the workspace of the agent') }),
+  z.strictObject({ file: file.describe('File that must exist in the workspace of the agent') }),
+  z.strictObject({ rubric: rubric.describe('Rubric that a model must judge as met'), model }),
+  z.strictObject({ operator: z.literal(true).describe('The operator must accept the result') }),
 ])
 export type Acceptance = z.infer<typeof Acceptance>
 
@@ -30,8 +36,8 @@ export const AcceptanceCheck = z
     rubric: rubric.optional(),
     model,
     operator: z.literal(true).optional(),
-    met: z.boolean().nullable().describe('null until it is checked'),
-    problem: z.string().nullable().describe('Why it is not met'),
+    met: z.boolean().nullable().describe('Whether the criterion is met; null until it is checked'),
+    problem: z.string().nullable().describe('Reason why the criterion is not met'),
   })
   .meta({ id: 'AcceptanceCheck' })
 export type AcceptanceCheck = z.infer<typeof AcceptanceCheck>
@@ -39,7 +45,7 @@ export type AcceptanceCheck = z.infer<typeof AcceptanceCheck>
 /** One step of the plan for a goal. */
 export const PlanStep = z
   .object({
-    step: z.string().trim().min(1).max(300).describe('What is to be done, in a few words'),
+    step: z.string().trim().min(1).max(300).describe('The step, in a few words'),
     status: z.enum(['pending', 'in_progress', 'done', 'skipped']),
   })
   .meta({ id: 'PlanStep' })
@@ -51,19 +57,19 @@ export const Goal = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Write a test for the parser'] }),
     status: z.enum(['active', 'completed', 'abandoned']),
-    priority: z.number().int().describe('Higher goes first (default: 4)'),
-    origin: z.string().describe('`generated`, `operator`, `subgoal`, or what else made it'),
+    priority: z.number().int().describe('Priority; higher goes first (default: 4)'),
+    origin: z.string().describe('Origin of the goal: `generated`, `operator`, `subgoal` or another source'),
     parent_goal_id: z.string().nullable(),
     reasoning: z.string().nullable(),
-    result: z.string().nullable().describe('What was achieved, or why it was given up'),
-    unconfirmed: z.boolean().describe('Completed by a bare answer, without finish_goal'),
+    result: z.string().nullable().describe('What was achieved, or why the goal was abandoned'),
+    unconfirmed: z.boolean().describe('Whether the goal was completed by an answer alone, without finish_goal'),
     steps_completed: z.number().int(),
-    acceptance: z.array(AcceptanceCheck).describe('What must hold before it counts as reached'),
-    refusals: z.number().int().describe('Ends that were refused because it does not hold'),
-    plan: z.array(PlanStep).describe('How its agent goes about it; empty for none'),
-    after: z.array(z.string()).describe('Goals that end before it begins'),
-    question_id: z.string().nullable().describe('The open question that it waits for'),
-    deadline: z.iso.datetime().nullable().describe('When it ends, if it is not reached by then'),
+    acceptance: z.array(AcceptanceCheck).describe('Criteria that must be met before the goal counts as reached'),
+    refusals: z.number().int().describe('Number of times that the result was refused because a criterion was not met'),
+    plan: z.array(PlanStep).describe('Plan of the agent for the goal; empty for none'),
+    after: z.array(z.string()).describe('Goals that must end before this one begins'),
+    question_id: z.string().nullable().describe('Open question that the goal waits for'),
+    deadline: z.iso.datetime().nullable().describe('Time at which the goal is abandoned if it is not reached'),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
   })
@@ -114,13 +120,13 @@ export const ToolResult = z
     goal_id: z.string().nullable().describe('null for a one-shot task'),
     tool: z.string(),
     ok: z.boolean(),
-    call_id: z.string().describe("The journal's id"),
+    call_id: z.string().describe('Id of the call in the tool journal'),
     step: z.number().int(),
     arguments: z.string().describe('JSON, cut after 1,000 characters'),
-    output: z.string().describe('What the model read of it, cut after 500 characters'),
+    output: z.string().describe('Output as the model read it, cut after 500 characters'),
     duration_ms: z.number(),
   })
-  .describe('A tool call came to its end')
+  .describe('A tool call ended')
 
 export const GoalAdded = z
   .object({
@@ -130,31 +136,31 @@ export const GoalAdded = z
     origin: z.string(),
     parent_goal_id: z.string().nullable(),
   })
-  .describe("A goal came from elsewhere than the agent's own search: `origin` says whence")
+  .describe("A goal was added by something other than the agent's own goal generation; `origin` names the source")
 export const GoalChanged = z
   .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
-  .describe('A goal has another priority, or was restored')
+  .describe('The priority of a goal was changed, or a goal was restored')
 
 export const GoalNotAccepted = z
   .object({ agent_id: z.string(), goal_id: z.string(), refusals: z.number().int(), problem: z.string() })
-  .describe('An agent called its goal finished, and what must hold does not')
+  .describe('An agent reported its goal as finished, but a criterion is not met')
 export const GoalDeclined = z
   .object({ agent_id: z.string(), goal_id: z.string(), reason: z.string() })
-  .describe('An agent gave its goal up; goal_abandoned follows')
+  .describe('An agent declined its goal; goal_abandoned follows')
 
 export const PlanUpdated = z
   .object({
     agent_id: z.string(),
     goal_id: z.string(),
     steps: z.number().int(),
-    done: z.number().int().describe('Steps that are done or skipped'),
-    current: z.string().nullable().describe('The step at hand'),
+    done: z.number().int().describe('Number of steps that are done or skipped'),
+    current: z.string().nullable().describe('Current step of the plan'),
   })
-  .describe('An agent wrote down its plan, or how far it is')
+  .describe('An agent wrote its plan, or updated its progress')
 
 export const GoalRefused = z
   .object({ agent_id: z.string(), objective: z.string(), reason: z.string() })
-  .describe('A goal that an agent or a goal strategy came up with was not taken')
+  .describe('A goal from an agent or a goal strategy was refused')
 
 /** Context of an idle agent for goal strategies. Modules add their fields by merging into this interface. */
 export interface GoalContext {
@@ -394,5 +400,5 @@ export const TooManySubgoalsError = defineError({
   code: 'too_many_subgoals',
   status: 409,
   title: 'Too many subgoals',
-  message: (p: { problem: string }) => `${p.problem}; finish or give up some of them first.`,
+  message: (p: { problem: string }) => `${p.problem}; finish or abandon some subgoals first.`,
 })

@@ -38,7 +38,9 @@ export async function parentFor(svc: PluginHandle, goal_id: string, agent_id: st
   if (!parent || parent.agent_id !== agent_id) throw new GoalNotFoundError({ ref: goal_id })
   if (parent.status !== 'active') throw new GoalEndedError({ goal_id, status: parent.status })
   if ((await depthOf(store, goal_id)) + 1 >= MAX_DEPTH) {
-    throw new TooManySubgoalsError({ problem: `Goal ${goal_id} is divided ${MAX_DEPTH} levels deep already` })
+    throw new TooManySubgoalsError({
+      problem: `Goal ${goal_id} cannot be divided further, because goals are at most ${MAX_DEPTH} levels deep`,
+    })
   }
   if ((await activeBelow(store, goal_id)).length + more > MAX_SUBGOALS) {
     throw new TooManySubgoalsError({ problem: `A goal has at most ${MAX_SUBGOALS} active subgoals` })
@@ -55,7 +57,7 @@ export async function abandonGoal(
   const below = await activeBelow(svc.use(Store), goal.goal_id)
   return [
     ...goalEnding(goal, 'abandoned', reason),
-    ...below.flatMap(each => goalEnding(each, 'abandoned', 'The goal that it belonged to was given up.')),
+    ...below.flatMap(each => goalEnding(each, 'abandoned', 'Its parent goal was abandoned.')),
   ]
 }
 

@@ -26,14 +26,14 @@ const goalId = z
   .describe("A goal's id")
   .meta({ examples: ['goal-9c8b7a6d5e4f'] })
 const priority = z.number().int().min(1).max(10).describe('1 to 10; higher goes first')
-const reason = z.string().max(1000).optional().describe('Why, for the record')
+const reason = z.string().max(1000).optional().describe('Reason, for the record')
 
 const NameAGoalError = defineError({
   code: 'name_a_goal',
   status: 422,
   exit: 2,
   title: 'Name a goal',
-  message: () => 'Name one goal (goal_id), or an agent whose goals are meant (--agent), or say --all.',
+  message: () => 'Name a goal (goal_id) or an agent (--agent), or use --all.',
 })
 
 async function goalsOf(svc: PluginHandle, ref: string, page?: ListWindow, filter?: GoalFilter) {
@@ -76,7 +76,7 @@ export const goalsHistory = operation({
   description: 'Includes goals that have ended, with their results.',
   input: DatedPage.extend({
     id,
-    limit: z.number().int().min(1).max(200).default(20).describe('At most this many (1 to 200)'),
+    limit: z.number().int().min(1).max(200).default(20).describe('Maximum number of goals (1 to 200)'),
     status: Goal.shape.status.optional().describe('Only goals with this status'),
   }),
   output: z.array(Goal),
@@ -93,7 +93,7 @@ export const goalsHistory = operation({
 export const goalsList = operation({
   name: 'goals.list',
   summary: "List an agent's goals, newest first",
-  description: 'Active and ended goals, with the result or the reason: in a line each, and in full with --json.',
+  description: 'Lists active and ended goals with their results or reasons: one line each, or in full with --json.',
   input: z.object({ id }),
   output: z.array(Goal),
   http: { method: 'GET', path: '/agents/{id}/goals' },
@@ -107,7 +107,7 @@ export const goalsList = operation({
 export const goalsGet = operation({
   name: 'goals.get',
   summary: 'Show a goal',
-  description: 'Its objective, state, progress, and its result when it has ended.',
+  description: 'Returns the objective, state and progress of the goal, and its result if it has ended.',
   input: z.object({ goal_id: goalId }),
   output: Goal,
   http: { method: 'GET', path: '/goals/{goal_id}' },
@@ -121,7 +121,7 @@ export const goalsGet = operation({
 export const goalsAdd = operation({
   name: 'goals.add',
   summary: 'Add a goal',
-  description: 'It is pursued as soon as no other goal of the agent has a higher priority.',
+  description: 'The goal is pursued as soon as no other goal of the agent has a higher priority.',
   input: z.strictObject({
     id,
     objective: z
@@ -130,22 +130,22 @@ export const goalsAdd = operation({
       .min(1)
       .max(4000)
       .meta({ examples: ['Write a test for the parser'] })
-      .describe('What is to be reached'),
+      .describe('The goal, in plain words'),
     priority: priority.default(4),
     acceptance: z
       .array(Acceptance)
       .max(20)
       .default([])
-      .describe('What must hold before it counts as reached: checked when the agent calls it finished'),
+      .describe(
+        'Criteria that must be met before the goal counts as reached; checked when the agent reports it as finished',
+      ),
     after: z
       .array(goalId)
       .max(20)
       .default([])
-      .describe('Goals that end before it begins, of any agent; it is shown how they ended'),
-    deadline: Instant.optional().describe('When it ends, if it is not reached by then'),
-    parent_goal_id: goalId
-      .nullish()
-      .describe('The goal that it is a part of; that one goes on when this one has ended'),
+      .describe('Goals, of any agent, that must end before this one begins; the agent is shown their results'),
+    deadline: Instant.optional().describe('Time at which the goal is abandoned if it is not reached'),
+    parent_goal_id: goalId.nullish().describe('Parent goal, which continues when this goal has ended'),
   }),
   output: Goal,
   http: {
@@ -241,12 +241,12 @@ export const goalsAbandon = operation({
 export const goalsAbandonAll = operation({
   name: 'goals.abandon_all',
   summary: 'Abandon active goals',
-  description: 'One goal, all of an agent, or all goals.',
+  description: 'Abandons one goal, all goals of an agent, or all goals.',
   input: z
     .strictObject({
       goal_id: goalId.optional(),
-      agent: id.optional().describe('All active goals of this agent, by id or name'),
-      all: z.boolean().default(false).describe('All active goals of all agents'),
+      agent: id.optional().describe('Agent whose active goals are abandoned, by id or name'),
+      all: z.boolean().default(false).describe('Abandon all active goals of all agents'),
       reason,
     })
     .meta({ examples: [{ agent: 'coder-1a2b3c4d' }] }),

@@ -13,17 +13,17 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'add_subgoals',
         description:
-          'Divide a goal that is too large for a few steps: each subgoal is pursued by itself, in this order, and then this goal goes on with their results.',
+          'Divide a goal that is too large for a few steps: each subgoal is pursued separately, in this order, and then this goal continues with their results.',
         parameters: z.object({ objectives: z.array(z.string().trim().min(10).max(500)).min(1).max(8) }),
         async execute({ objectives }, call: ToolCall) {
-          if (call.goal_id === null) throw new Error('there is no goal here to divide')
+          if (call.goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to divide')
           const { agent_id, goal_id } = call
           const { priority } = await parentFor(svc, goal_id, agent_id, objectives.length)
           for (const [place, objective] of objectives.entries()) {
             const goal = { agent_id, objective, priority, origin: 'subgoal' as const, parent_goal_id: goal_id, place }
             for (const effect of addGoal(svc, goal).effects) call.effect(effect)
           }
-          return `${objectives.length} subgoals are recorded and come first; you will see how they ended.`
+          return `${objectives.length} subgoals are recorded and come first; you will be shown their results.`
         },
       }),
     ],

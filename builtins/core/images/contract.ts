@@ -25,7 +25,7 @@ export const ImageRef = z
     width: z.number().int().min(1).describe('Pixels'),
     height: z.number().int().min(1).describe('Pixels'),
     bytes: z.number().int().min(1),
-    name: z.string().max(200).optional().describe('Name of its file, as it was given'),
+    name: z.string().max(200).optional().describe('File name, as given'),
   })
   .meta({ id: 'ImageRef' })
 export type ImageRef = z.infer<typeof ImageRef>
@@ -36,14 +36,16 @@ export const ImageInput = z.strictObject({
     .base64()
     .min(1)
     .max(Math.ceil(MAX_IMAGE_BYTES / 3) * 4)
-    .describe(`The bytes of a PNG, JPEG or WebP in base64; at most ${MAX_IMAGE_BYTES / 1_000_000} MB`),
-  name: z.string().max(200).optional().describe('Name of its file'),
+    .describe(`PNG, JPEG or WebP image in base64; at most ${MAX_IMAGE_BYTES / 1_000_000} MB`),
+  name: z.string().max(200).optional().describe('File name of the image'),
 })
 export const ImageInputs = z
   .array(ImageInput)
   .max(MAX_IMAGES)
   .default([])
-  .describe(`Images to look at, at most ${MAX_IMAGES}; the request has at most ${IMAGES_BODY_BYTES / 1024 / 1024} MiB`)
+  .describe(
+    `Images to look at, at most ${MAX_IMAGES}; the maximum size of the request is ${IMAGES_BODY_BYTES / 1024 / 1024} MiB`,
+  )
 export type ImageInputs = z.infer<typeof ImageInputs>
 
 /** Bytes of an image, or their base64. */
@@ -136,7 +138,7 @@ export class ImageRefusedError extends defineError({
   status: 422,
   title: 'Image refused',
   message: (p: { name: string | undefined; problem: string }) =>
-    `The image ${p.name ? `"${p.name}" ` : ''}is not taken: ${p.problem}.`,
+    `The image ${p.name ? `"${p.name}" ` : ''}is not accepted: ${p.problem}.`,
 }) {
   override name = 'ImageRefusedError'
 }

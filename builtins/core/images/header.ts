@@ -27,7 +27,7 @@ export function readHeader(bytes: Buffer): ImageHeader {
   if (!header) {
     throw new Error(`it is ${kindOf(bytes)}; convert it to one of ${IMAGE_TYPES.join(', ')}`)
   }
-  if (header.width < 1 || header.height < 1) throw new Error('its header says that it has no pixels')
+  if (header.width < 1 || header.height < 1) throw new Error('its header gives a width or height of 0')
   return header
 }
 

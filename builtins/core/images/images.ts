@@ -61,7 +61,7 @@ async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
   if (small) return small
   if (isSmall(header, bytes)) return { ...header, bytes }
   throw new Error(
-    `it has ${width} × ${height} pixels and ${bytes.length} bytes; without the package sharp, which scales images down, at most ${MAX_SIDE} pixels a side and ${MAX_KEPT_BYTES} bytes are taken. Install it with "npm install sharp", or send a smaller image`,
+    `it has ${width} × ${height} pixels and ${bytes.length} bytes; without the package sharp, which scales images down, at most ${MAX_SIDE} pixels a side and ${MAX_KEPT_BYTES} bytes are accepted. Install it with "npm install sharp", or send a smaller image`,
   )
 }
 
@@ -75,7 +75,7 @@ function bytesOf(data: Uint8Array | string): Buffer {
 }
 
 function tooLarge(is: string, limit: string): Error {
-  return new Error(`it has ${is}, and at most ${limit} are taken`)
+  return new Error(`it has ${is}, and the maximum is ${limit}`)
 }
 
 function megabytes(bytes: number): number {

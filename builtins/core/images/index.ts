@@ -8,7 +8,7 @@ import { imagesForget } from './retention.ts'
 
 export default definePlugin({
   name: 'images',
-  description: 'Stores the images of conversations: checked, scaled down, and each one once.',
+  description: 'Stores the images of conversations: checked, scaled down, and without duplicates.',
   needs: ['store'],
   setup(svc) {
     svc.provide(Images, new KeptImages(svc))

@@ -6,9 +6,9 @@ import { findImages } from './repository.ts'
 export const imagesGet = operation({
   name: 'images.get',
   summary: 'Show an image of a conversation',
-  description: 'Returns its bytes in base64, as they were kept: scaled down where the image was larger.',
-  input: z.object({ sha256: ImageRef.shape.sha256.describe('The hash by which a message names it') }),
-  output: ImageRef.omit({ name: true }).extend({ data: z.string().describe('The bytes in base64') }),
+  description: 'Returns the bytes of the stored image in base64; large images were scaled down.',
+  input: z.object({ sha256: ImageRef.shape.sha256.describe('Hash by which messages refer to the image') }),
+  output: ImageRef.omit({ name: true }).extend({ data: z.string().describe('Bytes of the image in base64') }),
   errors: [ImageNotFoundError],
   http: { method: 'GET', path: '/images/{sha256}' },
   async run({ sha256 }, { svc }) {

@@ -57,7 +57,7 @@ export class Achievements {
       return true
     } catch (error) {
       if (error instanceof GuardrailBlockedError) return true
-      this.#svc.log.warn({ agent_id, goal_id }, `a completed goal is not remembered yet: ${errorMessage(error)}`)
+      this.#svc.log.warn({ agent_id, goal_id }, `cannot add a completed goal to memory yet: ${errorMessage(error)}`)
       return false
     }
   }

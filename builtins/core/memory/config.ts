@@ -5,26 +5,26 @@ export const MemoryConfig = z.object({
     .boolean()
     .default(true)
     .describe(
-      'One memory for the toolkits memory and knowledge and for pursuits; false keeps theirs apart in plain JSON',
+      "One memory shared by pursuits and the toolkits memory and knowledge; false keeps the toolkits' data separately in plain JSON",
     ),
-  held_agents: z.number().int().min(1).default(1_000).describe('Agents whose index is held; the least used is let go'),
+  held_agents: z
+    .number()
+    .int()
+    .min(1)
+    .default(1_000)
+    .describe('Maximum number of agents whose memory index is cached; the least recently used is evicted'),
   held_records: z
     .number()
     .int()
     .min(0)
     .default(100_000)
-    .describe('Records in all indexes that are held together; one agent may have more'),
+    .describe('Maximum number of records in all cached indexes together; a single agent may have more'),
   consolidate_days: z
     .number()
     .min(0)
     .max(36_500)
     .default(0)
-    .describe('Once a day, records older than this and hardly used are removed; 0 removes none'),
-  consolidate_min_access: z
-    .number()
-    .int()
-    .min(0)
-    .default(2)
-    .describe('Records with at least this number of accesses stay'),
+    .describe('Age in days from which rarely used records are removed, once a day; 0 removes none'),
+  consolidate_min_access: z.number().int().min(0).default(2).describe('Number of accesses from which records are kept'),
 })
 export type MemoryConfig = z.infer<typeof MemoryConfig>

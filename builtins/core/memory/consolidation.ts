@@ -30,7 +30,7 @@ export class Consolidation {
   onHeartbeat(): void {
     if (this.#config.consolidate_days === 0) return
     this.#working ??= this.#piece()
-      .catch(error => this.#svc.log.warn({}, `memories are not consolidated: ${errorMessage(error)}`))
+      .catch(error => this.#svc.log.warn({}, `cannot consolidate memories: ${errorMessage(error)}`))
       .finally(() => {
         this.#working = undefined
       })
@@ -61,9 +61,9 @@ export class Consolidation {
     try {
       const removed = await this.#memory.of(agent_id).consolidate(consolidate_days, consolidate_min_access)
       if (removed > 0)
-        this.#svc.log.info({ agent_id }, `${pluralize(removed, 'memory', 'memories')}, old and not used, removed`)
+        this.#svc.log.info({ agent_id }, `${pluralize(removed, 'memory', 'memories')} removed: old and rarely used`)
     } catch (error) {
-      this.#svc.log.warn({ agent_id }, `its memory is not consolidated: ${errorMessage(error)}`)
+      this.#svc.log.warn({ agent_id }, `cannot consolidate the agent's memory: ${errorMessage(error)}`)
     }
   }
 }

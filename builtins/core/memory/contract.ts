@@ -7,7 +7,7 @@ export { lineOf, partOf } from './search/excerpts.ts'
 export const MemoryRecord = z.object({
   memory_id: z.string(),
   thought: z.string(),
-  metadata: z.record(z.string(), z.unknown()).describe('What kind of thing it is, and where it comes from'),
+  metadata: z.record(z.string(), z.unknown()).describe('Kind and origin of the record'),
   ts: z.iso.datetime().describe('When it was stored'),
   access_count: z.number().int(),
   last_accessed: z.iso.datetime().nullable(),
@@ -85,7 +85,7 @@ export const MemoryEmbeddings = point<MemoryEmbeddings>('memory_embeddings', {
     if (name.trim() === '') throw new TypeError('Embeddings need a name, such as that of their model.')
     if (other)
       throw new TypeError(
-        `"${other.owner}" gives embeddings already; switch one of them off, since vectors do not mix.`,
+        `"${other.owner}" already provides embeddings; disable one of the two plugins, because their vectors cannot be mixed.`,
       )
   },
 })
@@ -146,12 +146,12 @@ export const MemoryNotFoundError = defineError({
   status: 404,
   title: 'Memory not found',
   message: (p: { memory_id: string; agent_id: string }) =>
-    `Agent ${p.agent_id} remembers nothing under "${p.memory_id}"; search with: svc memory ${p.agent_id} <words>`,
+    `Agent ${p.agent_id} has no memory record "${p.memory_id}"; search with: svc memory ${p.agent_id} <words>`,
 })
 export const ValuesFullError = defineError({
   code: 'values_full',
   status: 409,
   title: 'Values full',
   message: (p: { limit: number }) =>
-    `There is no room for more: all values together have at most ${p.limit} characters; remove some or shorten them first.`,
+    `The value cannot be stored: all values together may have at most ${p.limit} characters. Remove or shorten some first.`,
 })

@@ -11,7 +11,7 @@ import { memoryOperations } from './operations.ts'
 
 export default definePlugin({
   name: 'memory',
-  description: 'What agents remember: records that are found by their words and kept across restarts.',
+  description: 'Memory of agents: records that are searched by words and kept across restarts.',
   needs: ['store', 'agents'],
   config: MemoryConfig,
   state: MemoryState,
@@ -41,7 +41,7 @@ export default definePlugin({
     svc.start(() => {
       const looked = achievements
         .look()
-        .catch(error => svc.log.warn({}, `goals are not remembered: ${errorMessage(error)}`))
+        .catch(error => svc.log.warn({}, `cannot add completed goals to memory: ${errorMessage(error)}`))
       return () => looked
     })
   },

@@ -118,7 +118,7 @@ export class MemoryCache implements Memory {
     const left = memory
       .flush()
       .catch(error =>
-        this.#svc.log.warn({ agent_id }, `accesses to its memory are not counted: ${errorMessage(error)}`),
+        this.#svc.log.warn({ agent_id }, `cannot count the accesses to the agent's memory: ${errorMessage(error)}`),
       )
       .finally(() => this.#leaving.delete(left))
     this.#leaving.add(left)
@@ -169,7 +169,7 @@ export class MemoryCache implements Memory {
 
 /** Returns the id. @throws TypeError if it is no agent id, so that it cannot be a path */
 function checkId(id: string): string {
-  if (!/^[\w-]{1,128}$/.test(id)) throw new TypeError(`"${id}" is no agent's id`)
+  if (!/^[\w-]{1,128}$/.test(id)) throw new TypeError(`"${id}" is not a valid agent id`)
   return id
 }
 

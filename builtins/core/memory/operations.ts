@@ -8,7 +8,7 @@ const memory_id = z
   .string()
   .min(1)
   .max(128)
-  .describe("A record's id")
+  .describe('Id of the memory record')
   .meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] })
 const MAX_HITS = 1000
 
@@ -29,9 +29,13 @@ const found = [AgentNotFoundError, AmbiguousAgentError]
 export const memoryList = operation({
   name: 'memory.list',
   summary: "Search an agent's memory",
-  description: 'The nearest to a query first; without a query the newest first.',
-  input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to look for') }),
-  output: z.array(MemoryRecord.extend({ score: z.number().nullable().describe('How near to the query, 0 to 1') })),
+  description: 'Returns the records most similar to the query first; without a query, the newest first.',
+  input: Page.extend({ id, query: z.string().trim().min(1).max(2000).optional().describe('Words to search for') }),
+  output: z.array(
+    MemoryRecord.extend({
+      score: z.number().nullable().describe('Similarity to the query, from 0 to 1; null without a query'),
+    }),
+  ),
   http: { method: 'GET', path: '/agents/{id}/memory' },
   cli: { usage: 'memory <id> [query]', short: { limit: 'n' } },
   mcp: true,
@@ -54,7 +58,7 @@ export const memoryList = operation({
 export const memoryGet = operation({
   name: 'memory.get',
   summary: 'Show a memory record',
-  description: 'With the number of times it was recalled, and when last.',
+  description: 'Returns the record with its number of accesses and the time of the last one.',
   input: z.object({ id, memory_id }),
   output: MemoryRecord,
   http: { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },
@@ -71,7 +75,7 @@ export const memoryGet = operation({
 export const memoryForget = operation({
   name: 'memory.forget',
   summary: 'Delete a memory record',
-  description: 'The record is gone for good.',
+  description: 'Removes the record permanently.',
   input: z.object({ id, memory_id }),
   output: z.null(),
   http: { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}', status: 204 },
@@ -89,13 +93,13 @@ export const memoryForget = operation({
 
 export const memoryConsolidate = operation({
   name: 'memory.consolidate',
-  summary: 'Remove memories that were not used for long',
+  summary: 'Remove old and rarely used memories',
   description:
     'Removes records that are older than the given days and were recalled less often than the given number of times.',
   input: z.strictObject({
     id,
-    max_age_days: z.number().min(0).max(36_500).default(30).describe('Younger records stay'),
-    min_access: z.number().int().min(0).default(2).describe('Records with at least this number of accesses stay'),
+    max_age_days: z.number().min(0).max(36_500).default(30).describe('Minimum age of removed records, in days'),
+    min_access: z.number().int().min(0).default(2).describe('Number of accesses from which records are kept'),
   }),
   output: z.object({ removed: z.number().int() }),
   http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },

@@ -6,7 +6,7 @@ import { isKnownProvider, ProviderSettings } from './providers/endpoints.ts'
 const MAKING = ['api_key_env', 'model', 'tiers', 'free'] as const
 
 function faultOfProvider(name: string, settings: ProviderSettings): string | undefined {
-  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name)) return 'its name must be lower-case letters, digits, "_" and "-"'
+  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name)) return 'the name must consist of lower-case letters, digits, "_" and "-"'
   if (settings.base_url || isKnownProvider(name) || !MAKING.some(key => key in settings)) return undefined
   return 'needs a base_url: no provider of this name is known'
 }
@@ -18,29 +18,29 @@ export const ModelConfig = z.object({
     .default('')
     .meta({ env: 'SVC_DEFAULT_MODEL' })
     .describe(
-      "The model of agents that name none; empty takes OpenAI's when its key or base URL is set, else sim/rules-1",
+      "Model of agents that name none; if empty, OpenAI's when its key or base URL is set, otherwise sim/rules-1",
     ),
   planning_model: z
     .string()
     .max(200)
     .default('')
-    .describe("The model that chooses agents' goals; empty takes the agent's own"),
+    .describe("Model that chooses agents' goals; empty for the agent's own"),
   max_tokens: z
     .number()
     .int()
     .min(1)
     .max(1_000_000)
     .default(4096)
-    .describe('The output limit of one call, for profiles that set none'),
-  temperature: z.number().min(0).max(2).default(0).describe('For profiles and models that set none'),
+    .describe('Maximum number of output tokens of one call, for profiles that set none'),
+  temperature: z.number().min(0).max(2).default(0).describe('Temperature for profiles and models that set none'),
   parameters: ModelParameters.default({}).describe(
-    'How models answer where nothing nearer says it: the provider, models.yaml, the profile or the task',
+    'Default parameters of model calls; those of the provider, models.yaml, the profile or the task take precedence',
   ),
   ollama_base_url: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .default('http://localhost:11434')
     .meta({ env: 'OLLAMA_BASE_URL' })
-    .describe('Where Ollama listens'),
+    .describe('Base URL of Ollama'),
   providers: z
     .record(z.string(), ProviderSettings)
     .superRefine((providers, context) => {
@@ -50,7 +50,7 @@ export const ModelConfig = z.object({
       }
     })
     .default({})
-    .describe('By name: further servers that speak the protocol of OpenAI, and other settings for known ones'),
+    .describe('Providers by name: further servers with the protocol of OpenAI, and other settings for known providers'),
   context_full: z
     .number()
     .min(0.2)
@@ -62,47 +62,60 @@ export const ModelConfig = z.object({
     .min(0.1)
     .max(0.9)
     .default(0.45)
-    .describe('Share of the window that a shortened conversation takes at most'),
+    .describe('Maximum share of the context window for a shortened conversation'),
   summary: z
     .boolean()
     .default(true)
     .describe(
-      'Whether a model writes a summary of what is left out of a long pursuit; a digest made by rule stands for it otherwise',
+      'Whether a model writes a summary of the part that is left out of a long pursuit; otherwise a rule-based digest replaces it',
     ),
-  summary_model: z
-    .string()
-    .max(200)
-    .default('')
-    .describe("The model that writes summaries; empty takes the agent's own"),
-  idle_timeout: z.number().positive().default(30).describe('Seconds without a chunk after which a stream has stalled'),
+  summary_model: z.string().max(200).default('').describe("Model that writes summaries; empty for the agent's own"),
+  idle_timeout: z
+    .number()
+    .positive()
+    .default(30)
+    .describe('Seconds without a chunk after which a stream counts as stalled'),
   first_byte_timeout: z
     .number()
     .min(0)
     .default(0)
     .describe(
-      'Seconds until the first chunk of an answer; 0 takes four times idle_timeout, eight times for servers of your own, which may load the model first, and at most total_timeout',
+      'Maximum time until the first chunk of an answer, in seconds; 0 means four times idle_timeout, or eight times for your own servers, which may load the model first, and at most total_timeout',
     ),
   total_timeout: z
     .number()
     .positive()
     .default(240)
-    .describe('Seconds that one call may take from its first chunk on, with all its retries'),
-  retry_delay: z.number().min(0).default(0.5).describe('Seconds before the first retry; doubled with each'),
-  retry_cap: z.number().min(0).default(60).describe('The longest wait in seconds, whatever Retry-After asks for'),
+    .describe('Maximum duration of one call from its first chunk on, with all its retries, in seconds'),
+  retry_delay: z
+    .number()
+    .min(0)
+    .default(0.5)
+    .describe('Seconds before the first retry; doubled with each further retry'),
+  retry_cap: z
+    .number()
+    .min(0)
+    .default(60)
+    .describe('Maximum wait before a retry in seconds, even if Retry-After asks for more'),
   max_concurrent: z
     .number()
     .int()
     .min(0)
     .default(0)
-    .describe('Attempts at once at one provider from one process; 0 sets no limit'),
+    .describe('Maximum number of concurrent attempts at one provider from one process; 0 sets no limit'),
   breaker_failures: z
     .number()
     .int()
     .min(0)
     .default(5)
-    .describe('Failed attempts in a row after which a provider is suspended; 0 never suspends'),
-  breaker_cooldown: z.number().positive().default(10).describe('For how many seconds it is left alone'),
-  sim_delay: z.number().min(0).max(60).default(0.4).describe('Seconds that an answer of the simulated model takes'),
+    .describe('Number of consecutive failed attempts after which a provider is suspended; 0 never suspends'),
+  breaker_cooldown: z.number().positive().default(10).describe('Duration of the suspension of a provider, in seconds'),
+  sim_delay: z
+    .number()
+    .min(0)
+    .max(60)
+    .default(0.4)
+    .describe('Duration of an answer of the simulated model, in seconds'),
 })
 export type ModelConfig = z.infer<typeof ModelConfig>
 

@@ -25,16 +25,16 @@ export const Message = z.object({
     .array(
       z.object({
         ...{ id: z.string(), name: z.string(), arguments: z.unknown() },
-        repaired: z.array(z.string()).optional().describe('What was mended in it, such as single_quotes'),
+        repaired: z.array(z.string()).optional().describe('Repairs made to the call, such as single_quotes'),
       }),
     )
     .optional()
-    .describe('Arguments are an object, or the raw text when it was not JSON'),
-  reasoning: z.string().optional().describe('What the model thought on the way to its answer'),
+    .describe('Tool calls of the answer; arguments are an object, or the raw text when it was not JSON'),
+  reasoning: z.string().optional().describe('Reasoning of the model before its answer'),
   provider_data: z
     .object({ model: z.string().describe('provider:model'), fields: z.record(z.string(), z.unknown()) })
     .optional()
-    .describe('What its model wants back with this answer, such as signed reasoning; svc does not read it'),
+    .describe('Data that the model must get back with this answer, such as signed reasoning; svc does not read it'),
   dropped_calls: z
     .number()
     .int()
@@ -43,7 +43,7 @@ export const Message = z.object({
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
-  summary: SummaryMark.optional().describe('Set where the content is a summary of what was said before it'),
+  summary: SummaryMark.optional().describe('Set if the content is a summary of the messages before it'),
   images: z.array(ImageRef).optional().describe('Images of a message of the user, or of a tool result'),
 })
 export type Message = z.infer<typeof Message>
@@ -431,7 +431,7 @@ export const ModelFailover = z
     goal_id: z.string().nullable(),
     from: z.string().describe('The model that gave no answer'),
     to: z.string().describe('The model that is asked next'),
-    kind: z.string().describe('What kept the first from answering, such as `rate_limited` or `unreachable`'),
+    kind: z.string().describe('Why the first model gave no answer, such as `rate_limited` or `unreachable`'),
     reason: z.string(),
   })
   .describe('Another model was asked in place of one that gave no answer')
@@ -485,7 +485,7 @@ export const ModelNameError = defineError({
   status: 422,
   title: 'Unknown model',
   message: (p: { name: string; known: string[] }) =>
-    `"${p.name}" names no model; write provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
+    `"${p.name}" is not a model name; use provider:model or provider:lite|standard|pro, where provider is one of ${p.known.join(', ')}.`,
 })
 
 /**

@@ -25,12 +25,9 @@ export const ModelsView = token<ModelsView>('models/view')
 export const modelsList = operation({
   name: 'models.list',
   summary: 'List model providers, tiers and prices',
-  description: "With prices, context windows, the default model, and the state of each provider's circuit breaker.",
+  description: "Includes prices, context windows, the default model, and the state of each provider's circuit breaker.",
   input: z.strictObject({
-    stale: z
-      .boolean()
-      .default(false)
-      .describe(`Of the prices, only those whose date is more than ${STALE_DAYS} days ago`),
+    stale: z.boolean().default(false).describe(`List only prices that are more than ${STALE_DAYS} days old`),
   }),
   output: ModelsOverview,
   http: { method: 'GET', path: '/models' },

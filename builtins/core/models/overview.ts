@@ -6,30 +6,37 @@ import { ModelParameters } from './parameters/contract.ts'
 const Traffic = z.object({
   breaker: z
     .enum(['closed', 'open', 'half_open'])
-    .describe('`open`: left alone after failures; `half_open`: the next attempt tries it'),
-  failures: z.number().int().describe('Attempts that failed in a row'),
+    .describe('`open`: suspended after failures; `half_open`: the next attempt is a trial'),
+  failures: z.number().int().describe('Number of consecutive failed attempts'),
   last_failure: z.string().nullable(),
   retry_in_ms: z.number().int().nullable().describe('Milliseconds until an open breaker lets a call through'),
-  backing_off_ms: z.number().int().describe('Until it may be asked again, having said that it has too much to do'),
+  backing_off_ms: z.number().int().describe('Milliseconds until an overloaded provider may be called again'),
   in_flight: z.number().int(),
   waiting: z.number().int(),
-  max_concurrent: z.number().int().describe('0 sets no limit'),
+  max_concurrent: z.number().int().describe('Maximum number of concurrent attempts; 0 sets no limit'),
 })
 
 const ProviderState = z.object({
   name: z.string(),
   available: z.boolean(),
-  reason: z.string().nullable().describe('Why it is not available, or not known to be, and what to do'),
-  notice: z.string().nullable().describe('Said wherever its models are shown'),
-  free: z.boolean().describe('Calls of its models cost nothing, but for those with a price in models.yaml'),
-  free_because: z.string().nullable().describe('Why that is so'),
+  reason: z
+    .string()
+    .nullable()
+    .describe('Why the provider is unavailable, or not known to be available, and what to do'),
+  notice: z.string().nullable().describe('Notice shown beside the models of the provider'),
+  free: z.boolean().describe('Whether calls of its models are free, except those with a price in models.yaml'),
+  free_because: z.string().nullable().describe('Why the provider is free'),
   tiers: z.partialRecord(z.enum(TIERS), z.string()),
-  traffic: Traffic.describe('Between the process that answers and the provider'),
+  traffic: Traffic.describe('Calls from the process that answers this request to the provider'),
 })
 
 const limits = {
-  context_window: z.number().int().nullable().describe('Tokens of input and output together; null: unknown'),
-  max_output_tokens: z.number().int().nullable().describe('Tokens that one answer may have; null: unknown'),
+  context_window: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Maximum number of input and output tokens together; null if unknown'),
+  max_output_tokens: z.number().int().nullable().describe('Maximum number of tokens of one answer; null if unknown'),
 }
 const usd = z.number().nullable()
 
@@ -37,10 +44,12 @@ const ModelInUse = z.object({
   model: z.string(),
   priced: z
     .enum(['catalogue', 'free', 'unknown'])
-    .describe('`catalogue`: its price is known, and stands under `prices`; `unknown`: it costs something'),
-  free_because: z.string().nullable().describe('Why it is free'),
+    .describe(
+      '`catalogue`: the price is known and listed under `prices`; `unknown`: the model is not free, but its price is not known',
+    ),
+  free_because: z.string().nullable().describe('Why the model is free'),
   ...limits,
-  parameters: ModelParameters.describe('How it answers where profile and task say nothing'),
+  parameters: ModelParameters.describe('Parameters of calls for which profile and task set none'),
 })
 
 const Listed = z.object({
@@ -52,13 +61,17 @@ const Listed = z.object({
       ...{ input: z.number(), output: z.number(), cached_input: usd, cache_write: usd },
     })
     .nullable()
-    .describe('What requests cost whose input has more tokens than `above`'),
+    .describe('Price of requests whose input has more tokens than `above`'),
   ...limits,
   as_of: z.string().nullable().describe('Date of the source: year-month, or year-month-day'),
-  source: z.string().nullable().describe('The page that says so'),
-  verified: z.boolean().describe('Compared with the price list of its provider, or given by the project'),
-  configured: z.boolean().describe('From models.yaml of the project: counts wherever the provider runs'),
-  stale: z.boolean().describe(`Its date is more than ${STALE_DAYS} days ago`),
+  source: z.string().nullable().describe('URL of the source'),
+  verified: z
+    .boolean()
+    .describe('Whether the price was compared with the price list of its provider, or set by the project'),
+  configured: z
+    .boolean()
+    .describe('Whether the price is from models.yaml of the project and applies wherever the provider runs'),
+  stale: z.boolean().describe(`Whether the price is more than ${STALE_DAYS} days old`),
 })
 
 /** Returns the overview of models for operators: availability, prices and state. */
@@ -66,16 +79,16 @@ export const ModelsOverview = z.object({
   default: z
     .object({ model: z.string(), provider: z.string(), notice: z.string().nullable() })
     .nullable()
-    .describe('What an agent without a model of its own uses'),
-  error: z.string().nullable().describe('Why there is no default'),
-  in_use: z.array(ModelInUse).describe('The models that the configuration, profiles and living agents name'),
+    .describe('Model of agents that name none'),
+  error: z.string().nullable().describe('Why there is no default model'),
+  in_use: z.array(ModelInUse).describe('Models that the configuration, profiles and living agents name'),
   unknown_price: z
     .enum(['refuse', 'approve'])
     .nullable()
-    .describe('What becomes of calls to models of unknown price; null: there is no dollar limit, so they run'),
-  learned: z.array(LearnedModel).describe('What refusals taught of models; models.forget forgets it'),
+    .describe('How calls to models of unknown price are treated; null: they run, because there is no dollar limit'),
+  learned: z.array(LearnedModel).describe('Facts about models, learned from refusals; models.forget removes them'),
   providers: z.array(ProviderState),
-  listed: z.enum(['all', 'stale']).describe('Which entries of the catalogue stand under `prices`'),
+  listed: z.enum(['all', 'stale']).describe('Which entries of the catalogue `prices` contains'),
   prices: z.array(Listed).describe('USD per million tokens'),
 })
 export type ModelsOverview = z.output<typeof ModelsOverview>

@@ -20,9 +20,9 @@ export function renderModels(overview: ModelsOverview): string {
   const notice = chosen?.notice ? ` (${chosen.notice})` : ''
   const rows = providers.flatMap(provider => rowsOf(provider, overview))
   const marks = [
-    prices.some(({ verified }) => !verified) && '* not compared with the price list of its provider',
+    prices.some(({ verified }) => !verified) && '* price not verified against the price list of its provider',
     prices.some(({ long_prompt }) => long_prompt) &&
-      '+ costs more where the input is long; svc models --json says from where',
+      '+ higher price for long inputs; svc models --json shows from what length',
     rows.some(row => row[3].includes('unknown')) && `unknown: ${describeUnknownPrice(overview)}`,
   ].filter(mark => mark !== false)
   return [
@@ -52,17 +52,17 @@ function usedLines(overview: ModelsOverview): string[] {
     return [
       ...(priced === 'unknown' ? [`In use: ${model}, whose price is unknown: ${describeUnknownPrice(overview)}`] : []),
       ...(priced === 'free' ? [`In use: ${model}, which is free: ${free_because}`] : []),
-      ...(answers ? [`In use: ${model}, asked with ${answers}`] : []),
+      ...(answers ? [`In use: ${model}, with ${answers}`] : []),
     ]
   })
 }
 
 /** Explains how calls to models without a known price are handled, and what to do about it. */
 function describeUnknownPrice({ unknown_price }: ModelsOverview): string {
-  if (unknown_price === null) return 'what it costs is not counted; write its price into models.yaml'
+  if (unknown_price === null) return 'its cost is not counted; add its price to models.yaml'
   return unknown_price === 'refuse'
-    ? 'refused while there is a dollar limit (daemon.budget_unknown_price); write its price into models.yaml'
-    : 'needs an approval while there is a dollar limit (daemon.budget_unknown_price), or a price in models.yaml'
+    ? 'its calls are refused while there is a dollar limit (daemon.budget_unknown_price); add its price to models.yaml'
+    : 'its calls need an approval while there is a dollar limit (daemon.budget_unknown_price), unless models.yaml has its price'
 }
 
 function entries(prices: readonly Listed[]): string[] {
@@ -109,10 +109,10 @@ function stateOf({ available, reason, notice, free_because, traffic }: Provider)
   if (!available) return reason ?? 'not available'
   const { breaker, failures, last_failure, retry_in_ms, backing_off_ms } = traffic
   if (breaker !== 'closed') {
-    const next = retry_in_ms === null ? 'is tried next' : `tried again in ${seconds(retry_in_ms)}`
+    const next = retry_in_ms === null ? 'the next call is a trial' : `next attempt in ${seconds(retry_in_ms)}`
     return `${failures} failures in a row, ${next}: ${last_failure}`
   }
-  if (backing_off_ms > 0) return `left in peace for ${seconds(backing_off_ms)}: ${last_failure}`
+  if (backing_off_ms > 0) return `no calls for ${seconds(backing_off_ms)}: ${last_failure}`
   const free = free_because && free_because !== notice ? `free: ${free_because}` : undefined
   return notice ?? reason ?? free ?? 'ready'
 }

@@ -13,22 +13,22 @@ const NESTED: readonly Nested[] = [
   {
     inner: 'model.idle_timeout',
     outer: 'model.total_timeout',
-    otherwise: 'a stream that stalls is given up without another attempt',
+    otherwise: 'a stalled stream fails without another attempt',
   },
   {
     inner: 'model.first_byte_timeout',
     outer: 'daemon.cycle_timeout',
-    otherwise: 'a model that is slow to begin has its cycle ended before it may answer',
+    otherwise: 'the cycle ends before a model that is slow to start can answer',
   },
   {
     inner: 'model.total_timeout',
     outer: 'daemon.cycle_timeout',
-    otherwise: 'a long answer has its cycle ended, without a fallback model',
+    otherwise: 'the cycle ends during a long answer, and no fallback model is tried',
   },
   {
     inner: 'daemon.tool_timeout',
     outer: 'daemon.cycle_timeout',
-    otherwise: 'a slow tool has its cycle ended, and the agent never reads that it failed',
+    otherwise: 'the cycle ends while a slow tool runs, and the agent never reads that the tool failed',
   },
 ]
 

@@ -4,8 +4,8 @@ import { z } from '#kernel'
 export const ProfilesConfig = z.object({
   profiles_dir: z
     .string()
-    .regex(/^[^\0]*$/, 'must not hold a NUL')
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
     .default('')
     .meta({ env: 'SVC_PROFILES_DIR', reload: 'restart_required' })
-    .describe('Folder of the presets, relative to the project; empty takes profiles/ and then the packaged ones'),
+    .describe('Folder of the profiles, relative to the project; if empty, profiles/ and then the packaged ones'),
 })

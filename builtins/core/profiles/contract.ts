@@ -21,59 +21,74 @@ export type InnerLife = (typeof INNER_LIFE)[number]
 
 /** A preset for agents: the file `profiles/<name>.yaml`. Unknown keys are ignored with a warning. */
 export const Profile = z.object({
-  name: z.string().min(1).max(64).describe('What its agents are called, before some digits of their own'),
-  role: z.string().min(1).max(2000).describe('What they are, in one sentence: the first thing that their model reads'),
-  model: z.string().max(200).default('').describe('provider:model; empty takes model.default_model'),
+  name: z.string().min(1).max(64).describe('Name of its agents'),
+  role: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe('Role of its agents, in one sentence; it comes right after the name in every prompt'),
+  model: z.string().max(200).default('').describe('Model of its agents, as provider:model; empty: model.default_model'),
   fallback: z
     .array(z.string().min(1).max(200))
     .max(8)
     .default([])
-    .describe('Models that are asked, in this order, when that one gives no answer'),
+    .describe('Models to try, in this order, when that model gives no answer'),
   personality: z
     .object({
-      traits: z.array(z.string()).default([]).describe('A few adjectives'),
-      style: z.string().default('').describe('How it speaks and writes'),
+      traits: z.array(z.string()).default([]).describe('Character traits, as a few adjectives'),
+      style: z.string().default('').describe('Style of speaking and writing'),
     })
     .prefault({})
-    .describe('How it comes across'),
+    .describe('Personality: traits and style'),
   persona: z
     .object({
-      values: z.array(z.string()).default([]).describe('What it holds to'),
-      fears: z.array(z.string()).default([]).describe('What it would rather not see happen'),
-      purpose: z.string().default('').describe('What it is there for'),
-      goals: z.array(z.string()).default([]).describe('Long-term goals; `long_term_goals` is read too'),
-      risk_tolerance: unit.default(0.3).describe('0 careful to 1 bold'),
-      social_drive: unit.default(0.5).describe('0 keeps to itself to 1 seeks others'),
-      concentration: unit.default(1).describe('0 scattered to 1 absorbed'),
-      autonomy_level: unit.default(0.5).describe('0 asks first to 1 decides by itself'),
-      happiness: unit.default(0.7).describe('0 miserable to 1 content'),
+      values: z.array(z.string()).default([]).describe('Values of the agent'),
+      fears: z.array(z.string()).default([]).describe('Fears of the agent: what it wants to prevent'),
+      purpose: z.string().default('').describe('Purpose of the agent'),
+      goals: z.array(z.string()).default([]).describe('Long-term goals; the key `long_term_goals` is accepted too'),
+      risk_tolerance: unit.default(0.3).describe('Risk tolerance, from 0 (careful) to 1 (bold)'),
+      social_drive: unit.default(0.5).describe('Social drive, from 0 (keeps to itself) to 1 (seeks others)'),
+      concentration: unit.default(1).describe('Concentration, from 0 (scattered) to 1 (absorbed)'),
+      autonomy_level: unit.default(0.5).describe('Autonomy, from 0 (asks first) to 1 (decides by itself)'),
+      happiness: unit.default(0.7).describe('Happiness, from 0 (miserable) to 1 (content)'),
     })
     .nullable()
     .default(null)
-    .describe('What moves it, and how it is at its best; suffering lowers these levels'),
+    .describe('Motives and base levels of the agent; suffering lowers the levels'),
   inner_life: z
     .array(z.enum(INNER_LIFE))
     .default([])
     .describe(
-      'Parts of its inner life that its model also reads while it works on a goal: persona (traits, values, its story), mood (with what it suffers from), economy (money and condition). Where it looks for a goal it reads all of them',
+      'Parts of the inner life that prompts also contain while the agent works on a goal: persona (traits, values, its story), mood (with what it suffers from), economy (money and condition). Prompts that choose a goal always contain all of them',
     ),
-  max_steps: z.number().int().min(1).max(1000).default(20).describe('Model calls of one pursuit in one cycle'),
-  temperature: z.number().min(0).max(2).default(0).describe('Of its model: 0 sober to 2 wild'),
-  max_tokens: z.number().int().min(1).max(1_000_000).default(4096).describe('The longest answer of one model call'),
+  max_steps: z.number().int().min(1).max(1000).default(20).describe('Maximum model calls for a goal in one cycle'),
+  temperature: z
+    .number()
+    .min(0)
+    .max(2)
+    .default(0)
+    .describe('Sampling temperature of the model, from 0 (least random) to 2 (most random)'),
+  max_tokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(4096)
+    .describe('Maximum tokens of one answer of the model'),
   parameters: ModelParameters.default({}).describe(
-    'How its model answers besides; goes before what is set for the model',
+    'Further parameters of the model; they take precedence over those set for the model',
   ),
   max_cost_usd: z
     .number()
     .min(0)
     .default(0)
-    .describe('What one agent may spend on pursuits, over its life; 0 = unlimited'),
+    .describe('Maximum that one agent may spend on pursuing goals over its life, in USD; 0 = unlimited'),
   max_total_cost_usd: z
     .number()
     .min(0)
     .default(0)
     .describe(
-      'What may be spent in the name of one agent over its life: goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
+      'Maximum that one agent may spend in total over its life, in USD: on goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
     ),
   system_prompt: z.string().default('').describe('Further instructions'),
   skills: z
@@ -87,12 +102,12 @@ export const Profile = z.object({
     .nullable()
     .default(null)
     .describe(
-      'Toolkits that are in view from the first step, in this order; the others are found with find_tools. null: those of `toolkits`, or the everyday ones',
+      'Toolkits that prompts contain from the first step, in this order; agents find the others with find_tools. null: those of `toolkits`, or the everyday ones',
     ),
   workspace: z
     .union([z.string(), FolderInput])
     .default('')
-    .describe('Folder that its agents work in, relative to the project; empty gives each agent a folder of its own'),
+    .describe('Folder that its agents work in, relative to the project; if empty, each agent gets its own folder'),
   folders: z
     .array(FolderInput)
     .max(20)
@@ -103,9 +118,9 @@ export const Profile = z.object({
     .nullable()
     .default(null)
     .describe(
-      'Whether its agents work in a git worktree of the workspace: `agent` for all work, `goal` with a branch each',
+      'Git worktree of the workspace for its agents: `agent`: one branch for all work; `goal`: one branch for each goal; null: none',
     ),
-  autonomy: z.string().default('medium').describe('Taken and passed over: persona.autonomy_level is what counts'),
+  autonomy: z.string().default('medium').describe('Accepted but ignored; set persona.autonomy_level instead'),
 })
 export type Profile = z.infer<typeof Profile>
 

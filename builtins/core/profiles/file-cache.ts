@@ -143,9 +143,9 @@ export class FileCache<T> {
     const { ports, max_bytes, parse } = this.#options
     const { files } = ports
     const bad = (problem: string, remedy: string) => new BadFileError({ file: file.shown, problem, remedy })
-    if (!stats) throw bad('is a link to nothing', 'remove it or mend its target')
+    if (!stats) throw bad('is a link to a file that does not exist', 'remove it or fix its target')
     const [real, home] = await Promise.all([files.realpath(file.path), files.realpath(folder)])
-    if (!real.startsWith(home + sep)) throw bad('is a link that leaves its folder', 'copy the file here instead')
+    if (!real.startsWith(home + sep)) throw bad('is a link to a file outside its folder', 'copy the file here instead')
     if (!stats.isFile()) throw bad('is not a regular file', 'put a text file in its place')
     if (stats.size > max_bytes) throw bad(`is larger than ${max_bytes / 1024} KiB`, 'shorten it')
     const bytes = await files.readFile(real)
@@ -160,10 +160,10 @@ function faultOf(group: readonly ListedFile[]): SvcError | undefined {
   const [file, ...others] = group as [ListedFile, ...ListedFile[]]
   if (others.length > 0) {
     const rest = others.map(({ shown }) => shown).join(' and ')
-    const problem = `differs from ${rest} only in case or ending`
+    const problem = `differs from ${rest} only in case or extension`
     return new BadFileError({ file: file.shown, problem, remedy: 'rename or remove all but one of them' })
   }
   if (NAME.test(file.name)) return undefined
   const remedy = 'name it with at most 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'
-  return new BadFileError({ file: file.shown, problem: 'has a name that nothing can ask for', remedy })
+  return new BadFileError({ file: file.shown, problem: 'has an invalid name', remedy })
 }

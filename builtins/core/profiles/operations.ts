@@ -2,9 +2,9 @@ import { operation, z } from '#kernel'
 import { Profile, ProfileNotFoundError, Profiles } from './contract.ts'
 
 const Preset = z.object({
-  name: z.string().describe('What agents are spawned from it by'),
+  name: z.string().describe('Name of the profile, used to spawn agents from it'),
   file: z.string(),
-  error: z.string().nullable().describe('Why it cannot be used'),
+  error: z.string().nullable().describe('Why the profile cannot be used; null if it can'),
   profile: Profile.nullable(),
 })
 type Preset = z.infer<typeof Preset>
@@ -12,8 +12,11 @@ type Preset = z.infer<typeof Preset>
 export const profilesList = operation({
   name: 'profiles.list',
   summary: 'List profiles, or show one in full',
-  description: 'A profile is a preset that agents are spawned from. Files with faults are listed with their error.',
-  input: z.strictObject({ name: z.string().min(1).max(64).optional().describe('Only this one') }),
+  description:
+    'Returns the profiles, the presets that agents are spawned from. Invalid files are listed with their error.',
+  input: z.strictObject({
+    name: z.string().min(1).max(64).optional().describe('Only show the profile with this name'),
+  }),
   output: z.array(Preset),
   http: { method: 'GET', path: '/profiles' },
   cli: { usage: 'profiles [name]' },

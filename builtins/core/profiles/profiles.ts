@@ -90,7 +90,7 @@ export class ProfileFiles implements Profiles {
       const good = this.#lastGood.get(name)
       if (!good) throw error
       const fault = error instanceof ProfileNotFoundError ? 'gone' : error
-      this.#warnOnce(name, fault, `the last good copy of profile "${name}" goes on: ${errorMessage(error)}`)
+      this.#warnOnce(name, fault, `the last valid copy of profile "${name}" stays in use: ${errorMessage(error)}`)
       return good
     }
   }
@@ -106,12 +106,12 @@ export class ProfileFiles implements Profiles {
       const text = await this.#skill(skill)
       if (text !== undefined) {
         const remedy = `give it front matter and move it to skills/${skill.replaceAll('_', '-')}/SKILL.md`
-        const sentence = `profile "${profile}" names skills/${skill}.md, whose form is read for one version more; ${remedy}`
+        const sentence = `profile "${profile}" names skills/${skill}.md, a format that is supported for one more version only; ${remedy}`
         this.#warnOnce(`skills/${skill}`, 'earlier form', sentence)
       }
       return text
     } catch (error) {
-      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is left out: ${errorMessage(error)}`)
+      this.#warnOnce(`skills/${skill}`, error, `the skill "${skill}" is not used: ${errorMessage(error)}`)
       return undefined
     }
   }

@@ -10,12 +10,12 @@ export const RuntimeConfig = z.object({
     .default(0)
     .meta({ reload: 'applied' })
     .describe(
-      "Tokens that the tools in view may take of each prompt, as estimated; what does not fit is found with find_tools. 0: a fifth of the model's context window, which is the limit in any case",
+      "Maximum tokens of the tools in each prompt, estimated; agents find the tools that do not fit with find_tools. 0: a fifth of the model's context window, which is the maximum in any case",
     ),
   toolkit_cache: z
     .boolean()
     .default(true)
     .meta({ reload: 'restart_required' })
-    .describe('Whether the set of tools of an agent is kept from cycle to cycle; false makes it anew'),
+    .describe("Whether an agent's set of tools is cached between cycles; if false, each cycle builds it again"),
 })
 export type RuntimeConfig = z.infer<typeof RuntimeConfig>

@@ -39,8 +39,7 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
     idempotent: true,
     execute({ query }) {
       const hits = rankTools(all, query).slice(0, HITS)
-      if (hits.length === 0)
-        return `[No tool is described by these words; try others. There are tools of: ${toolkits}.]`
+      if (hits.length === 0) return `[No tool matches these words; try others. There are tools for: ${toolkits}.]`
       const notes = hits.flatMap(({ toolkit, instructions }) =>
         instructions && !shown.has(toolkit) ? instructions : [],
       )

@@ -25,8 +25,7 @@ function guardTool(guardrails: Guardrails, tool: Tool): Tool {
       const { agent_id } = call
       const given = await clean(args, async text => {
         const checked = await guardrails.check('tool_arguments', text, { agent_id })
-        if (checked.action === 'block')
-          throw new Error('a guardrail stopped this call because of what its arguments hold')
+        if (checked.action === 'block') throw new Error('a guardrail blocked this call because of its arguments')
         return checked.text
       })
       const result = await tool.execute(given === args ? args : ((await fitting(tool, given)) as never), call)
@@ -44,7 +43,7 @@ function guardTool(guardrails: Guardrails, tool: Tool): Tool {
 }
 
 function withheldImage({ name = 'image' }: ImageSource): string {
-  return `[The image "${name}" was withheld: guardrails check results of tools, and cannot look into images.]`
+  return `[The image "${name}" was withheld: guardrails check the results of tools, but cannot check images.]`
 }
 
 /** Returns the value with each string checked; the same object if nothing changed. */
@@ -63,5 +62,7 @@ async function clean(value: unknown, check: (text: string) => Promise<string>): 
 async function fitting(tool: Tool, args: unknown): Promise<unknown> {
   const parsed = await tool.parameters.safeParseAsync(args)
   if (parsed.success) return parsed.data
-  throw new Error(`a guardrail took something out of the arguments, and now: ${describeIssues(issuesOf(parsed.error))}`)
+  throw new Error(
+    `a guardrail removed a part of the arguments, and now they are invalid: ${describeIssues(issuesOf(parsed.error))}`,
+  )
 }

@@ -20,7 +20,7 @@ export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
     const unknown = names.filter(name => !known.includes(name) && !late.some(({ brings }) => brings(kind, name)))
     return [...new Set(unknown)].map(
       name =>
-        `names the ${kind} ${JSON.stringify(name)}, and there is none of that name; ${didYouMean(name, known, 'svc tools')}`,
+        `names the ${kind} ${JSON.stringify(name)}, which does not exist; ${didYouMean(name, known, 'svc tools')}`,
     )
   }
 }

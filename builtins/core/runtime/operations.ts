@@ -6,20 +6,33 @@ import { type DescribedSet, type ToolSelection, ToolSets } from './tools.ts'
 const GivenTool = z.object({
   name: z.string(),
   toolkit: z.string(),
-  owner: z.string().describe('The plugin that it comes from'),
-  tokens: z.number().int().describe('What it takes of each prompt while it is on offer, estimated'),
-  offered: z.boolean().describe('In view from the first step; others are found with find_tools'),
-  idempotent: z.boolean().describe('May be run again when it is unknown whether it ran'),
-  requires_approval: z.boolean().describe('Waits for the operator, where approvals are on'),
-  danger: z.string().nullable().describe('What it can do harm to'),
+  owner: z.string().describe('Plugin that provides the tool'),
+  tokens: z.number().int().describe('Tokens of the tool in each prompt that contains it, estimated'),
+  offered: z
+    .boolean()
+    .describe('Whether prompts contain the tool from the first step; agents find other tools with find_tools'),
+  idempotent: z.boolean().describe('Whether a call may run again when it is unknown whether it ran'),
+  requires_approval: z.boolean().describe('Whether calls wait for the operator when approvals are on'),
+  danger: z.string().nullable().describe('Harm that the tool can do, such as "deletes"'),
   description: z.string(),
 })
 
 const GivenTools = z.object({
-  agent_id: z.string().nullable().describe('null: what an agent is given whose profile limits nothing'),
-  budget_tokens: z.number().int().describe("daemon.tool_prompt_tokens; 0: a fifth of the model's context window"),
-  offered_tokens: z.number().int().describe('What the tools on offer and the words about them take of each prompt'),
-  all_tokens: z.number().int().describe('What it would be, were all tools on offer'),
+  agent_id: z
+    .string()
+    .nullable()
+    .describe('Id of the agent; null: the tools are those of an agent whose profile sets no limits'),
+  budget_tokens: z
+    .number()
+    .int()
+    .describe(
+      "Maximum tokens of the tools in each prompt (daemon.tool_prompt_tokens); 0: a fifth of the model's context window",
+    ),
+  offered_tokens: z
+    .number()
+    .int()
+    .describe('Tokens of the offered tools and of their instructions in each prompt, estimated'),
+  all_tokens: z.number().int().describe('Tokens in each prompt if all tools were offered, estimated'),
   tools: z.array(GivenTool),
 })
 type GivenTools = z.infer<typeof GivenTools>
@@ -29,7 +42,8 @@ const EVERYTHING: ToolSelection = { toolkits: null, tools: null, core: null, ski
 export const toolsList = operation({
   name: 'tools.list',
   summary: "List an agent's tools and their prompt size",
-  description: 'The tools that its profile gives it, by toolkit, with the tokens that each takes in a prompt.',
+  description:
+    "Returns the tools that the agent's profile allows, by toolkit, with the tokens that each takes in a prompt.",
   input: z.strictObject({
     id: z
       .string()
@@ -37,7 +51,7 @@ export const toolsList = operation({
       .max(128)
       .optional()
       .meta({ examples: ['coder-1a2b3c4d'] })
-      .describe("An agent's id, or its name when only one has it; without it (over REST: *) all tools that there are"),
+      .describe('Agent id, or name if it is unique; if omitted (over REST: *), all tools are listed'),
   }),
   output: GivenTools,
   http: { method: 'GET', path: '/agents/{id}/tools' },
@@ -86,16 +100,18 @@ function render({ agent_id, budget_tokens, offered_tokens, all_tokens, tools }: 
       !offered && 'when found',
       idempotent && 'repeatable',
       requires_approval && 'needs approval',
-      danger && `can harm: ${danger}`,
+      danger && `harm: ${danger}`,
     ]
     return row(name, toolkit, owner, String(tokens), flags.filter(Boolean).join(', '))
   })
   const shown = tools.filter(({ offered }) => offered).length
   const limit =
-    budget_tokens === 0 ? "at most a fifth of the model's window" : `daemon.tool_prompt_tokens is ${budget_tokens}`
+    budget_tokens === 0
+      ? "at most a fifth of the model's context window"
+      : `daemon.tool_prompt_tokens is ${budget_tokens}`
   const found =
     shown < tools.length
-      ? ` The other ${tools.length - shown} are found with find_tools; all at once would be ${all_tokens}.`
+      ? ` The other ${tools.length - shown} are found with find_tools; all tools together would take ${all_tokens}.`
       : ''
   return [
     `${agent_id ?? 'Every agent'} sees ${shown} tools, about ${offered_tokens} tokens of each prompt (${limit}).${found}`,

@@ -67,7 +67,10 @@ class SchemaThread {
     let problem: string | undefined
     worker.on('message', (answer: Answer) => this.#checkAnswer(answer))
     worker.on('error', (error: NodeJS.ErrnoException) => {
-      problem = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? `it takes more than ${MEMORY_MIB} MiB` : error.message
+      problem =
+        error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+          ? `the check takes more than ${MEMORY_MIB} MiB of memory`
+          : error.message
     })
     worker.on('exit', () => {
       this.#worker = undefined
@@ -75,7 +78,7 @@ class SchemaThread {
       this.#asked = undefined
       // The idle thread may have ended at the moment the check was sent.
       if (question && problem === undefined && question.tries++ < TRIES) this.#fresh.unshift(question)
-      else question?.resolve({ problem: problem ?? 'the thread that checks schemas ends at once' })
+      else question?.resolve({ problem: problem ?? 'the thread that checks schemas exits immediately' })
       this.#next()
     })
     this.#worker = worker
@@ -104,7 +107,7 @@ export const schemas: Schemas = {
     const { unchecked } = toSchemaCheck(answer)
     if (unchecked !== undefined) throw new Error(unchecked)
     const [left] = 'left_out' in answer ? answer.left_out : []
-    if (left !== undefined) throw new Error(`a part of it would not be checked: ${left}`)
+    if (left !== undefined) throw new Error(`a part of the schema would not be checked: ${left}`)
   },
 }
 
@@ -115,10 +118,13 @@ function withoutName({ $schema: _, ...schema }: Json): Json {
 function toSchemaCheck(answer: Answer): SchemaCheck {
   if ('errors' in answer) return { issues: answer.errors.map(issueOf) }
   if ('problem' in answer) return { issues: [], unchecked: answer.problem }
-  return { issues: [], unchecked: `it takes longer than ${LIMIT_MS / 1000} s; make its patterns simpler` }
+  return {
+    issues: [],
+    unchecked: `the check takes longer than ${LIMIT_MS / 1000} s; make the patterns of the schema simpler`,
+  }
 }
 
-function issueOf({ instancePath, message = 'does not fit', params }: Fault): Issue {
+function issueOf({ instancePath, message = 'does not match the schema', params }: Fault): Issue {
   const names = instancePath.split('/').slice(1)
   const path = names.map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'))
   const { additionalProperty } = params as { additionalProperty?: string }

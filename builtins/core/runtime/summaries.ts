@@ -40,7 +40,7 @@ export class SummaryWriter {
     }
     await wanted.save(answer.spend, summary?.message)
     if (summary) this.#pauses.delete(wanted.conversation)
-    else this.#recordFailure(call, wanted, 'Its answer has not the sections of a summary.')
+    else this.#recordFailure(call, wanted, 'The answer does not have the sections of a summary.')
     return summary
   }
 
@@ -69,7 +69,7 @@ export class SummaryWriter {
     const { agent_id, goal_id, task_id, cycle_num } = purpose
     this.#svc.log.warn(
       { agent_id, goal_id, ...(task_id ? { task_id } : {}), cycle_num, code: 'summary_failed' },
-      `No summary was written: ${reason} A digest stands in for it; the next attempt is in ${pause / 1000} s at the earliest.`,
+      `No summary was written: ${reason} A digest is used instead; the next attempt is in ${pause / 1000} s at the earliest.`,
     )
   }
 }

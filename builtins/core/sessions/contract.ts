@@ -9,8 +9,8 @@ export const Session = z.object({
   session_id: z.string(),
   agent_id: z.string(),
   user_id: z.string().describe('The tenant, from X-Svc-User'),
-  session_key: z.string().nullable().describe("The user's own name for it"),
-  task: z.string().describe('Subject (default: the first instruction)'),
+  session_key: z.string().nullable().describe('Name of the session, chosen by the user'),
+  task: z.string().describe('Subject of the session (default: the first instruction)'),
   status: z.enum(SESSION_STATUSES),
   started_at: z.iso.datetime(),
   last_active: z.iso.datetime(),
@@ -19,7 +19,7 @@ export const Session = z.object({
   tokens: z.number().int(),
   input_tokens: z.number().int(),
   output_tokens: z.number().int(),
-  duration_ms: z.number().int().describe('How long its tasks ran, added up'),
+  duration_ms: z.number().int().describe('Total run time of its tasks, in milliseconds'),
   metadata: z.record(z.string(), z.unknown()).nullable(),
 })
 export type Session = z.infer<typeof Session>
@@ -66,7 +66,7 @@ export const SessionClosedError = defineError({
   status: 409,
   title: 'Session closed',
   message: (p: { session_id: string }) =>
-    `Session ${p.session_id} is closed; begin another by leaving session_id out, or with a session_key.`,
+    `Session ${p.session_id} is closed. To start another one, leave session_id out or pass a session_key.`,
 })
 export const OtherAgentSessionError = defineError({
   code: 'session_of_other_agent',

@@ -35,6 +35,6 @@ const LOOK_MS = 60_000
 function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
   return eachRound(svc.clock, LOOK_MS, async () => {
     if (svc.config.get('retention.enabled') !== true) return
-    await book.expire().catch(error => svc.log.warn({}, `sessions were not expired: ${errorMessage(error)}`))
+    await book.expire().catch(error => svc.log.warn({}, `cannot expire idle sessions: ${errorMessage(error)}`))
   })
 }

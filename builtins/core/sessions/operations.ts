@@ -15,7 +15,7 @@ const session_id = z
 /** Maximum size of metadata, in characters of JSON. */
 const MAX_METADATA = 16_384
 
-const OpenedSession = Session.extend({ created: z.boolean().describe('Whether this request made it') })
+const OpenedSession = Session.extend({ created: z.boolean().describe('Whether this request created the session') })
 type OpenedSession = z.infer<typeof OpenedSession>
 
 async function filter(
@@ -32,16 +32,16 @@ export const sessionsCreate = operation({
   name: 'sessions.create',
   summary: 'Open a session, or find the running one',
   description:
-    'A session groups tasks into one conversation. A running one of the same user and key is returned instead of a new one.',
+    'A session groups tasks into one conversation. If the user already has a running session with the same key, that session is returned.',
   input: z.strictObject({
     agent_id,
-    session_key: z.string().min(1).max(256).nullish().describe("The user's own name for it"),
-    task: z.string().max(4000).default('').describe('What it is about'),
+    session_key: z.string().min(1).max(256).nullish().describe('Name of the session, chosen by the user'),
+    task: z.string().max(4000).default('').describe('Subject of the session'),
     metadata: z
       .record(z.string(), z.unknown())
       .refine(value => JSON.stringify(value).length <= MAX_METADATA, `must be at most ${MAX_METADATA} characters`)
       .nullish()
-      .describe('Whatever the client wants to find again'),
+      .describe('Data of the client, stored with the session'),
   }),
   output: OpenedSession,
   http: {
@@ -49,7 +49,7 @@ export const sessionsCreate = operation({
     path: '/sessions',
     status: 201,
     idempotent: true,
-    statuses: { 200: 'It was open already' },
+    statuses: { 200: 'The session was already open' },
     statusOf: ({ created }: OpenedSession) => (created ? 201 : 200),
     location: ({ session_id }: OpenedSession) => `/sessions/${session_id}`,
   },
@@ -60,13 +60,13 @@ export const sessionsCreate = operation({
     const { session, created } = await svc.use(OwnSessions).open({ ...wanted, tenant, session_key, metadata }, effects)
     return { ...session, created }
   },
-  render: ({ session_id, created }) => `${session_id}${created ? '' : '  (it was open already)'}`,
+  render: ({ session_id, created }) => `${session_id}${created ? '' : '  (already open)'}`,
 })
 
 export const sessionsList = operation({
   name: 'sessions.list',
   summary: 'List sessions, newest first',
-  description: 'Sessions of the user that X-Svc-User names.',
+  description: 'Returns the sessions of the user named by X-Svc-User.',
   input: DatedPage.extend({
     agent_id: agent_id.optional(),
     status: z.enum(SESSION_STATUSES).optional().describe('Only sessions with this status'),
@@ -94,7 +94,7 @@ export const sessionsList = operation({
 export const sessionsGet = operation({
   name: 'sessions.get',
   summary: 'Show a session',
-  description: 'With its status, its last activity and its token counts.',
+  description: 'Returns the session with its status, its last activity and its token counts.',
   input: z.object({ session_id }),
   output: Session,
   http: { method: 'GET', path: '/sessions/{session_id}' },
@@ -107,7 +107,7 @@ export const sessionsGet = operation({
 export const sessionsClose = operation({
   name: 'sessions.close',
   summary: 'Close a session',
-  description: 'Ends its running and waiting tasks; the session stays as a record.',
+  description: 'Cancels the running and waiting tasks of the session. The session itself is kept as a record.',
   input: z.object({ session_id }),
   output: z.null(),
   http: { method: 'DELETE', path: '/sessions/{session_id}', status: 204 },

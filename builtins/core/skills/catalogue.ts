@@ -12,7 +12,7 @@ const ALL = '*'
 const MAX_LINES = 50
 
 const INTRODUCTION =
-  'Skills: instructions for kinds of work. Before work that one of these fits, load it with read_skill and follow it.'
+  'Skills: instructions for kinds of work. Before work that fits one of these skills, load it with read_skill and follow it.'
 
 /** Returns the skills that an agent with this profile may load. */
 export async function skillsFor(files: SkillFiles, agent: AgentRow, { skills }: Profile): Promise<FoundSkill[]> {
@@ -36,7 +36,9 @@ export function catalogueText(skills: readonly FoundSkill[]): string | undefined
   return [
     INTRODUCTION,
     ...(others.length > 0 ? [lines(others)] : []),
-    ...(ofFolder.length > 0 ? [markUntrusted('what the folder says of its own skills', lines(ofFolder))] : []),
+    ...(ofFolder.length > 0
+      ? [markUntrusted('the description of the skills in your working folder, as written there', lines(ofFolder))]
+      : []),
   ].join('\n')
 }
 
@@ -53,8 +55,11 @@ export function skillWarnings(svc: PluginHandle, files: SkillFiles) {
       if (!bad && [name, plain].some(each => svc.ports.stampOf(join(svc.project.root, 'skills', `${each}.md`))))
         continue
       warned.add(key)
-      const problem = bad ? `is left out: ${bad.error}` : 'is not there'
-      svc.log.warn({}, `profile "${profile.name}" names the skill "${name}", which ${problem}; svc skills lists all`)
+      const problem = bad ? `is not used: ${bad.error}` : 'does not exist'
+      svc.log.warn(
+        {},
+        `profile "${profile.name}" names the skill "${name}", which ${problem}; list all skills with: svc skills`,
+      )
     }
   }
 }

@@ -15,17 +15,17 @@ export const Skill = z
       .describe("project: the project's files; folder: the folder that an agent works in; user: ~/.agents/skills"),
     file: z.string().describe('Path of its SKILL.md'),
     license: z.string().nullable(),
-    allowed_tools: z.string().nullable().describe('As written; it grants nothing here'),
+    allowed_tools: z.string().nullable().describe('The field allowed-tools as written in the file; it grants no tools'),
     metadata: z.record(z.string(), z.string()),
-    error: z.string().nullable().describe('Why it cannot be used'),
-    shadowed_by: z.string().nullable().describe('File of the skill that is used in its place'),
+    error: z.string().nullable().describe('Why the skill cannot be used; null if it can'),
+    shadowed_by: z.string().nullable().describe('File of the skill with the same name that is used instead'),
   })
   .meta({ id: 'Skill' })
 export type Skill = z.infer<typeof Skill>
 
 export const SkillDetail = Skill.extend({
   body: z.string().describe('The instructions, which an agent reads when it loads the skill'),
-  files: z.array(z.string()).describe('Further files of its folder'),
+  files: z.array(z.string()).describe('Other files in its folder'),
 })
 export type SkillDetail = z.infer<typeof SkillDetail>
 

@@ -14,7 +14,8 @@ const STAGE = 990
 
 export default definePlugin({
   name: 'skills',
-  description: 'Skills in the Agent Skills format: a line each in prompts, loaded by agents when they need them.',
+  description:
+    'Skills in the Agent Skills format: prompts contain one line for each, and agents load them when they need them.',
   needs: ['agents', 'profiles', 'sandbox'],
   setup(svc) {
     const files = new SkillFiles(svc)
@@ -44,7 +45,7 @@ export default definePlugin({
         (await files.list()).flatMap(({ file, error }) => (error ? [{ path: file, message: error }] : [])),
     })
     const settle = () =>
-      settleProposals(svc).catch(error => svc.log.warn({}, `Cannot look at drafts of skills: ${errorMessage(error)}`))
+      settleProposals(svc).catch(error => svc.log.warn({}, `Cannot process drafts of skills: ${errorMessage(error)}`))
     svc.on('question_answered', settle)
     svc.on('beat', settle)
   },

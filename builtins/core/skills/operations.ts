@@ -5,7 +5,7 @@ import { BadFileError } from '#lib/yaml'
 import { Skill, SkillDetail, SkillNotFoundError } from './contract.ts'
 import { OwnSkillFiles } from './skill-files.ts'
 
-const agent = AgentRef.optional().describe('Also the skills of the folder that this agent works in, by id or name')
+const agent = AgentRef.optional().describe('Agent, by id or name, whose working folder is searched for skills too')
 
 async function workspaceOf(svc: PluginHandle, agent: string | undefined): Promise<string | undefined> {
   return agent === undefined ? undefined : (await svc.use(Agents).find(agent)).workspace || undefined
@@ -15,7 +15,7 @@ export const skillsList = operation({
   name: 'skills.list',
   summary: 'List skills that profiles may name',
   description:
-    'Those of the project, of the user, of plugins and of the package; of two with one name, the first is used.',
+    'Returns the skills of the project, the user, plugins and the package. Of two skills with the same name, the first one is used.',
   input: z.object({ agent }),
   output: z.array(Skill),
   http: { method: 'GET', path: '/skills' },
@@ -30,7 +30,7 @@ export const skillsList = operation({
 export const skillsGet = operation({
   name: 'skills.get',
   summary: 'Show a skill in full',
-  description: 'Its instructions, as an agent reads them, and the files beside them.',
+  description: 'Returns the instructions of the skill, as an agent reads them, and the other files in its folder.',
   input: z.object({
     name: z
       .string()
@@ -58,11 +58,15 @@ export const skillsGet = operation({
 export const skillOperations = [skillsList, skillsGet]
 
 function asTable(skills: readonly Skill[]): string {
-  if (skills.length === 0) return 'There are no skills; a skill is a file skills/<name>/SKILL.md'
+  if (skills.length === 0) return 'There are no skills. To add one, create the file skills/<name>/SKILL.md'
   const rows = skills.map(({ name, source, description, error, shadowed_by }) => [
     name,
     source,
-    error ? `not usable: ${error}` : shadowed_by ? `not used: ${shadowed_by} is` : description.slice(0, 100),
+    error
+      ? `not usable: ${error}`
+      : shadowed_by
+        ? `not used: ${shadowed_by} is used instead`
+        : description.slice(0, 100),
   ])
   return columns([['NAME', 'FROM', 'DESCRIPTION'], ...rows]).join('\n')
 }

@@ -7,7 +7,7 @@ const FrontMatter = z.object({
   name: z
     .string()
     .max(64)
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be of a-z, 0-9 and single hyphens between them'),
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must consist of a-z, 0-9 and single hyphens between them'),
   description: z.string().trim().min(1).max(1024),
   license: z.string().nullish(),
   'allowed-tools': z.string().nullish(),
@@ -37,7 +37,7 @@ export function parseSkill(shown: string, text: string, folder: string) {
   }
   const { name, description, license, metadata, ...rest } = parsed.data
   if (name !== folder) {
-    const problem = `has the name ${name}, and its folder the name ${folder}`
+    const problem = `has the name ${name}, but its folder has the name ${folder}`
     throw new BadFileError({ file: shown, line: 2, problem, remedy: 'give both the same name' })
   }
   return {

@@ -32,7 +32,7 @@ export async function propose(
 ): Promise<string> {
   const { call_id, agent_id, goal_id } = call
   if (goal_id === null || !svc.has(Questions))
-    throw new ToolError({ problem: 'No operator is asked here; put the draft into your answer.' })
+    throw new ToolError({ problem: 'No operator can be asked here; put the draft into your answer.' })
   const text = `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${body.trim()}\n`
   parseSkill('The draft', text, name)
   const { files } = svc.ports
@@ -43,12 +43,12 @@ export async function propose(
     () => true,
     () => false,
   )
-  const shown = body.length > SHOWN ? `${body.slice(0, SHOWN)}\n[…] All of it: ${join(folder, 'SKILL.md')}` : body
+  const shown = body.length > SHOWN ? `${body.slice(0, SHOWN)}\n[…] Full text: ${join(folder, 'SKILL.md')}` : body
   const asked = { call_id, agent_id, goal_id }
-  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines it, and the agent reads it as your reason.\n\n${shown}`
+  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines the skill, and the agent reads that answer as your reason.\n\n${shown}`
   const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, NO] })
   await files.writeFile(join(folder, ASKED), JSON.stringify({ ...asked, name }))
-  return `The operator is asked (${question_id}). The skill is in use once they agree; until then your goal waits.`
+  return `The operator was asked (${question_id}). The skill is used once the operator agrees; until then your goal waits.`
 }
 
 /** Moves approved drafts to the project's `skills/` and removes declined ones. */
@@ -72,7 +72,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
       }
       await files.rm(draft, { recursive: true, force: true })
     } catch (error) {
-      svc.log.warn({ skill: name }, `Cannot put the skill "${name}" into skills/: ${errorMessage(error)}`)
+      svc.log.warn({ skill: name }, `Cannot move the skill "${name}" to skills/: ${errorMessage(error)}`)
     }
   }
 }
@@ -93,7 +93,9 @@ async function reportDeclined(
   const message = `The skill "${name}" that you proposed was declined; it is not in use.${reason}`
   await svc
     .invoke('agents.nudge', { id: agent_id, message })
-    .catch(error => svc.log.warn({ agent_id }, `Cannot report that its skill was declined: ${errorMessage(error)}`))
+    .catch(error =>
+      svc.log.warn({ agent_id }, `Cannot notify the agent that its skill was declined: ${errorMessage(error)}`),
+    )
 }
 
 async function readProposal(svc: PluginHandle, file: string) {

@@ -116,9 +116,9 @@ export class SkillFiles {
       const [top, real] = await Promise.all([files.realpath(place), files.realpath(path)])
       const bad = (problem: string, remedy: string) => new BadFileError({ file, problem, remedy })
       if (!folder.startsWith(top + sep) || !real.startsWith(folder + sep))
-        throw bad('is reached by a link that leaves the folder of skills', 'copy the skill here instead')
+        throw bad('is reached by a link to a location outside the folder of skills', 'copy the skill here instead')
       if (Number(stamp.slice(stamp.lastIndexOf(':') + 1)) > MAX_BYTES)
-        throw bad(`is larger than ${MAX_BYTES / 1024} KiB`, 'move parts of it to files beside it')
+        throw bad(`is larger than ${MAX_BYTES / 1024} KiB`, 'move parts of it to other files in the same folder')
       const text = (await readRegular(files, real)).toString('utf8').replace(/^\uFEFF/, '')
       found = { ...common, ...parseSkill(file, text, name), error: null, folder }
     } catch (error) {

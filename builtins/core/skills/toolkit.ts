@@ -20,7 +20,7 @@ export function skillsToolkit(svc: PluginHandle, files: SkillFiles): Toolkit {
         name: 'read_skill',
         description:
           'Load a skill of your list: its instructions, and the paths of its scripts and references. Use it before work that the skill fits, once per goal. Example: {"name": "tdd"}',
-        parameters: z.object({ name: z.string().min(1).max(64).describe('As the list has it') }),
+        parameters: z.object({ name: z.string().min(1).max(64).describe('Name of the skill, as in your list') }),
         idempotent: true,
         async execute({ name }, call) {
           const agents = svc.use(Agents)
@@ -39,9 +39,9 @@ export function skillsToolkit(svc: PluginHandle, files: SkillFiles): Toolkit {
       tool({
         name: 'propose_skill',
         description:
-          'Propose a new skill, or another text of one: a way of working that proved itself and will be needed again. The operator decides; your goal waits for that. Not for facts, which belong into memory.',
+          'Propose a new skill, or a new text for an existing one: a way of working that has proved useful and will be needed again. The operator decides; your goal waits for the decision. Not for facts: store those in memory.',
         parameters: z.object({
-          name: z.string().min(1).max(64).describe('a-z, 0-9 and hyphens'),
+          name: z.string().min(1).max(64).describe('Name of the skill: a-z, 0-9 and hyphens'),
           description: z.string().trim().min(10).max(1024).describe('What it does, and when to use it'),
           body: z.string().trim().min(20).max(20_000).describe('The instructions, in Markdown'),
         }),
@@ -61,8 +61,7 @@ async function skillText(svc: PluginHandle, files: SkillFiles, call: ToolCall, s
   const names = await files.filesOf(skill)
   const at = source === 'folder' ? folder : await copyFiles(svc, call, skill, names)
   const beside = names.length > 0 ? `\n\nFiles of this skill:\n${names.map(path => join(at, path)).join('\n')}` : ''
-  if (source === 'folder')
-    return markUntrusted(`the skill ${name}, as the folder that you work in has it`, body + beside)
+  if (source === 'folder') return markUntrusted(`the skill ${name}, as written in your working folder`, body + beside)
   return body + beside
 }
 

@@ -18,16 +18,13 @@ export const SubAgent = z
     status: z
       .enum(SUB_AGENT_STATUSES)
       .describe('expired: it used up its cycles; terminated: by its parent or by the operator'),
-    result: z.string().nullable().describe('What it achieved; null as long as there is nothing'),
-    ending: z.string().nullable().describe('Why it ended, where it was not by finishing'),
-    depth: z.number().int().describe('1 for a sub-agent of an agent, 2 for one of that'),
-    cycles: z.number().int().describe('How many cycles it has worked'),
+    result: z.string().nullable().describe('Result of the task; null if there is none'),
+    ending: z.string().nullable().describe('Why it ended, if it did not finish its task'),
+    depth: z.number().int().describe('1: sub-agent of an agent; 2: sub-agent of a sub-agent'),
+    cycles: z.number().int().describe('Number of cycles that it has worked'),
     max_cycles: z.number().int(),
-    goal_id: z.string().nullable().describe('Its task, as its goal'),
-    profile: z
-      .string()
-      .nullable()
-      .describe('The preset that it was given; without one it lives by the limits of its parent'),
+    goal_id: z.string().nullable().describe('Goal of the sub-agent: its task'),
+    profile: z.string().nullable().describe('Profile that it was given; null: the limits of its parent apply'),
     cost_usd: z.number(),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
@@ -37,14 +34,14 @@ export type SubAgent = z.infer<typeof SubAgent>
 
 export const SubAgentSpawned = z
   .object({ agent_id: z.string(), sub_agent_id: z.string(), name: z.string() })
-  .describe('An agent made a sub-agent for a task')
+  .describe('An agent created a sub-agent for a task')
 export const SubAgentEnded = z
   .object({
     agent_id: z.string(),
     sub_agent_id: z.string(),
     status: z.enum(SUB_AGENT_STATUSES),
   })
-  .describe('A sub-agent is gone; its result is kept')
+  .describe('A sub-agent ended; its result is kept')
 
 declare module '#kernel' {
   interface Events {
@@ -73,7 +70,7 @@ export const SubAgentEndedError = defineError({
   status: 409,
   title: 'Sub-agent ended',
   message: (p: { sub_agent_id: string; status: string }) =>
-    `${p.sub_agent_id} has ended (${p.status}); its result stays, but it does nothing more.`,
+    `${p.sub_agent_id} has ended (${p.status}); you can read its result, but it no longer works.`,
 })
 export const SubAgentLimitError = defineError({
   code: 'sub_agent_limit',

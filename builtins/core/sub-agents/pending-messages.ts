@@ -26,7 +26,7 @@ export function subAgentMessages(svc: PluginHandle): MessageSource {
             text: outcomeOf(each),
           })),
           ...instructions.map(({ parent, message }) => ({
-            from: `Message from ${parent}, whom you work for`,
+            from: `Message from ${parent}, the agent that you work for`,
             text: message,
           })),
         ],

@@ -23,7 +23,7 @@ export const SubAgentsConfig = z.object({
     .default(null)
     .meta({ reload: 'restart_required' })
     .describe(
-      'Toolkits that sub-agents may be given, as far as their parents have them; null for the safe ones. Without sub_agents they make none of their own',
+      'Toolkits that sub-agents may use, if their parents have them; null: the safe ones. Without the toolkit sub_agents, they cannot create sub-agents',
     ),
 })
 export type SubAgentsConfig = z.output<typeof SubAgentsConfig>
@@ -92,7 +92,7 @@ export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAge
   for (const message of svc.use(Runtime).unknownNames('toolkit', named)) svc.log.warn({}, `${KEY}: ${message}`)
   const risky = named.filter(name => RISKY.includes(name))
   if (risky.length > 0)
-    svc.log.warn({}, `${KEY}: gives sub-agents what is kept from them by default: ${risky.join(', ')}`)
+    svc.log.warn({}, `${KEY}: gives sub-agents toolkits that they do not get by default: ${risky.join(', ')}`)
 }
 
 function includesToolkit(names: readonly string[] | null, { name, group = name }: Toolkit): boolean {

@@ -235,14 +235,14 @@ export class SubAgents {
   async #refusal(agent_id: string) {
     const { depth, running } = await roomFor(this.#store, agent_id)
     if (depth >= MAX_DEPTH) {
-      const problem = `Sub-agents are made at most ${MAX_DEPTH} levels deep`
-      return new SubAgentLimitError({ problem, remedy: 'do this yourself' })
+      const problem = `Sub-agents can be nested at most ${MAX_DEPTH} levels deep`
+      return new SubAgentLimitError({ problem, remedy: 'do the task yourself' })
     }
     if (running >= MAX_CHILDREN) {
-      const problem = `You have ${running} sub-agents, and at most ${MAX_CHILDREN} at a time`
+      const problem = `You have ${running} running sub-agents, and the maximum is ${MAX_CHILDREN}`
       return new SubAgentLimitError({ problem, remedy: 'wait for one to end, or terminate one' })
     }
-    return new SubAgentLimitError({ problem: 'You are dead and cannot make sub-agents', remedy: 'another agent can' })
+    return new SubAgentLimitError({ problem: 'You are dead and cannot make sub-agents', remedy: 'use another agent' })
   }
 }
 

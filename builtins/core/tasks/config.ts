@@ -5,7 +5,7 @@ export const TasksConfig = z.object({
     .array(z.string().min(1))
     .default(['memory', 'comms', 'world'])
     .describe(
-      "Toolkits that one-shot tasks may use, or their groups such as mcp, as far as the agent's profile has them; world only with the economy",
+      "Toolkits, or groups of them such as mcp, that one-shot tasks may use if the agent's profile has them; world requires the economy",
     ),
   parse_repairs: z
     .number()

@@ -20,21 +20,19 @@ const taskWith = <S extends z.ZodType>(status: S) =>
   z.object({
     task_id: z.string(),
     status,
-    output: z.string().describe('The answer; of a task that failed, what was said until then'),
-    steps_taken: z.number().int().describe('Answers of the model'),
+    output: z.string().describe('Answer of the task; for a failed task, the text up to the failure'),
+    steps_taken: z.number().int().describe('Number of answers of the model'),
     tool_calls_made: z.number().int(),
     session_id: z.string(),
-    approval_ids: z.array(z.string()).describe('What the operator has to decide before it goes on'),
-    question_ids: z.array(z.string()).describe('What has to be answered before it goes on'),
+    approval_ids: z.array(z.string()).describe('Approvals that the operator must decide before the task continues'),
+    question_ids: z.array(z.string()).describe('Questions that must be answered before the task continues'),
     cost_usd: z.number(),
     tokens: z.number().int(),
     parsed: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe(
-        'The answer as an object that fits response_schema; null without one, and when there is none that fits',
-      ),
-    error: Problem.nullable().describe('Why it failed'),
+      .describe('Answer as an object that matches response_schema; null without a schema, or if no object matches'),
+    error: Problem.nullable().describe('Why the task failed'),
   })
 
 /** Result of a task that has ended or waits. */
@@ -48,8 +46,8 @@ export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
   images: z.array(ImageRef).describe('Images of the instruction'),
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
-  parameters: ModelParameters.nullable().describe('How its model answers, as the task was given it'),
-  duration_ms: z.number().int().describe('How long it was worked on'),
+  parameters: ModelParameters.nullable().describe('Model parameters that were given with the task'),
+  duration_ms: z.number().int().describe('Time spent working on the task, in milliseconds'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
 })
@@ -65,7 +63,7 @@ export const TaskMessage = z.object({
   name: z.string().optional(),
   is_error: z.boolean().optional(),
   images: z.array(ImageRef).optional(),
-  summary: SummaryMark.optional().describe('Set where the content is a summary of what was said before it'),
+  summary: SummaryMark.optional().describe('Set if the content is a summary of the conversation before it'),
   at: z.iso.datetime(),
 })
 export type TaskMessage = z.infer<typeof TaskMessage>
@@ -75,10 +73,10 @@ export type TaskMessage = z.infer<typeof TaskMessage>
  * `reset` is the task's output.
  */
 export const TASK_EVENTS = {
-  token: z.object({ text: z.string().describe('What the model said since the event before') }),
+  token: z.object({ text: z.string().describe('Text of the model since the previous event') }),
   reset: z
     .object({ message: z.string() })
-    .describe('All text before it is taken back: another attempt, or the next answer, takes its place'),
+    .describe('All text before this event is discarded: another attempt, or the next answer, replaces it'),
   info: z.object({ code: z.string(), message: z.string() }),
   done: TaskResponse.describe('The task ended, waits for an approval or an answer, or was cancelled'),
   error: Problem.extend({
@@ -89,11 +87,11 @@ export const TASK_EVENTS = {
 /** Sent once, at the beginning of a stream that shows no text until its end. */
 export const SUPPRESSED = {
   code: 'token_streaming_suppressed_by_guardrails',
-  message: 'Guardrails are on: the answer comes whole, at the end, once it was checked.',
+  message: 'Guardrails are on: the answer is sent as a whole at the end, after it was checked.',
 }
 
 /** Message of a `reset` event. */
-export const RESET = { message: 'The text so far is taken back; the answer begins anew.' }
+export const RESET = { message: 'The text so far is discarded; the answer starts again.' }
 
 const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session_id: z.string() })
 export const TaskStarted = TaskMoment.extend({
@@ -172,7 +170,7 @@ export const TaskRefusedError = defineError({
   status: 422,
   title: 'Task refused',
   message: (p: { said: boolean }) =>
-    p.said ? 'The model declined, also when asked again; its words are the output.' : 'The model gave no answer twice.',
+    p.said ? 'The model declined twice; its answer is the output.' : 'The model returned no answer twice.',
 })
 export const AnswerCutError = defineError({
   code: 'answer_cut',
@@ -186,20 +184,21 @@ export const TaskCostLimitError = defineError({
   status: 422,
   title: 'Task cost limit',
   message: (p: { spent_usd: number; limit_usd: number }) =>
-    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit, max_cost_usd, is $${p.limit_usd}.`,
+    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit (max_cost_usd) is $${p.limit_usd}. Raise max_cost_usd in the profile, or ask for less.`,
 })
 export const TaskCancelledError = defineError({
   code: 'task_cancelled',
   status: 499,
   title: 'Task cancelled',
-  message: () => 'The client went away before the task was done. With an Idempotency-Key it would have gone on.',
+  message: () =>
+    'The client disconnected before the task was done, so the task was cancelled. With an Idempotency-Key, the task would have continued.',
 })
 export const TaskGoesOnError = defineError({
   code: 'task_goes_on',
   status: 499,
-  title: 'Task goes on',
+  title: 'Task continues',
   message: (p: { task_id: string }) =>
-    `The client went away, and the task ${p.task_id} goes on; the same Idempotency-Key finds its answer.`,
+    `The client disconnected, and the task ${p.task_id} continues; repeat the request with the same Idempotency-Key to get its answer.`,
 })
 export const TaskStoppedError = defineError({
   code: 'task_stopped',
@@ -211,21 +210,21 @@ export const TaskOverError = defineError({
   code: 'task_over',
   status: 409,
   title: 'Task over',
-  message: (p: { task_id: string; status: string }) => `Task ${p.task_id} has ended already: it is ${p.status}.`,
+  message: (p: { task_id: string; status: string }) => `Task ${p.task_id} cannot be cancelled: it is ${p.status}.`,
 })
 export const TaskAsksNothingError = defineError({
   code: 'task_asks_nothing',
   status: 409,
-  title: 'Task asks nothing',
+  title: 'Task has no open question',
   message: (p: { task_id: string; status: string }) =>
-    `Task ${p.task_id} takes no message now: it is ${p.status} and has no open question.`,
+    `Task ${p.task_id} accepts no message now: it is ${p.status} and has no open question.`,
 })
 export const TaskInterruptedError = defineError({
   code: 'task_interrupted',
   status: 503,
   title: 'Task interrupted',
   message: () =>
-    'The service stopped while the task ran: what its last tool calls did is not known. With an Idempotency-Key it would have been taken up again.',
+    'The service stopped while the task ran; the outcome of its last tool calls is unknown. With an Idempotency-Key, the task would have been resumed.',
 })
 /**
  * The answer of a structured task is no object that matches its schema. `raw` is the model's answer after redaction.
@@ -234,8 +233,7 @@ export class StructuredParseError extends defineError({
   code: 'structured_parse_error',
   status: 422,
   title: 'Structured parse error',
-  message: (p: { raw: string; problem: string }) =>
-    `The answer does not fit the schema that it was to have: ${p.problem}.`,
+  message: (p: { raw: string; problem: string }) => `The answer does not match the required schema: ${p.problem}.`,
 }) {
   override name = 'StructuredParseError'
   readonly raw: string
@@ -255,5 +253,5 @@ export const TaskRepeatingError = defineError({
   status: 422,
   title: 'Task repeating',
   message: (p: { calls: string }) =>
-    `The model did the same three times in a row with the same outcome (${p.calls}), so the task was ended.`,
+    `The model repeated the same calls three times in a row with the same result (${p.calls}), so the task was ended.`,
 })

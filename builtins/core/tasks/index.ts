@@ -14,7 +14,7 @@ import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 
 export default definePlugin({
   name: 'tasks',
-  description: 'One-shot tasks: an agent carries out one instruction at once, independent of its goals.',
+  description: 'One-shot tasks: an agent carries out one instruction immediately, independently of its goals.',
   needs: ['store', 'agents', 'profiles', 'runtime', 'sessions'],
   section: 'tasks',
   config: TasksConfig,

@@ -40,12 +40,13 @@ const MAX_SCHEMA = 32_000
 
 /** Keeps the given object instead of a copy, because its zod schema may be known in this process. */
 const ResponseSchema = z
-  .custom<Tree>(isTree, 'must be a JSON Schema, which is an object')
+  .custom<Tree>(isTree, 'must be a JSON Schema object')
   .superRefine((schema, { addIssue }) => {
-    const refuse = (why: string) => addIssue({ code: 'custom', message: `is no schema for an answer: ${why}` })
-    if (schema.type !== 'object') refuse('its type must be "object"; put anything else into a property of one')
+    const refuse = (why: string) =>
+      addIssue({ code: 'custom', message: `cannot be used as the schema of an answer: ${why}` })
+    if (schema.type !== 'object') refuse('its type must be "object"; put any other type into a property of an object')
     const { length } = JSON.stringify(schema)
-    if (length > MAX_SCHEMA) refuse(`it has ${length} characters as JSON, at most ${MAX_SCHEMA} are taken`)
+    if (length > MAX_SCHEMA) refuse(`it has ${length} characters as JSON; the maximum is ${MAX_SCHEMA}`)
   })
   .meta({ type: 'object', additionalProperties: true })
 
@@ -56,23 +57,33 @@ const TaskInput = z.strictObject({
     .refine(text => text.trim() !== '', 'must not be empty')
     .refine(text => [...text].length <= MAX_INSTRUCTION, `must be at most ${MAX_INSTRUCTION} characters (code points)`)
     .meta({ minLength: 1, maxLength: MAX_INSTRUCTION, examples: ['Say which of the notes is the oldest.'] })
-    .describe('What is to be done'),
+    .describe('Instruction for the agent, in plain words'),
   images: ImageInputs,
-  max_steps: z.number().int().min(1).max(1000).default(25).describe('Answers of the model after which it ends'),
-  session_id: z.string().min(1).max(128).nullish().describe('The session that it belongs to; goes before session_key'),
+  max_steps: z
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(25)
+    .describe('Maximum number of answers of the model; the task ends after that'),
+  session_id: z.string().min(1).max(128).nullish().describe('Session of the task; takes precedence over session_key'),
   session_key: z
     .string()
     .min(1)
     .max(256)
     .nullish()
-    .describe("The user's own name for the session, which is made when there is none; a fresh one without both"),
+    .describe(
+      'Name of the session, chosen by the user; a session that does not exist is created. Without session_id and session_key, the task gets a new session',
+    ),
   response_schema: ResponseSchema.nullish().describe(
-    'A JSON Schema of type object that the answer is to fit; the object is then in parsed',
+    'JSON Schema of type object that the answer must match; the resulting object is in parsed',
   ),
   max_tokens: ModelParameters.shape.max_tokens
     .nullable()
-    .describe('Tokens of one answer at most, without those for thinking; goes before parameters.max_tokens'),
-  parameters: ModelParameters.nullish().describe('How the model answers; goes before what profile and model say'),
+    .describe('Maximum tokens of one answer, without those for thinking; takes precedence over parameters.max_tokens'),
+  parameters: ModelParameters.nullish().describe(
+    'Parameters of the model; they take precedence over those of the profile and the model',
+  ),
 })
 const begins = {
   input: TaskInput,
@@ -88,7 +99,7 @@ const OPTIONS = {
   attachments: { images: 'image' },
 }
 const KEY =
-  'It ends when its client goes away, unless the request has an Idempotency-Key: then it goes on, is taken up again by another process when this one dies, and the same request again gives the same task.'
+  'The task is cancelled when its client disconnects, unless the request has an Idempotency-Key. Then the task continues, another process resumes it if this one dies, and repeating the request returns the same task.'
 
 /** Returns a task of this user. Tasks of other users appear not to exist. */
 async function requireOwnTask(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
@@ -103,7 +114,7 @@ const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents)
 export const tasksRun = operation({
   name: 'tasks.run',
   summary: 'Run a task and wait for its answer',
-  description: `Runs beside the agent's own life, with a small set of tools. ${KEY}`,
+  description: `Runs the task independently of the agent's goals, with a small set of tools. ${KEY}`,
   ...begins,
   output: TaskResponse,
   http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
@@ -122,7 +133,7 @@ export const tasksRun = operation({
 export const tasksStream = stream({
   name: 'tasks.stream',
   summary: 'Run a task and stream its answer',
-  description: `Sends text as it comes, and one last event: error when the task failed, else done. ${KEY}`,
+  description: `Sends the text as the model writes it, and then one final event: error if the task failed, otherwise done. ${KEY}`,
   ...begins,
   events: TASK_EVENTS,
   http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
@@ -143,7 +154,7 @@ export const tasksStream = stream({
 export const tasksGet = operation({
   name: 'tasks.get',
   summary: 'Show a task',
-  description: 'Its status, and its output or error when it has ended.',
+  description: "Returns the task's status, and its output or error when it has ended.",
   input: z.object({ task_id }),
   output: Task,
   http: { method: 'GET', path: '/tasks/{task_id}' },
@@ -156,7 +167,7 @@ export const tasksGet = operation({
 export const tasksFollow = stream({
   name: 'tasks.follow',
   summary: "Follow a task's stream",
-  description: 'Wherever it runs; with Last-Event-ID it continues after that event.',
+  description: 'The task may run in any process. With Last-Event-ID, the stream continues after that event.',
   input: z.object({ task_id }),
   events: TASK_EVENTS,
   http: { method: 'GET', path: '/tasks/{task_id}/stream' },
@@ -172,9 +183,9 @@ export const tasksFollow = stream({
 
 export const tasksResume = operation({
   name: 'tasks.resume',
-  summary: 'Resume a task that waited for people',
+  summary: 'Resume a task that waited for a decision or an answer',
   description:
-    'It goes on by itself when the decision or answer reaches a running server; a task that has ended stays as it is.',
+    'A running server resumes the task by itself when it receives the decision or answer. A task that has ended is not changed.',
   input: z.object({ task_id }),
   output: TaskResponse,
   http: { method: 'POST', path: '/tasks/{task_id}/resume' },
@@ -194,7 +205,7 @@ export const tasksResume = operation({
 export const tasksCancel = operation({
   name: 'tasks.cancel',
   summary: 'Cancel a task',
-  description: 'Ends it wherever it runs or waits; a task that has ended stays as it is.',
+  description: 'Ends the task in any process, running or waiting. A task that has ended is not changed.',
   input: z.object({ task_id }),
   output: Task,
   http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
@@ -212,7 +223,7 @@ export const tasksCancel = operation({
 export const tasksList = operation({
   name: 'tasks.list',
   summary: "List an agent's tasks, newest first",
-  description: 'Tasks of the user that X-Svc-User names.',
+  description: 'Returns the tasks of the user named by X-Svc-User.',
   input: Page.extend({ id }),
   output: z.array(Task),
   http: { method: 'GET', path: '/agents/{id}/tasks' },
@@ -230,7 +241,7 @@ export const tasksList = operation({
 export const tasksTranscript = operation({
   name: 'tasks.transcript',
   summary: "Show a session's transcript, oldest first",
-  description: 'The messages of all of its tasks.',
+  description: 'Returns the messages of all tasks of the session.',
   input: Page.extend({
     session_id: z
       .string()
@@ -277,7 +288,7 @@ function renderTask({ status, output, parsed, error, approval_ids, question_ids 
   if (parsed) return JSON.stringify(parsed, null, 2)
   if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
   if (approval_ids.length === 0 && question_ids.length > 0)
-    return `${status}: see svc questions, then svc answer ${question_ids[0]} <answer>`
+    return `${status}: read the question with svc questions, then answer it with svc answer ${question_ids[0]} <answer>`
   if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
   return `${status}: decide with svc approve ${approval_ids.join(', ')}`
 }

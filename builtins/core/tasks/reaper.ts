@@ -58,7 +58,7 @@ export class TaskReaper {
         await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
         renewed = now
       } catch (error) {
-        this.#svc.log.warn({}, `text of running tasks is not stored yet: ${errorMessage(error)}`)
+        this.#svc.log.warn({}, `cannot store the text of running tasks yet: ${errorMessage(error)}`)
       }
     }
     this.#keeping = undefined

@@ -12,14 +12,16 @@ const SWEEP_MS = 5_000
 export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
   const goOn = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return
-    service.resume(task_id).catch(error => svc.log.warn({ task_id }, `it was not taken up: ${errorMessage(error)}`))
+    service.resume(task_id).catch(error => svc.log.warn({ task_id }, `cannot resume the task: ${errorMessage(error)}`))
   }
   if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
   if (svc.events.has('question_answered')) svc.on('question_answered', goOn)
   const stop = new AbortController()
   const look = async () => {
     while (!stop.signal.aborted) {
-      await service.sweep().catch(error => svc.log.warn({}, `left tasks were not looked for: ${errorMessage(error)}`))
+      await service
+        .sweep()
+        .catch(error => svc.log.warn({}, `cannot check for tasks left by other processes: ${errorMessage(error)}`))
       await sleepToRound(svc.clock, SWEEP_MS, stop.signal)
     }
   }

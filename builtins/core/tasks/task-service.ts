@@ -309,7 +309,10 @@ export class TaskService {
     try {
       for (const decided of await findDecidedTasks(this.#store, task_id)) await this.resume(decided)
     } catch (error) {
-      this.#svc.log.warn({ task_id }, `it may wait although all is decided: ${errorMessage(error)}`)
+      this.#svc.log.warn(
+        { task_id },
+        `cannot resume the task, which may wait although everything is decided: ${errorMessage(error)}`,
+      )
     }
   }
 

@@ -7,20 +7,22 @@ export const AgentChanges = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     repository: z.string().meta({ examples: ['/home/ada/project'] }),
     branch: z.string().meta({ examples: ['svc/coder-1a2b3c4d'] }),
-    goal_id: z.string().nullable().describe('The goal that the branch is for; null where it is for all work'),
+    goal_id: z.string().nullable().describe('Goal of the branch; null if the branch is for all work'),
     base: z.string().describe('Commit of the repository that the changes are compared with'),
     files: z.array(
       z.object({
         path: z.string(),
         status: z.enum(['added', 'changed', 'removed']),
-        added: z.number().int().nullable().describe('Lines; null for a binary file'),
+        added: z.number().int().nullable().describe('Number of added lines; null for a binary file'),
         removed: z.number().int().nullable(),
       }),
     ),
-    commits: z.array(z.object({ commit: z.string(), subject: z.string() })).describe('Newest first, at most 50'),
-    uncommitted: z.boolean().describe('Whether some of it is not committed yet; accepting commits it'),
-    patch: z.string().describe('The changes line by line, as git prints them'),
-    truncated: z.boolean().describe('Whether the end of `patch` is left out'),
+    commits: z
+      .array(z.object({ commit: z.string(), subject: z.string() }))
+      .describe('Commits, newest first, at most 50'),
+    uncommitted: z.boolean().describe('Whether some changes are not committed yet; accepting commits them'),
+    patch: z.string().describe('Patch with the changes line by line, as git prints it'),
+    truncated: z.boolean().describe('Whether the end of `patch` was cut off'),
     others: z
       .array(z.object({ branch: z.string(), goal_id: z.string().nullable() }))
       .describe('Further branches of the agent that are neither accepted nor discarded'),
@@ -33,7 +35,7 @@ export const Accepted = z.object({
   repository: z.string(),
   branch: z.string(),
   commit: z.string().describe('The newest commit of the changes'),
-  merged: z.boolean().describe('Whether it was merged; else the branch is there to merge'),
+  merged: z.boolean().describe('Whether the changes were merged; if not, the branch was created for you to merge'),
 })
 export type Accepted = z.infer<typeof Accepted>
 
@@ -48,7 +50,7 @@ export const WhichChanges = z.object({
     .max(128)
     .optional()
     .meta({ examples: ['goal-1a2b3c4d5e6f'] })
-    .describe('The goal whose branch is meant; by default the branch in use'),
+    .describe('Goal whose branch to use (default: the current branch)'),
 })
 
 declare module '#kernel' {
@@ -63,7 +65,7 @@ export const NoWorktreeError = defineError({
   title: 'No worktree',
   message: (p: { agent_id: string; goal?: string | undefined }) =>
     p.goal
-      ? `${p.agent_id} has no branch for the goal ${p.goal}; svc diff ${p.agent_id} names those it has.`
+      ? `${p.agent_id} has no branch for the goal ${p.goal}; list its branches with: svc diff ${p.agent_id}`
       : `${p.agent_id} has no git worktree. Spawn an agent with one: svc spawn coder --workspace ~/project --worktree agent`,
 })
 export const NoChangesError = defineError({
@@ -84,7 +86,7 @@ export const BranchExistsError = defineError({
   status: 409,
   title: 'Branch exists',
   message: (p: { repository: string; branch: string }) =>
-    `${p.repository} has a branch ${p.branch} with other commits, or checked out. Rename or delete it and try again: git branch -m ${p.branch} <new name>`,
+    `${p.repository} already has a branch ${p.branch} that has other commits or is checked out. Rename or delete it and try again: git branch -m ${p.branch} <new name>`,
 })
 export const MergeConflictError = defineError({
   code: 'merge_conflict',
@@ -96,9 +98,9 @@ export const MergeConflictError = defineError({
 export const UnsafeRepositoryError = defineError({
   code: 'unsafe_repository',
   status: 409,
-  title: 'Repository runs programs',
+  title: 'Unsafe repository',
   message: (p: { repository: string; problem: string }) =>
-    `git was not run in ${p.repository}: without a sandbox, ${p.problem} could run programs with your rights. Install bubblewrap, or do it yourself.`,
+    `git was not run in ${p.repository}: without a sandbox, ${p.problem} could run programs with your rights. Install bubblewrap, or run git yourself.`,
 })
 export const GitFailedError = defineError({
   code: 'git_failed',

@@ -11,7 +11,7 @@ import { enterGoal, hasWorktree, worktreesFor } from './tree.ts'
 
 export default definePlugin({
   name: 'worktrees',
-  description: 'Work on branches of their own for agents in one repository, and the review of what they changed.',
+  description: 'Gives each agent its own git branches in a shared repository, and lets you review its changes.',
   needs: ['store', 'agents', 'goals', 'sandbox'],
   setup(svc) {
     for (const effect of [enterBranch, moveBase, forgetBranch]) svc.add(Effects, effect.kind)

@@ -21,7 +21,8 @@ const FOUND = [AgentNotFoundError, AmbiguousAgentError, NoWorktreeError, GitFail
 export const worktreesDiff = operation({
   name: 'worktrees.diff',
   summary: 'Show what an agent changed in its git worktree',
-  description: 'Compared with the commit that it began from, with what it has not committed yet.',
+  description:
+    'Compares the branch with the commit that it started from, and includes changes that are not committed yet.',
   input: WhichChanges,
   output: AgentChanges,
   http: { method: 'GET', path: '/agents/{id}/diff' },
@@ -36,9 +37,9 @@ export const worktreesAccept = operation({
   name: 'worktrees.accept',
   summary: "Merge an agent's changes into your repository",
   description:
-    'Commits what is left and merges it into what is checked out, without hooks. On a conflict nothing is merged, and the branch is there to merge by hand.',
+    'Commits the remaining changes and merges the branch into the one that is checked out, without hooks. On a conflict nothing is merged, and the branch is created for a manual merge.',
   input: WhichChanges.extend({
-    branch: z.boolean().default(false).describe('Only make the branch in your repository; you merge it yourself'),
+    branch: z.boolean().default(false).describe('Only create the branch in your repository, without merging it'),
   }),
   output: Accepted,
   http: { method: 'POST', path: '/agents/{id}/diff/accept' },
@@ -52,7 +53,8 @@ export const worktreesAccept = operation({
 export const worktreesDiscard = operation({
   name: 'worktrees.discard',
   summary: "Discard an agent's changes",
-  description: 'Its worktree is as your repository is now. Branches that were made in your repository stay.',
+  description:
+    'Resets the worktree to the current state of your repository. Branches that were created in your repository are kept.',
   input: WhichChanges,
   output: z.object({ agent_id: z.string(), branch: z.string(), base: z.string() }),
   http: { method: 'POST', path: '/agents/{id}/diff/discard' },
@@ -60,7 +62,7 @@ export const worktreesDiscard = operation({
   mcp: true,
   errors: [...FOUND, FolderError],
   run: ({ id, goal }, { svc }) => discard(svc, id, goal),
-  render: ({ agent_id, branch, base }) => `${agent_id}: ${branch} is at ${base.slice(0, 12)} again`,
+  render: ({ agent_id, branch, base }) => `${agent_id}: ${branch} was reset to ${base.slice(0, 12)}`,
 })
 
 export const worktreeOperations = [worktreesDiff, worktreesAccept, worktreesDiscard]

@@ -13,10 +13,10 @@ export function renderChanges(changes: AgentChanges): string {
   ])
   const notes = [
     ...commits.map(({ commit, subject }) => `  ${commit} ${subject}`),
-    ...(uncommitted ? ['  Some of it is not committed; accepting commits it.'] : []),
-    ...others.map(other => `  Also: ${other.branch}${other.goal_id ? ` (--goal ${other.goal_id})` : ''}`),
+    ...(uncommitted ? ['  Some changes are not committed; accepting commits them.'] : []),
+    ...others.map(other => `  Other branch: ${other.branch}${other.goal_id ? ` (--goal ${other.goal_id})` : ''}`),
   ]
-  const next = `Then: svc changes accept ${agent_id}, svc changes discard ${agent_id}`
+  const next = `Next: svc changes accept ${agent_id}, or svc changes discard ${agent_id}`
   return [
     [head, ...columns(rows), ...notes].join('\n'),
     ...(patch === '' ? [] : [patch.trimEnd() + (truncated ? '\n[The rest is left out.]' : ''), next]),

@@ -52,7 +52,7 @@ export function worktreesFor(svc: PluginHandle): Worktrees {
 }
 
 const NO_REPOSITORY =
-  'is not the top of a git repository; give the folder that holds .git, or make one there with git init'
+  'is not the top folder of a git repository; give the folder that contains .git, or create a repository there with git init'
 
 /** Returns whether an agent works in a worktree of its own. */
 export function hasWorktree({ agent_id, folders, workspace }: Pick<AgentRow, 'agent_id' | 'folders' | 'workspace'>) {

@@ -71,7 +71,7 @@ function card(
  */
 function security(keyed: boolean, old: boolean) {
   if (!keyed) return { securitySchemes: {} }
-  const scheme = { name: 'X-Svc-Key', description: 'The key of this server' }
+  const scheme = { name: 'X-Svc-Key', description: 'The API key of this server' }
   if (old) return { securitySchemes: { key: { type: 'apiKey', in: 'header', ...scheme } }, security: [{ key: [] }] }
   return {
     securitySchemes: { key: { apiKeySecurityScheme: { location: 'header', ...scheme } } },

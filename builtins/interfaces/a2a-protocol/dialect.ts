@@ -45,11 +45,13 @@ function openQuestion(status: Task['status'], questions: readonly Question[]): Q
 }
 
 function questionText({ question, options, free_text, default: otherwise, default_at }: Question): string {
-  const others = free_text ? 'Answer with one of these, or in your own words:' : 'Answer with one of these:'
+  const others = free_text
+    ? 'Answer with one of these options, or with any other text:'
+    : 'Answer with one of these options:'
   return [
     question,
     options.length > 0 && [others, ...options.map((option, n) => `${n + 1}. ${option}`)].join('\n'),
-    otherwise !== null && `Without an answer by ${default_at} it goes on with: ${otherwise}`,
+    otherwise !== null && `Without an answer by ${default_at}, the task continues with: ${otherwise}`,
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -59,8 +61,8 @@ function questionText({ question, options, free_text, default: otherwise, defaul
 function reasonOf({ task: { status, error, max_steps }, questions }: NamedTask): string | undefined {
   const asked = openQuestion(status, questions)
   if (asked) return questionText(asked)
-  if (status === 'waiting_approval') return 'The operator of this agent has to approve what it is about to do.'
-  if (status === 'max_steps') return `It was not done after ${max_steps} answers of the model.`
+  if (status === 'waiting_approval') return 'The operator of this agent must approve its next action.'
+  if (status === 'max_steps') return `The task was not done after ${max_steps} answers of the model.`
   return error?.detail
 }
 

@@ -11,7 +11,7 @@ import { speaker } from './speak.ts'
 export default definePlugin({
   name: 'a2a-protocol',
   description:
-    'Lets agents of other systems find our agents and give them tasks, by the Agent2Agent protocol. Off by default.',
+    'Lets external agents discover the agents of this service and send them tasks, by the Agent2Agent protocol. Off by default.',
   needs: ['agents', 'sessions', 'tasks'],
   section: 'a2a.public',
   config: PublicConfig,

@@ -57,11 +57,11 @@ export class Peer {
     const known = this.#methods.get(method)
     if (known) return known.answer(asked, known.dialect)
     if (/push_?notification/i.test(method))
-      throw new RpcError('push_not_supported', 'There are no push notifications here.')
+      throw new RpcError('push_not_supported', 'Push notifications are not supported.')
     if (/extended_?(agent)?card/i.test(method))
-      throw new RpcError('no_extended_card', 'There is one card for everybody.')
+      throw new RpcError('no_extended_card', 'There is no extended agent card; all clients get the same card.')
     if (method === 'ListTasks')
-      throw new RpcError('unsupported_operation', 'Tasks are not listed here; ask for one by its id.')
+      throw new RpcError('unsupported_operation', 'Listing tasks is not supported; request a task by its id.')
     throw new RpcError('method_not_found', `There is no method "${method}".`)
   }
 
@@ -92,7 +92,7 @@ export class Peer {
   async *#subscribe(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
     const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
     if (task.status !== 'running')
-      throw new RpcError('unsupported_operation', `The task ${task.task_id} does not run: it is ${task.status}.`)
+      throw new RpcError('unsupported_operation', `The task ${task.task_id} is not running: it is ${task.status}.`)
     yield* this.#follow(task, asked, dialect, null)
   }
 
@@ -108,9 +108,9 @@ export class Peer {
     if (instruction === undefined)
       throw new RpcError(
         'content_type_not_supported',
-        'Parts may be text, data or the URL of a file; no bytes are taken.',
+        'Parts may be text, data or the URL of a file; the bytes of a file are not supported.',
       )
-    if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; say what is to be done.')
+    if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; write an instruction.')
     const key = `a2a:${messageId}`
     if (taskId !== undefined) {
       const found = await this.#namedTask(await this.#find(asked, { id: taskId }), call)
@@ -138,10 +138,10 @@ export class Peer {
     if (this.#config.agent !== '') return agents.find(this.#config.agent)
     const living = await liveAgents(this.#svc.use(Store), 2)
     if (living.length === 1) return agents.find(living[0]!)
-    if (living.length === 0) throw new RpcError('invalid_params', 'No agent lives here.')
+    if (living.length === 0) throw new RpcError('invalid_params', 'There is no live agent.')
     const { total, dead } = await agents.counts()
-    const which = 'write to one of them at /a2a/<agent_id>, as the card of this service lists them.'
-    throw new RpcError('invalid_params', `${total - dead} agents live here; ${which}`)
+    const which = 'send the message to one of them at /a2a/<agent_id>, as listed in the card of this service.'
+    throw new RpcError('invalid_params', `There are ${total - dead} live agents; ${which}`)
   }
 
   async #find({ agent, call }: PeerRequest, { id }: Pick<OneTask, 'id'>): Promise<Task> {

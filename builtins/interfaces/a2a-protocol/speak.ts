@@ -48,10 +48,13 @@ export function speaker(svc: PluginHandle, peer: Peer): (exchange: ProtocolExcha
  */
 function parseRequest({ body, params, request }: ProtocolExchange) {
   const { data, error } = Request.safeParse(body)
-  if (error) throw new RpcError('invalid_request', `That is no request: ${describeIssues(issuesOf(error))}`)
+  if (error) throw new RpcError('invalid_request', `The request is not valid: ${describeIssues(issuesOf(error))}`)
   const version = versionIn(request)
   if (!VERSIONS.includes(version))
-    throw new RpcError('version_not_supported', `This is not spoken here: ${version}; it is ${VERSIONS.join(' and ')}.`)
+    throw new RpcError(
+      'version_not_supported',
+      `This protocol version is not supported: ${version}; the supported ones are ${VERSIONS.join(' and ')}.`,
+    )
   return { method: data.method, params: data.params, agent: params.id }
 }
 
@@ -62,8 +65,8 @@ function idOf(body: unknown): string | number | null {
 function shownRpcError(svc: PluginHandle, error: unknown, request_id: string): RpcError {
   const known = rpcErrorOf(error)
   if (known) return known
-  svc.log.error({ request_id, err: error }, `a request of another agent failed: ${errorMessage(error)}`)
-  return new RpcError('internal', 'Something went wrong here; the log of this service has more.')
+  svc.log.error({ request_id, err: error }, `a request of an external agent failed: ${errorMessage(error)}`)
+  return new RpcError('internal', 'Internal error; the log of this service has the details.')
 }
 
 function send(response: ServerResponse, json: string): void {

@@ -6,12 +6,12 @@ export const PluginCheck = z.object({
   file: z.string(),
   description: z.string(),
   version: z.string(),
-  needs: z.array(z.string()).describe('Plugins that must be live before it'),
+  needs: z.array(z.string()).describe('Plugins that must be live before this one'),
   config: z.array(
     z.object({
-      key: z.string().describe('Its place in .svc/config.yaml'),
+      key: z.string().describe('Path of the key in .svc/config.yaml'),
       default: z.unknown(),
-      env: z.string().nullable().describe('The environment variable that goes before the file'),
+      env: z.string().nullable().describe('Environment variable that overrides the file; null if there is none'),
       secret: z.boolean(),
       reload: z.enum(['applied', 'restart_required']),
       schema: z.unknown().describe('JSON Schema'),
@@ -21,14 +21,16 @@ export const PluginCheck = z.object({
     z.object({
       kind: z
         .string()
-        .describe("`listens`, `taps`, `events`, `services`, `watches`, or a point's name such as `guards`"),
+        .describe(
+          "Kind of registration: `listens`, `taps`, `events`, `services`, `watches`, or a point's name such as `guards`",
+        ),
       name: z.string(),
-      detail: z.record(z.string(), z.unknown()).describe('What else is known: schemas of tools, routes and commands'),
+      detail: z.record(z.string(), z.unknown()).describe('Further details: schemas of tools, routes and commands'),
     }),
   ),
   resources: z
     .array(z.array(z.enum(ROLES)))
-    .describe('For each resource that it starts, the roles of the processes in which it does'),
+    .describe('Roles of the processes in which each resource of the plugin starts, one list per resource'),
 })
 export type PluginCheck = z.infer<typeof PluginCheck>
 

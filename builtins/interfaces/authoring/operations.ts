@@ -11,7 +11,7 @@ export const pluginsCheck = operation({
   name: 'plugins.check',
   summary: 'Check a plugin file',
   description:
-    'Shows what it would register, or why it would be refused; nothing goes live. The file is run and its setup is called, in this process and not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
+    'Shows what the plugin would register, or why it would be refused; nothing goes live. The file and its setup run in this process, not in the daemon; its resources are not started. Names are compared with those of the plugins of this project.',
   input: z.strictObject({ file: z.string().min(1).max(4096).describe('The file, or the folder with its index.ts') }),
   output: PluginCheck,
   cli: { usage: 'plugins check <file>' },

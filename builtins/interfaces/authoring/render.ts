@@ -12,9 +12,9 @@ export function renderCheck(check: PluginCheck): string {
     `${plugin}${version && ` ${version}`} (${file})`,
     ...(description ? [description] : []),
     '',
-    ...(table.length > 0 ? ['It would register', ...table] : ['It would register nothing.']),
+    ...(table.length > 0 ? ['The plugin would register:', ...table] : ['The plugin would register nothing.']),
     '',
-    'A reload would accept it. Types are not checked here: run npx tsc --noEmit.',
+    'A reload would accept the plugin. Types are not checked here: run npx tsc --noEmit.',
   ].join('\n')
 }
 

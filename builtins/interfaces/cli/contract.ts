@@ -146,7 +146,7 @@ export const ReplacedByPluginError = defineError({
   status: 503,
   title: 'Replaced by a plugin',
   message: (p: { service: string; plugin: string; file: string }) =>
-    `The plugin "${p.plugin}" (${p.file}) provides "${p.service}" in this project, and a command that only reads runs no plugin; ask its daemon: svc start`,
+    `The plugin "${p.plugin}" (${p.file}) provides "${p.service}" in this project, but a command that only reads runs no plugins; start the daemon, which runs them: svc start`,
 })
 export const NeedsDaemonError = defineError({
   code: 'needs_daemon',
@@ -159,5 +159,5 @@ export const DaemonAnswerError = defineError({
   code: 'daemon_answer',
   status: 502,
   title: 'Daemon answer',
-  message: (p: { problem: string }) => `The daemon gave no answer: ${p.problem}.`,
+  message: (p: { problem: string }) => `The daemon gave no valid answer: ${p.problem}.`,
 })

@@ -34,7 +34,7 @@ const PageMissingError = defineError({
   status: 500,
   title: 'Page missing',
   message: (p: { file: string }) =>
-    `The dashboard's ${p.file} is missing from this installation; build or install it anew.`,
+    `The file ${p.file} of the dashboard is missing from this installation; rebuild or reinstall svc.`,
 })
 
 /** Returns the routes of the page's files, each read from disk at each request. */

@@ -47,7 +47,7 @@ const ExplorerMissingError = defineError({
   status: 500,
   title: 'Explorer missing',
   message: (p: { file: string }) =>
-    `The explorers' ${p.file} is missing from this installation; build or install it anew.`,
+    `The file ${p.file} of the API explorers is missing from this installation; rebuild or reinstall svc.`,
 })
 
 /**

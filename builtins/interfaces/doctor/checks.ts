@@ -37,7 +37,7 @@ async function checkWith(
 
 /** Checks that the default model can be called: its key is set, its server answers. */
 async function defaultModel(svc: PluginHandle) {
-  const other = 'choose one of svc models: svc config set model.default_model <provider:model>'
+  const other = 'choose a model from svc models: svc config set model.default_model <provider:model>'
   const found = await svc
     .use(Models)
     .resolve(null)
@@ -45,13 +45,15 @@ async function defaultModel(svc: PluginHandle) {
   if ('level' in found) return found
   const { id, provider } = found
   if (provider.notice) {
-    const remedy = 'set OPENAI_API_KEY, or model.default_model to one of svc models, to use a real one'
+    const remedy = 'set OPENAI_API_KEY, or set model.default_model to a model from svc models, to use a real model'
     return warn(`${id}: ${provider.notice}`, remedy)
   }
   const { available, reason } = await (provider.reach?.() ?? provider.availability())
-  if (available) return reason ? warn(`${id}: ${reason}`, 'see it work: svc run <agent> "say hello"') : ok(id)
+  if (available) return reason ? warn(`${id}: ${reason}`, 'test it with: svc run <agent> "say hello"') : ok(id)
   const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
-  const mend = missing ? `export ${missing}=<key> before the start (of a service: in .svc/service.env)` : 'mend that'
+  const mend = missing
+    ? `export ${missing}=<key> before you start svc (for a systemd service: in .svc/service.env)`
+    : 'mend that'
   return fail(`${id} cannot be called: ${reason}`, `${mend}, or ${other}`)
 }
 
@@ -59,7 +61,10 @@ async function profiles(svc: PluginHandle) {
   const all = await svc.use(Profiles).list()
   const bad = all.filter(({ error }) => error !== null)
   if (bad.length > 0)
-    return warn(bad.map(({ error }) => error).join('; '), 'correct it; until then its agents keep the last good one')
+    return warn(
+      bad.map(({ error }) => error).join('; '),
+      'correct the profile; until then its agents use the last valid version',
+    )
   return all.length > 0
     ? ok(`${all.length} presets`)
     : warn('there is no preset', 'write one with: svc new profile <name>')
@@ -68,10 +73,10 @@ async function profiles(svc: PluginHandle) {
 /** Checks whether agents' cycles fail, as with a key that the provider rejects, and why. */
 async function agents(svc: PluginHandle) {
   const [first, ...others] = await failingAgents(svc.use(Store))
-  if (!first) return ok('none of them fails')
+  if (!first) return ok('no agents are failing')
   const many = others.length === 0 ? '' : `${pluralize(others.length + 1, 'agent')} fail; `
   const failed = `${first.agent_id} failed ${first.failures === 1 ? 'once' : `${first.failures} times in a row`}`
-  return warn(`${many}${failed}: ${first.error}`, `svc why ${first.agent_id} says when it tries again`)
+  return warn(`${many}${failed}: ${first.error}`, `see when it tries again: svc why ${first.agent_id}`)
 }
 
 /** Checks for failed plugins; plugin files that this process has not run are only counted. */
@@ -84,15 +89,18 @@ async function plugins(svc: PluginHandle) {
     return foreign.includes(each) && (state === 'failed' || state === 'suspended' || error !== null)
   })
   if (first)
-    return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'svc plugins says more')
+    return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'for details: svc plugins')
   const [left] = svc.use(HostToken).leftTimers()
   if (left) {
     const started = `${pluralize(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`
-    return warn(`${started} still run, which the removed plugin ${left.plugin} used`, 'restart it: svc restart')
+    return warn(
+      `${started} still run, although the plugin ${left.plugin}, which used the package, was removed`,
+      'restart the daemon: svc restart',
+    )
   }
   const hindrance = await svc.use(HostToken).hindrance()
   if (svc.config.get('plugins.enabled') === true && hindrance === undefined) return ok(`${foreign.length} live`)
-  return ok('not run to be looked at; try one with: svc plugins check <file>')
+  return ok('plugin files were not run for this check; check one with: svc plugins check <file>')
 }
 
 async function sandbox(svc: PluginHandle) {
@@ -100,15 +108,18 @@ async function sandbox(svc: PluginHandle) {
   if (wall !== 'none') return ok(reason)
   const remedy = 'install bubblewrap, or leave the shell and git toolkits out of profiles'
   return mode === 'required'
-    ? fail(`Programs of agents do not run: tools.sandbox is required, and there is none: ${reason}`, remedy)
+    ? fail(`Programs of agents do not run: tools.sandbox is required, but no sandbox is available: ${reason}`, remedy)
     : warn(`Programs of agents run with your own rights, without a sandbox: ${reason}`, remedy)
 }
 
 async function budget(svc: PluginHandle) {
   const { unlimited, exceeded, tight, message, problem } = await svc.use(Budget).status()
-  if (problem) return fail(problem, 'repair .svc/budget.json, or count from 0 with: svc budget reset')
+  if (problem) return fail(problem, 'repair .svc/budget.json, or reset the spend counter with: svc budget reset')
   if (exceeded || tight)
-    return warn(message, 'raise daemon.budget_usd or daemon.budget_tokens, or count from 0 with: svc budget reset')
+    return warn(
+      message,
+      'raise daemon.budget_usd or daemon.budget_tokens, or reset the spend counter with: svc budget reset',
+    )
   if (!unlimited) return ok(message)
   return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')
 }
@@ -119,6 +130,6 @@ async function eventLog(svc: PluginHandle) {
   if (count <= EVENTS_MOST) return ok(events)
   return warn(
     events,
-    'let those older than retention.days go: svc config set retention.enabled true, then: svc retention run',
+    'remove events older than retention.days: svc config set retention.enabled true, then: svc retention run',
   )
 }

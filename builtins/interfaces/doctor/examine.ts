@@ -14,7 +14,7 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
     progress(name)
     const result = await Promise.resolve()
       .then(check)
-      .catch((error: unknown) => fail(`could not be looked at: ${errorMessage(error)}`, 'see svc logs'))
+      .catch((error: unknown) => fail(`could not be checked: ${errorMessage(error)}`, 'see svc logs'))
     found.push({ name, ...result })
     return result.level !== 'fail'
   }

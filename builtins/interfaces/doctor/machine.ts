@@ -47,8 +47,8 @@ export async function nativeModule({ database, packageRoot }: Patient): Promise<
     const { cause = error } = error as Error
     const missing = /MODULE_NOT_FOUND/.test(String((cause as NodeJS.ErrnoException).code))
     const remedy = missing
-      ? `install svc again, or in its folder alone: cd ${shellWord(packageRoot)} && npm install better-sqlite3`
-      : `it is broken, or built for another Node or machine: cd ${shellWord(packageRoot)} && npm rebuild better-sqlite3`
+      ? `reinstall svc, or only this module in the folder of svc: cd ${shellWord(packageRoot)} && npm install better-sqlite3`
+      : `rebuild it, because it is broken or built for another Node or machine: cd ${shellWord(packageRoot)} && npm rebuild better-sqlite3`
     return fail(`SQLite's native module cannot be loaded: ${errorMessage(cause).split('\n')[0]}`, remedy)
   }
 }
@@ -63,18 +63,18 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
     )
   const own = `sudo chown -R "$USER" ${shellWord(svc)} && chmod -R u+rwX ${shellWord(svc)}`
   const blocked = await accessError(svc, R_OK | W_OK | X_OK)
-  if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'mount it for writing')
-  if (blocked) return fail(`${svc} cannot be written by this user`, `give it to yourself: ${own}`)
+  if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'remount it for writing')
+  if (blocked) return fail(`${svc} cannot be written by this user`, `take ownership: ${own}`)
   const wide: string[] = []
   for (const path of [svc, ...KEPT.map(name => join(svc, name))]) {
     if (await accessError(path, R_OK | W_OK)) {
-      return fail(`${path} cannot be read and written by this user`, `give it to yourself: ${own}`)
+      return fail(`${path} cannot be read and written by this user`, `take ownership: ${own}`)
     }
     const found = await files.stat(path).catch(() => undefined)
     if (found && (found.mode & 0o077) !== 0) wide.push(path)
   }
-  if (wide.length === 0) return ok(`${svc} is for its owner alone`)
-  const remedy = `it holds keys and transcripts: chmod go= ${wide.map(shellWord).join(' ')}`
+  if (wide.length === 0) return ok(`only its owner can access ${svc}`)
+  const remedy = `remove their access, because it holds keys and transcripts: chmod go= ${wide.map(shellWord).join(' ')}`
   return warn(`Others on this machine may read ${wide.join(', ')}`, remedy)
 }
 
@@ -82,7 +82,8 @@ export async function diskSpace(folder: string, { files }: Ports): Promise<Docto
   const { bavail, bsize, ffree, files: inodes } = await files.statfs(folder)
   const free = Math.floor((Number(bavail) * Number(bsize)) / MIB)
   const amount = free > 10 * 1024 ? `${Math.floor(free / 1024)} GiB free` : `${free} MiB free`
-  const remedy = 'make room: old files of .svc/trash/, .svc/backups/ and logs/runs/ may go; then: svc retention run'
+  const remedy =
+    'free some space: remove old files of .svc/trash/, .svc/backups/ and logs/runs/, then: svc retention run'
   if (free < FREE_FAIL) return fail(`Only ${amount}`, remedy)
   // Some file systems have no fixed number of inodes, and report 0.
   if (Number(inodes) > 0 && Number(ffree) < 1000)
@@ -94,13 +95,17 @@ export async function clock(root: string, { files, clock }: Ports): Promise<Doct
   const now = clock.ms()
   const svc = join(root, '.svc')
   const remedy = (file: string) =>
-    `set the clock (timedatectl set-ntp true), or if it is right: touch ${shellWord(file)}; schedules and leases wait until it has caught up`
-  if (now < CLOCK_LEAST) return fail(`The clock says ${clock.now().toISOString()}`, 'set it: timedatectl set-ntp true')
+    `set the clock (timedatectl set-ntp true), or if it is right, run: touch ${shellWord(file)}; until the clock has caught up, schedules and leases wait`
+  if (now < CLOCK_LEAST)
+    return fail(`The clock is wrong: it shows ${clock.now().toISOString()}`, 'set it: timedatectl set-ntp true')
   for (const name of ['svc.db', 'svc.db-wal', 'daemon.json', 'config.yaml']) {
     const { mtimeMs } = await files.stat(join(svc, name)).catch(() => ({ mtimeMs: 0 }))
     const ahead = Math.round((mtimeMs - now) / 1000)
     if (ahead * 1000 > CLOCK_SLACK_MS) {
-      return warn(`The clock was set back: ${join(svc, name)} was written ${ahead} s from now`, remedy(join(svc, name)))
+      return warn(
+        `The clock was set back: ${join(svc, name)} was written ${ahead} s in the future`,
+        remedy(join(svc, name)),
+      )
     }
   }
   return ok(clock.now().toISOString())
@@ -109,7 +114,7 @@ export async function clock(root: string, { files, clock }: Ports): Promise<Doct
 export async function openFiles({ files }: Ports): Promise<DoctorFinding> {
   const text = await files.readFile('/proc/self/limits', 'utf8').catch(() => '')
   const [, limit] = /^Max open files\s+(\d+|unlimited)/m.exec(text) ?? []
-  if (limit === undefined) return ok('this system does not say how many files may be open')
+  if (limit === undefined) return ok('this system does not report its limit on open files')
   if (limit === 'unlimited' || Number(limit) >= FILES_LEAST) return ok(`${limit} files may be open`)
   // Node has already raised its soft limit to the hard limit, so `ulimit` would not help.
   const enough = FILES_LEAST * 4
@@ -128,16 +133,16 @@ export async function watches({ files }: Ports, folder: string): Promise<DoctorF
     () => ({ code: '' }),
     (error: NodeJS.ErrnoException) => error,
   )
-  const unseen = 'until then plugin changes go unseen but for svc plugins reload'
+  const unseen = 'until then only svc plugins reload notices plugin changes'
   if (code === 'EMFILE') {
     return warn(
-      `No more folders may be watched: programs of this user hold all watchers (fs.inotify.max_user_instances)`,
+      `No more folders can be watched: programs of this user use all watchers (fs.inotify.max_user_instances)`,
       `end some of them, or: sudo sysctl fs.inotify.max_user_instances=${INSTANCES_ENOUGH}; ${unseen}`,
     )
   }
   if (code === 'ENOSPC') {
     return warn(
-      'No more files may be watched: programs of this user watch as many as they may (fs.inotify.max_user_watches)',
+      'No more files can be watched: programs of this user have reached the limit (fs.inotify.max_user_watches)',
       `end some of them, or: sudo sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}; ${unseen}`,
     )
   }
@@ -145,7 +150,7 @@ export async function watches({ files }: Ports, folder: string): Promise<DoctorF
   const limit = Number(text.trim() || 'x')
   if (Number.isNaN(limit)) return ok('this system has no limit of watched files')
   if (limit >= WATCHES_LEAST) return ok(`${limit} files may be watched`)
-  const remedy = `plugin changes may go unseen: sudo sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}`
+  const remedy = `raise the limit, or plugin changes may go unnoticed: sudo sysctl fs.inotify.max_user_watches=${WATCHES_LEAST * 8}`
   return warn(`Only ${limit} files may be watched`, remedy)
 }
 
@@ -163,7 +168,7 @@ export async function port(ports: Ports, servers: readonly TcpAddress[]): Promis
   if (urls.length > 0) return ok(`this project's server answers at ${urls.join(' and ')}`)
   if (await isFree(PORT)) return ok(`port ${PORT} is free`)
   if (await answers(`http://127.0.0.1:${PORT}`, ports)) return ok(`a server answers at port ${PORT}`)
-  return warn(`Another program has port ${PORT}, the default of svc serve`, 'take another: svc serve --port 8001')
+  return warn(`Another program uses port ${PORT}, the default of svc serve`, 'use another port: svc serve --port 8001')
 }
 
 /** Returns the URL for requests to a server that may listen on all addresses. */

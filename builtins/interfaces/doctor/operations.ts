@@ -9,7 +9,7 @@ const LIMIT_MS = 10_000
 export const doctorChecks = operation({
   name: 'doctor.checks',
   summary: 'Show the health of modules and plugins',
-  description: 'Of this process; svc doctor also checks the machine.',
+  description: 'Checks the modules and plugins of this process; the command svc doctor also checks the machine.',
   input: z.object({}),
   output: z.array(DoctorReport),
   http: { method: 'GET', path: '/doctor' },

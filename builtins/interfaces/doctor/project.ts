@@ -22,9 +22,9 @@ export async function database(root: string, { ports, database }: Patient): Prom
     const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
     const [fault] = faults
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
-    return ok(`whole, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
+    return ok(`intact, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
-    return databaseFinding(error) ?? fail(errorMessage(error), 'look at it with: svc db check')
+    return databaseFinding(error) ?? fail(errorMessage(error), 'check the database with: svc db check')
   }
 }
 
@@ -33,11 +33,12 @@ async function noDatabase(root: string, { files, env }: Ports): Promise<DoctorFi
     values: {} as Record<string, unknown>,
   }))
   const url = env.SVC_STORE_URL ?? (values.store as { url?: unknown } | undefined)?.url
-  if (url) return ok('is one of several machines')
+  if (url) return ok('in PostgreSQL, which several machines can share')
   const workspaces = await files.readdir(join(root, '.svc', 'workspaces')).catch(() => [])
   if (workspaces.length === 0) return ok('none yet; the first start makes it')
-  const remedy = 'put a backup in its place: svc db restore .svc/backups/<file>; a start makes a new one without agents'
-  return fail(`${join(root, '.svc', 'svc.db')} is gone, though agents have run here`, remedy)
+  const remedy =
+    'restore a backup: svc db restore .svc/backups/<file>; without one, a start creates a new database without agents'
+  return fail(`${join(root, '.svc', 'svc.db')} is missing, although agents have run here`, remedy)
 }
 
 /** Splits an error's message into the problem and the remedy at its end. */
@@ -52,9 +53,9 @@ export async function databaseLock(root: string, { ports, database }: Patient): 
   if (!(await ports.files.stat(file).catch(() => undefined))) return ok('no process holds it')
   try {
     if (!(await (await database()).isLocked(file, ports))) return ok('it can be written')
-    return fail(`A process keeps ${file} locked`, `end what holds it; find it with: fuser ${shellWord(file)}`)
+    return fail(`A process keeps ${file} locked`, `end the process; find it with: fuser ${shellWord(file)}`)
   } catch (error) {
-    return fail(`${file} cannot be opened: ${errorMessage(error)}`, 'look at it with: svc db check')
+    return fail(`${file} cannot be opened: ${errorMessage(error)}`, 'check the database with: svc db check')
   }
 }
 
@@ -66,7 +67,7 @@ export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): P
   if (stalled) {
     const idle = Math.round((clock.ms() - stalled.ticked_at) / 1000)
     return fail(
-      `The daemon (PID ${stalled.holder.pid}) has not moved for ${idle} s`,
+      `The daemon (PID ${stalled.holder.pid}) has made no progress for ${idle} s`,
       'see why in svc logs, then: svc restart',
     )
   }
@@ -76,7 +77,10 @@ export async function daemon(found: readonly FoundDaemon[], { clock }: Ports): P
   }
   if (dead) {
     const { name, holder } = dead
-    return warn(`.svc/${name}.pid is stale: process ${holder.pid} ended without saying so`, 'remove it with: svc stop')
+    return warn(
+      `.svc/${name}.pid is stale: process ${holder.pid} ended without removing it`,
+      'remove it with: svc stop',
+    )
   }
   const [first] = alive
   return first ? ok(`runs with PID ${first.holder.pid}`) : ok('not running; start it with: svc start')
@@ -122,12 +126,12 @@ async function look(
     const found = databaseFinding(opened.error)
     if (found) return [{ name: 'start', ...found }]
     if (!(opened.error instanceof SvcError)) {
-      return [{ name: 'config', ...fail(errorMessage(opened.error), 'install svc again: its files are not whole') }]
+      return [{ name: 'config', ...fail(errorMessage(opened.error), 'reinstall svc: its files are incomplete') }]
     }
     const faults = await patient.faults()
     const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
     const remedy =
-      'correct it; svc config unset <key> takes a key out of the file, .svc/schema/config.json says what each takes'
+      'correct it; svc config unset <key> removes a key from the file, .svc/schema/config.json defines the valid values'
     return [{ name: 'config', ...fail(message, remedy) }, ...(answered ?? [])]
   }
   const { kernel, warnings } = opened
@@ -140,7 +144,7 @@ async function look(
         ...(unknown.length > 0
           ? warn(
               unknown.map(({ path, message }) => `${path}: ${message}`).join('; '),
-              'svc config lists the keys there are',
+              'list the known keys with: svc config',
             )
           : ok('all keys of the file are known')),
       },

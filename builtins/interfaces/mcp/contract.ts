@@ -2,7 +2,13 @@ import { defineError, type Operation, type OperationCall, type Ports, point, tok
 
 /** The configuration section `mcp`: limits of the server over HTTP. Read only at start. */
 export const McpConfig = z.object({
-  max_sessions: z.number().int().min(1).max(10_000).default(64).describe('Sessions of MCP clients over HTTP at once'),
+  max_sessions: z
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(64)
+    .describe('Maximum number of MCP sessions over HTTP at the same time'),
   session_idle_s: z
     .number()
     .positive()
@@ -123,5 +129,5 @@ export const TooManyMcpSessionsError = defineError({
   status: 503,
   title: 'Too many MCP sessions',
   message: (p: { max: number }) =>
-    `${p.max} MCP sessions are in use, as many as mcp.max_sessions allows; try again when one has ended.`,
+    `${p.max} MCP sessions are in use, the maximum that mcp.max_sessions allows; try again when one has ended.`,
 })

@@ -13,11 +13,11 @@ export const PROMPTS: readonly McpPrompt[] = [
   {
     name: 'why_stuck',
     title: 'Why is an agent stuck?',
-    description: 'Finds out what an agent waits for, and proposes the smallest thing that would move it',
+    description: 'Finds out what an agent waits for, and proposes the smallest change that would get it working again',
     arguments: [agent],
-    text: `Find out why the agent {agent} does not get on. Its state, its goals, what it waits for and its last events are attached.
-Look at whether it is paused, waits for an approval or a schedule, is out of budget, backs off from a failing model, repeats itself, or has a goal that cannot be reached. The tools agents_why, goals_get, runs_trace and approvals_queue say more.
-Say the cause in one sentence with the evidence for it, then the smallest remedy: a nudge (with its text), an approval that a person should decide, a change of a goal, a resume. Change nothing before you are asked to. ${UNTRUSTED}`,
+    text: `Find out why the agent {agent} makes no progress. Its state, its goals, what it waits for and its last events are attached.
+Look at whether it is paused, waits for an approval or a schedule, is out of budget, backs off from a failing model, repeats itself, or has a goal that cannot be reached. The tools agents_why, goals_get, runs_trace and approvals_queue give more detail.
+State the cause in one sentence with the evidence for it, then the smallest remedy: a nudge (with its text), an approval that a person should decide, a change of a goal, or resuming the agent. Change nothing until you are asked to. ${UNTRUSTED}`,
     attach: [
       'svc://agents/{agent}',
       'svc://agents/{agent}/why',
@@ -30,27 +30,27 @@ Say the cause in one sentence with the evidence for it, then the smallest remedy
     title: 'Daily report',
     description: 'What all agents did, what it cost, and what needs a person',
     arguments: [],
-    text: `Write a report of the last day for the operator of these agents. The agents, the runs, the budget, the daemon's state and the open approvals are attached; agents_get, goals_history, runs_get and events_list say more.
-Begin with what needs a person: approvals, agents that are stuck or dead, a daemon that does not run, a budget that will not last. Then for each agent: goals completed and abandoned, what came of them, what it cost. End with the total of money and tokens. Keep it to one page, with figures from the data only. ${UNTRUSTED}`,
+    text: `Write a report of the last day for the operator of these agents. The agents, the runs, the budget, the daemon's state and the open approvals are attached; agents_get, goals_history, runs_get and events_list give more detail.
+Begin with what needs a person: approvals, agents that are stuck or dead, a daemon that does not run, a budget that will not last. Then for each agent: goals completed and abandoned, their results, and the cost. End with the total of money and tokens. Keep it to one page, with figures from the data only. ${UNTRUSTED}`,
     attach: ['svc://agents', 'svc://runs', 'svc://budget', 'svc://daemon', 'svc://approvals'],
   },
   {
     name: 'tune_budget',
     title: 'Tune the budget',
     description: 'Proposes limits and cheaper models that fit what the agents really do',
-    arguments: [{ name: 'usd_per_day', description: 'What may be spent in a day, in USD', required: false }],
-    text: `Propose a budget for these agents. Their spend, the runs and the budget are attached; models_list has the prices, config_get the limits in force. The wish, if there is one, in USD per day: {usd_per_day}
-Work out what is spent in a day now and on which agents. Then propose, each with what it saves: limits (daemon.budget_usd and what else config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. Say what would be lost. Apply nothing before you are asked to; then use config_set and agents_update.`,
+    arguments: [{ name: 'usd_per_day', description: 'Maximum spend per day, in USD', required: false }],
+    text: `Propose a budget for these agents. Their spend, the runs and the budget are attached; models_list has the prices, config_get has the current limits. The desired spend in USD per day, if one is given: {usd_per_day}
+Work out the current spend per day, and which agents cause it. Then propose changes, each with what it saves: limits (daemon.budget_usd and others that config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. State what would be lost. Apply nothing until you are asked to; then use config_set and agents_update.`,
     attach: ['svc://budget', 'svc://agents', 'svc://runs'],
   },
   {
     name: 'write_plugin',
     title: 'Write a plugin',
-    description: 'From an idea to a plugin file that is checked and live',
+    description: 'Turns an idea into a plugin file, checks it and loads it',
     arguments: [{ name: 'idea', description: 'What the plugin should do', required: true }],
     text: `Write a plugin for svc that does this: {idea}
-A plugin is one TypeScript file in plugins/ with \`import { definePlugin, tool, z } from 'svc'\` and a default export \`definePlugin({ name, description, config: z.object({ … }), setup(svc, config) { … } })\`. In setup it only declares: svc.guard(phase, …), svc.on(event, …), svc.toolkit({ name, tools }), svc.wakeSource(…), svc.goalStrategy(…), svc.operation(…); what holds a socket or a timer goes into svc.start(async signal => { …; return () => undo() }). plugins/README.md is the authors' guide, \`svc new plugin <name>\` writes a first file and its test.
-Choose the one concept that fits the idea, write the file and its test, check it with \`svc plugins check\`, then make it live with the tool plugins_reload and read the outcome from plugins_list.`,
+A plugin is one TypeScript file in plugins/ with \`import { definePlugin, tool, z } from 'svc'\` and a default export \`definePlugin({ name, description, config: z.object({ … }), setup(svc, config) { … } })\`. The setup function only declares: svc.guard(phase, …), svc.on(event, …), svc.toolkit({ name, tools }), svc.wakeSource(…), svc.goalStrategy(…), svc.operation(…); code that opens a socket or a timer belongs in svc.start(async signal => { …; return () => undo() }). plugins/README.md is the authors' guide, \`svc new plugin <name>\` writes a starter file and its test.
+Choose the one concept that fits the idea, write the file and its test, check it with \`svc plugins check\`, then load it with the tool plugins_reload and read the outcome from plugins_list.`,
   },
   {
     name: 'review_approvals',

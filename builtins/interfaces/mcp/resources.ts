@@ -79,8 +79,7 @@ export function templatesOf(offer: McpOffer): ResourceTemplate[] {
  */
 export async function readResource(offer: McpOffer, uri: string, call: OperationCall): Promise<ReadResourceResult> {
   const found = matchUri(offer, uri)
-  if (!found)
-    throw new RpcError(NOT_FOUND, `There is no resource ${uri}; resources/list says which there are.`, { uri })
+  if (!found) throw new RpcError(NOT_FOUND, `There is no resource ${uri}; resources/list lists the resources.`, { uri })
   const { resource, params } = found
   const input = Object.entries(resource.input ?? {}).map(([field, value]) => [
     field,

@@ -51,7 +51,10 @@ export class Updates {
   async follow(uri: string): Promise<void> {
     if (this.#followed.has(uri)) return
     if (this.#followed.size >= MOST_FOLLOWED) {
-      throw new RpcError(INVALID_PARAMS, `${MOST_FOLLOWED} resources are followed already; unsubscribe from one first.`)
+      throw new RpcError(
+        INVALID_PARAMS,
+        `This client already follows ${MOST_FOLLOWED} resources, the maximum; unsubscribe from one first.`,
+      )
     }
     const found = matchUri(this.#parts.offer(), uri)
     if (!found) throw new RpcError(NOT_FOUND, `There is no resource ${uri} to follow.`, { uri })

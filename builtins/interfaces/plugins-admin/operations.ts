@@ -30,9 +30,14 @@ export const pluginsList = operation({
 export const pluginsReload = operation({
   name: 'plugins.reload',
   summary: 'Reload changed plugins now',
-  description: 'Lists what was applied and every plugin that has failed; the command then exits with 1.',
+  description: 'Lists the changes applied and every plugin that failed. If a plugin failed, the command exits with 1.',
   input: z.strictObject({
-    name: z.string().min(1).max(200).optional().describe("A plugin's name or file: loaded again also when unchanged"),
+    name: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('Name or file of a plugin, to reload it even if it is unchanged'),
   }),
   output: z.array(ApplyResult),
   http: { method: 'POST', path: '/plugins/reload' },

@@ -53,7 +53,7 @@ export function pluginsToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'plugins_reload',
         description:
-          'Load a plugin file again, so that an edit of it is live at once. The operator approves each call.',
+          'Reload a plugin file, so that an edit of it takes effect at once. The operator approves each call.',
         parameters: z.object({ name }),
         requires_approval: true,
         danger: 'runs the code of a plugin file as it is on disk now',

@@ -29,7 +29,7 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
         const { shared } = await resolveHost(host)
         if (shared) return weak(weakness, host, port)
       }
-      return warn(`${weakness} once other machines are served`, MAKE_A_KEY)
+      return warn(`${weakness} once other machines can reach a server`, MAKE_A_KEY)
     },
   }
 }
@@ -37,7 +37,9 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
 /** Lists the servers whose key comes from their own environment; empty when there are none. */
 function keysOf(servers: readonly FoundServer[]): string {
   const keyed = servers.filter(({ needs_key }) => needs_key).map(({ host, port }) => `${host}:${port}`)
-  return keyed.length === 0 ? '' : `none is set here; ${keyed.join(', ')} got one from the environment of its process`
+  return keyed.length === 0
+    ? ''
+    : `none is set in this process; ${keyed.join(', ')} got one from the environment of its process`
 }
 
 function weak(weakness: string, host: string, port: number) {

@@ -63,7 +63,7 @@ export const ConnectionCutError = defineError({
   status: 502,
   title: 'Connection cut',
   message: () =>
-    'The connection was cut before the end of the stream; with an idempotencyKey the answer would have been found again.',
+    'The connection was cut before the end of the stream; set an idempotencyKey so that the client can recover the answer.',
 })
 
 /** Codes of tasks that were cancelled: their streams end with `done`. */
@@ -161,7 +161,7 @@ function requestOf(baseUrl: string, { method, path }: Route, input: Input): { ur
     const value = rest.get(name) ?? ''
     rest.delete(name)
     if (value === '' || value === '.' || value === '..') {
-      const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is no name` }]
+      const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is not a valid name` }]
       throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
     }
     return encodeURIComponent(String(value))

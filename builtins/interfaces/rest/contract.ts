@@ -11,10 +11,13 @@ export const ServerConfig = z.object({
   api_key: z
     .string()
     .trim()
-    .refine(key => !/[\p{Cc}\p{Cs}]/u.test(key), 'must not hold control characters, which no header can')
+    .refine(
+      key => !/[\p{Cc}\p{Cs}]/u.test(key),
+      'must not contain control characters, which are not allowed in a header',
+    )
     .default('')
     .meta({ secret: true, env: 'SVC_API_KEY' })
-    .describe('What X-Svc-Key must hold; blank means no key'),
+    .describe('API key that requests must send in X-Svc-Key; blank means no key'),
   cors_origins: z
     .array(z.string().refine(isOrigin, { error: 'must be an origin such as https://example.org, without a path' }))
     .default([])
@@ -22,14 +25,19 @@ export const ServerConfig = z.object({
   allowed_hosts: z
     .array(z.string().regex(/^[^\s/*]+$/, 'must be a host name such as svc.example.org; there are no wildcards'))
     .default([])
-    .describe('Further names, with or without a port, that the Host header may hold while no key is set'),
+    .describe('Additional names, with or without a port, that the Host header may contain while no key is set'),
   max_connections: z
     .number()
     .int()
     .min(1)
     .default(1024)
-    .describe('Maximum number of open connections; fewer where the process may open few files'),
-  request_timeout: z.number().positive().max(3600).default(15).describe('Seconds that a request may take to arrive'),
+    .describe('Maximum number of open connections; lower if the process has a low limit on open files'),
+  request_timeout: z
+    .number()
+    .positive()
+    .max(3600)
+    .default(15)
+    .describe('Time limit for a request to arrive, in seconds'),
   max_streams: z
     .number()
     .int()
@@ -43,12 +51,12 @@ export const ServerConfig = z.object({
     .int()
     .min(1024)
     .default(65_536)
-    .describe('How much of a stream may wait for a slow reader before no more of it is asked for'),
+    .describe('Bytes of a stream that are buffered for a slow reader before the stream is paused'),
   stream_stall_s: z
     .number()
     .positive()
     .default(30)
-    .describe('Seconds after which the reader of a stream that takes nothing is let go'),
+    .describe('Time after which a stream reader that takes no data is disconnected, in seconds'),
 })
 export type ServerConfig = z.infer<typeof ServerConfig>
 
@@ -184,16 +192,16 @@ export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
 
 /** Error in a response: a problem document of RFC 9457. */
 export const Problem = z.object({
-  type: z.string().describe('`urn:svc:problem:` and the code'),
-  title: z.string().describe('The same for every error of this code'),
+  type: z.string().describe('URI of the problem type: `urn:svc:problem:` and the code'),
+  title: z.string().describe('Title of the error, the same for every error with this code'),
   status: z.number().int(),
-  detail: z.string().describe('A sentence: what was wrong, and what would be right'),
+  detail: z.string().describe('Message that says what was wrong and what would be right'),
   code: z.string().describe('Stable name of the error'),
   request_id: z.string(),
   errors: z
     .array(z.object({ path: z.string(), message: z.string() }))
     .optional()
-    .describe('What is wrong where'),
+    .describe('Individual problems, each with the path of the value and a message'),
 })
 export type Problem = z.infer<typeof Problem>
 
@@ -242,7 +250,7 @@ export const ForbiddenOriginError = defineError({
   status: 403,
   title: 'Forbidden origin',
   message: (p: { origin: string }) =>
-    `A page of ${p.origin} may not change anything here; origins that may are listed in server.cors_origins.`,
+    `Pages of ${p.origin} may not change anything on this server; to allow them, add the origin to server.cors_origins.`,
 })
 export const MalformedRequestError = defineError({
   code: 'malformed_request',
@@ -261,14 +269,14 @@ export const RouteNotFoundError = defineError({
   name: 'RouteNotFoundError',
   status: 404,
   title: 'Not found',
-  message: (p: { path: string }) => `There is nothing at ${p.path}; GET /openapi.json lists what there is.`,
+  message: (p: { path: string }) => `There is no route at ${p.path}; GET /openapi.json lists the routes.`,
 })
 export const MethodNotAllowedError = defineError({
   code: 'method_not_allowed',
   status: 405,
   title: 'Method not allowed',
   message: (p: { method: string; path: string; allow: string }) =>
-    `${p.method} is not possible at ${p.path}; possible: ${p.allow}.`,
+    `${p.method} is not allowed at ${p.path}; allowed: ${p.allow}.`,
 })
 export const BodyTooLargeError = defineError({
   code: 'body_too_large',
@@ -286,14 +294,15 @@ export const DaemonNotRunningError = defineError({
   code: 'daemon_not_running',
   status: 503,
   title: 'Daemon not running',
-  message: () => 'This needs the daemon, which does not run in this process; serve it with: svc serve --with-daemon',
+  message: () =>
+    'This operation needs the daemon, which does not run in this process; run both with: svc serve --with-daemon',
 })
 export const IdempotencyKeyReusedError = defineError({
   code: 'idempotency_key_reused',
   status: 422,
   title: 'Idempotency key reused',
   message: (p: { earlier: string }) =>
-    `This Idempotency-Key belongs to ${p.earlier}, whose request was a different one; use a new key for a new request.`,
+    `This Idempotency-Key was used by ${p.earlier}, which was a different request; use a new key for a new request.`,
 })
 export const RequestUnderWayError = defineError({
   code: 'request_under_way',
@@ -306,14 +315,14 @@ export const IdempotencyOutcomeUnknownError = defineError({
   status: 409,
   title: 'Idempotency outcome unknown',
   message: () =>
-    'The first request with this Idempotency-Key was carried out, and its answer was lost; look at what it created. A new key creates it again.',
+    'The first request with this Idempotency-Key was carried out, but its answer was lost; check what it created, because a request with a new key creates it again.',
 })
 export const TooManyStreamsError = defineError({
   code: 'too_many_streams',
   status: 503,
   title: 'Too many streams',
   message: (p: { max: number; limit: string }) =>
-    `${p.max} streams are open, as many as ${p.limit} allows; try again when one has ended.`,
+    `${p.max} streams are open, the maximum that ${p.limit} allows; try again when one has ended.`,
 })
 export const ServerStoppingError = defineError({
   code: 'server_stopping',

@@ -17,11 +17,11 @@ export const httpInterface: PointRules<Operation> = {
 function checkRoute(operation: Operation, { method, path, idempotent }: HttpRoute): void {
   if (operation.events && idempotent === true)
     throw new TypeError(
-      `the operation "${operation.name}" is a stream, whose answer is not kept: idempotent is 'self', or left out`,
+      `the operation "${operation.name}" is a stream, whose answer is not stored: set idempotent to 'self', or leave it out`,
     )
   if (!METHODS.includes(method) || !/^\/(?:[\w.~/-]|\{\w+\})*$/.test(path)) {
     throw new TypeError(
-      `the operation "${operation.name}" has no route at "${method} ${path}"; write one such as GET /weather/{city}`,
+      `the operation "${operation.name}" has no valid route in "${method} ${path}"; write one such as GET /weather/{city}`,
     )
   }
   const fields = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)

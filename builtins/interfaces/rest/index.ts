@@ -60,7 +60,7 @@ export default definePlugin({
       const needs_key = config.api_key !== ''
       const server = { ...address, needs_key, ...(weakness === undefined ? {} : { weakness }) }
       return describeServer(svc.ports, svc.project.svc, server).catch(error => {
-        svc.log.warn({}, `svc doctor does not know of this server: ${errorMessage(error)}`)
+        svc.log.warn({}, `this server could not be recorded for svc doctor: ${errorMessage(error)}`)
         return () => {}
       })
     }

@@ -34,14 +34,14 @@ export function aboutServer(svc: PluginHandle, keyed: boolean): AboutServer {
 export const healthCheck = operation({
   name: 'health.check',
   summary: 'Check that the server reaches its database',
-  description: 'For load balancers and monitors. Needs no key.',
+  description: 'This check is for load balancers and monitors, and needs no key.',
   input: z.object({}),
   output: z.object({ status: z.enum(['ok', 'degraded']), database: z.boolean() }),
   http: {
     method: 'GET',
     path: '/healthz',
     open: true,
-    statuses: { 503: 'It does not reach its database' },
+    statuses: { 503: 'The server does not reach its database' },
     statusOf: (o: { database: boolean }) => (o.database ? 200 : 503),
   },
   run(_, { svc }) {
@@ -64,7 +64,7 @@ async function readHealth(svc: PluginHandle): Promise<Health> {
 export const openapiGet = operation({
   name: 'openapi.get',
   summary: 'Show this API as an OpenAPI document',
-  description: 'OpenAPI 3.1. Needs no key.',
+  description: 'The document is in OpenAPI 3.1, and needs no key.',
   input: z.object({}),
   output: z.record(z.string(), z.unknown()),
   http: { method: 'GET', path: '/openapi.json', open: true },

@@ -41,10 +41,10 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     model = target.id
     notice = target.provider.notice ?? null
     const { available, reason: missing } = await target.provider.availability()
-    if (!available) reason = missing ?? 'it cannot be called now'
+    if (!available) reason = missing ?? 'the model is not available'
     else reason = await runScenarios(svc, asked, !target.provider.simulated, plan, meter, results)
   } catch (error) {
-    reason = plan.signal.aborted ? 'stopped before its end' : errorMessage(error)
+    reason = plan.signal.aborted ? 'the benchmark was interrupted' : errorMessage(error)
   }
   const scenarios = plan.scenarios.flatMap(({ name }): ScenarioResult[] => {
     const found = results.get(name)
@@ -85,7 +85,7 @@ async function runScenarios(
       found.reading.push(reading)
       plan.progress(`${asked}  ${scenario.name} ${run}/${plan.runs}  ${describeRun(done)}`)
       silent = reading.calls === reading.failed ? silent + 1 : 0
-      if (silent === SILENT_RUNS) return done.detail ?? 'it gives no answer'
+      if (silent === SILENT_RUNS) return done.detail ?? 'the model does not answer'
     }
   }
   return null

@@ -14,15 +14,15 @@ const MOST_CYCLES = 100
 const ALL = 'all'
 
 const METHODS = [
-  'Each model ran in temporary projects of its own, one call after another; nothing was written into the database of this project but what the calls cost.',
-  'A run is scored by code: the weighted share of its checks that held. It passed when all held and the model brought it to an end by itself. In "goals" the score is the share of cycles that brought a goal which was taken.',
+  'Each model ran in separate temporary projects, one call after another. Only the cost of the calls was written to the database of this project.',
+  'Code scores each run: the score is the weighted share of passed checks. A run passed when all checks passed and the model ended the run by itself. In "goals" the score is the share of cycles that produced an accepted goal.',
   "A model's score is the mean over scenarios of the mean over runs.",
-  'Intervals of pass rates are those of Wilson for 95 % (E. B. Wilson, Journal of the American Statistical Association 22, 1927). Pooled over scenarios they are if anything too wide.',
-  'Intervals of scores are percentile intervals for 95 % of 2,000 bootstrap resamples within scenarios (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13), from three runs on. They say how the score varies over runs of these scenarios, and nothing of other scenarios.',
-  'A work goal passed when its agent ended it in the right way and all its checks held, which the agent is not shown. Its folder is checked by programs in the sandbox of the agent.',
-  'Turns, tokens, cost and time of a run: the median, and between what eight of ten runs lie.',
-  'Repetitions take other variants of a scenario as long as there are some. Models were asked with temperature 0.',
-  'Latency is that of whole answered calls with their retries, by nearest rank. Cost is tokens at catalogue prices.',
+  'Intervals of pass rates are 95 % Wilson intervals (E. B. Wilson, Journal of the American Statistical Association 22, 1927). Pooled over scenarios, they are if anything too wide.',
+  'Intervals of scores are 95 % percentile intervals of 2,000 bootstrap resamples within scenarios (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13), from three runs on. They show how the score varies over runs of these scenarios; they do not apply to other scenarios.',
+  'A work goal passed when its agent ended it in the expected way and all checks passed. The agent does not see the checks. Programs check the folder of the agent in its sandbox.',
+  'Turns, tokens, cost and time of a run are given as the median and the range from the 10th to the 90th percentile.',
+  'Repeated runs use different variants of a scenario while unused variants remain. Models were called with temperature 0.',
+  'Latency is the time of an answered call with its retries; percentiles use the nearest rank. Cost is the number of tokens at catalogue prices.',
 ]
 
 export function benchmarkOf(svc: PluginHandle): Benchmark {
@@ -73,7 +73,7 @@ async function planOf(
   if (models.length === 0 || models.length > MOST_MODELS)
     issues.push({ path: 'models', message: `must name 1 to ${MOST_MODELS} models` })
   const twice = models.find((each, n) => models.indexOf(each) !== n)
-  if (twice !== undefined) issues.push({ path: 'models', message: `names "${twice}" twice` })
+  if (twice !== undefined) issues.push({ path: 'models', message: `contains "${twice}" more than once` })
   const isWork = ({ category }: Scenario) => category !== 'models'
   const work = known.filter(isWork)
   const others = known.filter(each => !isWork(each))
@@ -106,7 +106,7 @@ function unknown(path: string, given: readonly string[], names: readonly string[
   return given.flatMap(name => {
     if (names.includes(name)) return []
     const [closest] = near(name, names)
-    const message = `has no "${name}"; ${closest ? `did you mean "${closest}"?` : `there are: ${names.join(', ')}`}`
+    const message = `contains the unknown name "${name}"; ${closest ? `did you mean "${closest}"?` : `there are: ${names.join(', ')}`}`
     return [{ path, message }]
   })
 }
@@ -135,8 +135,8 @@ async function profileOf(svc: PluginHandle, name: string) {
 function ownTask(task: string): Scenario {
   return Scenario.parse({
     name: 'task',
-    title: 'A task of your own',
-    measures: `Whether it answers: ${task.slice(0, 200)}`,
+    title: 'Custom task',
+    measures: `Whether the model answers: ${task.slice(0, 200)}`,
     mode: 'task',
     asks: [task],
     checks: [{ of: 'answer', what: 'there is an answer', is: {} }],

@@ -4,16 +4,16 @@ import { point, token, z } from '#kernel'
 /** Lower-case name, such as `tool-use`. */
 const name = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
 const weight = z.number().positive().max(100).default(1)
-const what = z.string().min(1).max(200).describe('What is right when it holds, as the report says it')
+const what = z.string().min(1).max(200).describe('Statement that is true when the check passes, shown in the report')
 const text = z.string().max(20_000)
 
 /** How text is compared. Unless `exact`, case is ignored and white space counts as one blank. */
 const TextMatch = z.strictObject({
   equals: text.optional(),
-  contains: z.array(text).min(1).optional().describe('All of them'),
-  any: z.array(text).min(1).optional().describe('At least one of them'),
-  lacks: z.array(text).min(1).optional().describe('None of them'),
-  lines: z.number().int().min(0).optional().describe('Number of lines that are not empty'),
+  contains: z.array(text).min(1).optional().describe('The text must contain all of these strings'),
+  any: z.array(text).min(1).optional().describe('The text must contain at least one of these strings'),
+  lacks: z.array(text).min(1).optional().describe('The text must contain none of these strings'),
+  lines: z.number().int().min(0).optional().describe('Exact number of lines that are not empty'),
   max_words: z.number().int().min(1).optional(),
   exact: z.boolean().default(false),
 })
@@ -38,18 +38,21 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
   z.strictObject({ of: z.literal('answer'), what, weight, is: TextMatch }),
   z
     .strictObject({ of: z.literal('file'), what, weight, path: z.string().min(1), is: TextMatch.nullable() })
-    .describe('A file of the workspace; `is: null` wants that there is none'),
+    .describe('A file of the workspace; `is: null` requires that it does not exist'),
   z
     .strictObject({ of: z.literal('field'), what, weight, path: z.string().min(1), equals: z.json() })
-    .describe('A field of the structured answer, by its path; texts are compared without case'),
+    .describe('A field of the structured answer, by its path; strings are compared case-insensitively'),
   z
     .strictObject({
       ...{ of: z.literal('tool'), what, weight, name: z.string().min(1) },
       min: z.number().int().min(0).default(1),
       max: z.number().int().min(0).optional(),
-      arguments: z.record(z.string(), text).default({}).describe('Only calls in which these arguments hold this text'),
+      arguments: z
+        .record(z.string(), text)
+        .default({})
+        .describe('Count only calls in which each of these arguments contains the given text'),
     })
-    .describe('How often a tool was called'),
+    .describe('Number of calls of a tool'),
   z
     .strictObject({
       of: z.literal('folder'),
@@ -57,16 +60,19 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
       weight,
       holds: fn<(folder: Folder) => boolean | Promise<boolean>>(),
     })
-    .describe('What a program finds in the folder'),
+    .describe('A function that examines the folder'),
 ])
 export type ScenarioCheck = z.infer<typeof ScenarioCheck>
 
 /** Reply of a scenario's tool. The first one that matches and is not used up is taken. */
 const Reply = z.strictObject({
   text,
-  error: z.boolean().default(false).describe('The call fails with this text'),
-  when: z.record(z.string(), text).default({}).describe('Only when these arguments hold this text'),
-  times: z.number().int().min(1).optional().describe('Maximum number of uses'),
+  error: z.boolean().default(false).describe('Whether the call fails with this text as its error'),
+  when: z
+    .record(z.string(), text)
+    .default({})
+    .describe('Use this reply only if each of these arguments contains the given text'),
+  times: z.number().int().min(1).optional().describe('Maximum number of uses of this reply'),
 })
 const ScenarioTool = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9_]{0,39}$/),
@@ -74,7 +80,7 @@ const ScenarioTool = z.strictObject({
   parameters: z
     .record(z.string(), z.string().max(300))
     .default({})
-    .describe('Description of each parameter, which is a string'),
+    .describe('Parameters by name, each with its description; all are strings'),
   replies: z.array(Reply).min(1),
 })
 export type ScenarioTool = z.infer<typeof ScenarioTool>
@@ -91,7 +97,7 @@ export type ToolUse = z.infer<typeof ToolUse>
 export const Scenario = z.strictObject({
   name,
   title: z.string().min(1).max(80),
-  measures: z.string().min(1).max(300).describe('In a sentence'),
+  measures: z.string().min(1).max(300).describe('What the scenario measures, in one sentence'),
   /**
    * `task`: asked once, or several times in separate sessions. `pursuit`: a goal, over several cycles. `goals`: the
    * agent chooses its own goals.
@@ -101,28 +107,34 @@ export const Scenario = z.strictObject({
   asks: z
     .array(z.string().min(1).max(8_000))
     .default([])
-    .describe('What is asked, one after another; the last answer counts'),
+    .describe('Instructions, given one after another; the last answer counts'),
   max_steps: z.number().int().min(1).max(100).default(12),
-  toolkits: z.array(z.string()).default([]).describe('Of the service: file, memory, …'),
+  toolkits: z.array(z.string()).default([]).describe('Toolkits of the service: file, memory, …'),
   files: z
     .union([Files, fn<() => Record<string, string>>()])
     .default({})
-    .describe('What the workspace begins with; a function makes what is large'),
+    .describe('Initial files of the workspace, by path; a function may create large files'),
   tools: z.array(ScenarioTool).default([]),
-  schema: z.record(z.string(), z.json()).optional().describe('JSON Schema that the last answer is to fit'),
+  schema: z.record(z.string(), z.json()).optional().describe('JSON Schema that the last answer must match'),
   variants: z.array(z.record(z.string(), z.string())).min(1).default([{}]),
   checks: z.array(ScenarioCheck).default([]),
-  category: name.default('models').describe('`models`, or the kind of work'),
-  preset: z.string().optional().describe('The preset that is spawned, in place of role, toolkits and max_steps'),
-  acceptance: z.array(Acceptance).default([]).describe('The terms of the goal, which the agent is shown'),
-  runs_programs: z.boolean().default(false).describe('Whether it takes programs such as node, and so a sandbox'),
-  ends: z.enum(['completed', 'abandoned']).default('completed').describe('How a pursuit is to end'),
+  category: name.default('models').describe('Category: `models`, or the kind of work'),
+  preset: z.string().optional().describe('Preset of the agent, in place of role, toolkits and max_steps'),
+  acceptance: z.array(Acceptance).default([]).describe('Acceptance criteria of the goal, which the agent sees'),
+  runs_programs: z
+    .boolean()
+    .default(false)
+    .describe('Whether the scenario runs programs such as node, which need a sandbox'),
+  ends: z
+    .enum(['completed', 'abandoned'])
+    .default('completed')
+    .describe('Expected final status of the goal of a pursuit'),
   arrivals: z
     .array(z.strictObject({ after: z.number().int().min(1), files: Files }))
     .default([])
-    .describe('Files that come while the agent works, after this number of tool calls'),
-  operator: text.optional().describe('What the operator answers when the agent asks'),
-  solution: fn<() => readonly ToolUse[]>().optional().describe('Calls that reach the goal, for scripted models'),
+    .describe('Files added while the agent works; `after` is the number of tool calls that come first'),
+  operator: text.optional().describe('Answer of the operator to each question of the agent'),
+  solution: fn<() => readonly ToolUse[]>().optional().describe('Tool calls that reach the goal, for scripted models'),
 })
 export type Scenario = z.infer<typeof Scenario>
 export const Scenarios = point<z.input<typeof Scenario>>('benchmark_scenarios', {
@@ -141,16 +153,18 @@ export type Spread = z.infer<typeof Spread>
 /** One scenario, run once. */
 export const ScenarioRun = z.object({
   run: z.number().int().describe('From 1'),
-  score: unit.describe('The weighted share of checks that held'),
-  passed: z.boolean().describe('All of them did'),
+  score: unit.describe('Weighted share of passed checks'),
+  passed: z.boolean().describe('Whether all checks passed and the run ended without a failure'),
   failure: z
     .string()
     .nullable()
-    .describe('`wrong`, or what kept it from an answer, such as `max_steps` or `model_error`'),
+    .describe(
+      'Kind of failure: `wrong` (a check failed), or what prevented an answer, such as `max_steps` or `model_error`; null when the run passed',
+    ),
   detail: z.string().nullable(),
   checks: z.array(z.object({ what: z.string(), held: z.boolean() })),
-  answer: z.string().describe('What was said last, cut after 500 characters'),
-  calls: z.number().int().describe('Model calls, which are its turns'),
+  answer: z.string().describe('Last answer of the model, cut after 500 characters'),
+  calls: z.number().int().describe('Number of model calls (turns)'),
   tokens: Tokens,
   cost_usd: z.number(),
   duration_ms: z.number(),
@@ -158,11 +172,11 @@ export const ScenarioRun = z.object({
 export type ScenarioRun = z.infer<typeof ScenarioRun>
 
 const Measured = z.object({
-  score: unit.nullable().describe('The mean over runs; over scenarios the mean of theirs'),
+  score: unit.nullable().describe('Mean score over the runs of a scenario; for a model, the mean over its scenarios'),
   runs: z.number().int(),
   passed: z.number().int(),
   pass_rate: unit.nullable(),
-  pass_interval: ShareInterval.nullable().describe('95 %, after Wilson'),
+  pass_interval: ShareInterval.nullable().describe('95 % Wilson interval of the pass rate'),
   calls: z.number().int(),
   tokens: Tokens,
   cost_usd: z.number(),
@@ -175,20 +189,25 @@ export type ScenarioResult = z.infer<typeof ScenarioResult>
 /** Results of a model. */
 export const ModelResult = Measured.extend({
   asked: z.string().meta({ examples: ['openai:lite'] }),
-  model: z.string().nullable().describe('What that meant, as `provider:model`'),
-  notice: z.string().nullable().describe('What is said wherever the model is named, as of the simulated one'),
-  complete: z.boolean().describe('All scenarios were run'),
+  model: z.string().nullable().describe('Resolved model, as `provider:model`'),
+  notice: z.string().nullable().describe('Notice shown with the name of the model, as for the simulated model'),
+  complete: z.boolean().describe('Whether all scenarios were run'),
   reason: z.string().nullable().describe('Why not'),
-  score_interval: ShareInterval.nullable().describe('95 %, by bootstrap within scenarios; null below three runs'),
+  score_interval: ShareInterval.nullable().describe(
+    '95 % bootstrap interval of the score, within scenarios; null for fewer than three runs',
+  ),
   failed_calls: z.number().int(),
-  priced: z.enum(['catalogue', 'free', 'unknown', 'mixed']).nullable().describe('Where the prices are from'),
-  estimated: z.boolean().describe('Some tokens were estimated'),
-  latency_ms: z.object({ p50: z.number(), p95: z.number() }).nullable().describe('Of calls that were answered'),
+  priced: z.enum(['catalogue', 'free', 'unknown', 'mixed']).nullable().describe('Source of the prices'),
+  estimated: z.boolean().describe('Whether some token counts were estimated'),
+  latency_ms: z
+    .object({ p50: z.number(), p95: z.number() })
+    .nullable()
+    .describe('Latency of answered calls, in milliseconds'),
   duration_ms: z.number(),
   per_run: z
     .object({ calls: Spread, tokens: Spread, cost_usd: Spread, duration_ms: Spread })
     .nullable()
-    .describe('Over all runs'),
+    .describe('Spread of the values of one run, over all runs'),
   failures: z.array(z.object({ kind: z.string(), count: z.number().int() })),
   scenarios: z.array(ScenarioResult),
 })
@@ -201,9 +220,11 @@ export const BenchmarkReport = z.object({
   runs: z.number().int(),
   cycles: z.number().int(),
   scenarios: z.array(z.object({ name: z.string(), title: z.string(), measures: z.string(), category: z.string() })),
-  left_out: z.array(z.string()).describe('Work goals that run programs, where there is no sandbox for them'),
+  left_out: z
+    .array(z.string())
+    .describe('Names of work goals left out because they run programs and no sandbox is available'),
   models: z.array(ModelResult),
-  methods: z.array(z.string()).describe('How the figures came about'),
+  methods: z.array(z.string()).describe('Methods by which the figures were computed'),
 })
 export type BenchmarkReport = z.infer<typeof BenchmarkReport>
 

@@ -28,16 +28,18 @@ export const benchmarkScenarios = operation({
 export const benchmarkRun = operation({
   name: 'benchmark.run',
   summary: 'Benchmark models',
-  description: 'Runs scenarios in temporary projects.',
+  description: 'Runs scenarios or work goals with each model in temporary projects and returns a report.',
   input: z.object({
-    models: z.array(z.string().trim().min(1).max(200)).describe('provider:model or provider:lite|standard|pro'),
+    models: z
+      .array(z.string().trim().min(1).max(200))
+      .describe('Models, each as provider:model or provider:lite|standard|pro'),
     cycles: z.number().optional(),
     runs: z.number().optional(),
     seed: z.number().optional(),
     scenarios: z.array(z.string()).optional(),
     goals: z.array(z.string()).optional().describe('Names of work goals, or all'),
     categories: z.array(z.string()).optional().describe('Categories of work goals'),
-    profile: z.string().optional().describe('A preset that works on the goals, in place of their own'),
+    profile: z.string().optional().describe('Preset for the work goals, in place of the preset of each goal'),
     task: z.string().trim().min(1).max(4000).optional(),
   }),
   output: BenchmarkReport,

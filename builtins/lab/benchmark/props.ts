@@ -22,7 +22,7 @@ export function propsOf(tools: readonly ScenarioTool[]): Toolkit {
             each =>
               includesArguments(args, each.when) && (given.get(each) ?? 0) < (each.times ?? Number.POSITIVE_INFINITY),
           )
-          if (!reply) throw new Error('there is nothing to say about that')
+          if (!reply) throw new Error('there is no reply for these arguments')
           given.set(reply, (given.get(reply) ?? 0) + 1)
           if (reply.error) throw new Error(reply.text)
           return reply.text

@@ -123,10 +123,13 @@ export class ScenarioAgent {
       const [goal] = (await this.#kernel.invoke('goals.list', { id: agent_id })) as Goal[]
       if (goal?.status !== 'active') continue
       taken.push(goal.objective)
-      await this.#kernel.invoke('goals.abandon', { goal_id: goal.goal_id, reason: 'It was only to be chosen.' })
+      await this.#kernel.invoke('goals.abandon', {
+        goal_id: goal.goal_id,
+        reason: 'Only the choice of the goal was requested.',
+      })
     }
     const share = taken.length / cycles
-    const detail = `${taken.length} of ${cycles} cycles brought a goal that was taken`
+    const detail = `${taken.length} of ${cycles} cycles produced an accepted goal`
     return { ...this.#outcome(taken.at(-1) ?? '', null), failure: share === 1 ? null : 'no_goal', detail, share }
   }
 

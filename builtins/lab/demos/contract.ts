@@ -84,7 +84,7 @@ export const DetectiveCase = z
   .strictObject({
     name,
     title: z.string().min(1).max(80),
-    story: z.string().min(1).max(4_000).describe('What is known at the beginning'),
+    story: z.string().min(1).max(4_000).describe('Facts that are known at the beginning'),
     suspects: z
       .array(z.strictObject({ name: z.string().min(1).max(80), about: line }))
       .min(2)
@@ -93,14 +93,17 @@ export const DetectiveCase = z
       .array(z.strictObject({ name: z.string().min(1).max(40), about: line }))
       .min(2)
       .max(12),
-    rounds: z.array(z.array(line).min(1).max(8)).length(4).describe('Clues, in the order in which they come to light'),
+    rounds: z
+      .array(z.array(line).min(1).max(8))
+      .length(4)
+      .describe('Clues by round, in the order in which the detectives receive them'),
     solution: z.strictObject({ suspect: z.string(), motive: z.string(), explanation: z.string().min(1).max(2_000) }),
   })
   .refine(({ suspects, solution }) => suspects.some(each => each.name === solution.suspect), {
-    ...{ path: ['solution', 'suspect'], message: 'is none of the suspects' },
+    ...{ path: ['solution', 'suspect'], message: 'must be one of the suspects' },
   })
   .refine(({ motives, solution }) => motives.some(each => each.name === solution.motive), {
-    ...{ path: ['solution', 'motive'], message: 'is none of the motives' },
+    ...{ path: ['solution', 'motive'], message: 'must be one of the motives' },
   })
 export type DetectiveCase = z.infer<typeof DetectiveCase>
 export const DetectiveCases = point<DetectiveCase>('detective_cases', {

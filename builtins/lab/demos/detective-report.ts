@@ -62,7 +62,7 @@ export function caseReport(
   const solvers = scored.filter(({ score }) => score.solved).length
   const verdict =
     solvers === 0
-      ? 'No one found out who did it.'
+      ? 'No detective found out who did it.'
       : `${solvers} of ${scored.length} found out who did it. ${best.name} leads with ${best.score.points} of 100 points${best.score.since === null ? '' : `, on the right track since round ${best.score.since}`}.`
   const blocks: ReportBlock[] = [
     { kind: 'text', text: found.story },
@@ -86,7 +86,7 @@ export function caseReport(
       }),
     },
     { kind: 'text', text: RULE },
-    { kind: 'heading', text: 'How sure they were of the right one' },
+    { kind: 'heading', text: 'Confidence in the right suspect' },
     {
       ...{ kind: 'series', title: 'Probability given to the right suspect, round by round', unit: '%' },
       lines: scored.map(({ name, theories }) => ({
@@ -96,7 +96,7 @@ export function caseReport(
     },
     { kind: 'heading', text: 'Round by round' },
     ...found.rounds.flatMap((clues, round): ReportBlock[] => [
-      { kind: 'text', text: `Round ${round + 1} brought to light:` },
+      { kind: 'text', text: `Clues of round ${round + 1}:` },
       { kind: 'list', items: clues },
       ...detectives.map(({ name, theories }): ReportBlock => {
         const { theory } = theories[round]!
@@ -107,7 +107,7 @@ export function caseReport(
     ]),
     { kind: 'heading', text: 'What really happened' },
     { kind: 'text', text: `It was ${suspect}, and the motive was ${motive}. ${explanation}` },
-    { kind: 'heading', text: 'What it cost' },
+    { kind: 'heading', text: 'Cost' },
     { kind: 'text', text: costOf(detectives) },
   ]
   return { title: found.title, lead: `Three detectives, four rounds. Model: ${named}. Seed ${seed}.`, blocks }

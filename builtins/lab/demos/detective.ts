@@ -10,14 +10,14 @@ const DETECTIVES = [
   { name: 'Ottilie', role: 'Detective and former bookkeeper, who follows the money' },
 ] as const
 const DOING =
-  'You work on a case with two colleagues. Weigh what speaks for and against each suspect. Alibis that are proven count; appearances mislead. Say how sure you are as a probability that you would bet on: being sure and wrong costs more than doubt.'
+  'You work on a case with two colleagues. Weigh the evidence for and against each suspect. Proven alibis count; appearances can mislead. State your confidence as a probability that you would bet on: a confident wrong answer costs more than doubt.'
 
 /** Demo in which three detectives solve one case; each commits to a theory after each of four rounds of clues. */
 export function detective(svc: PluginHandle): Demo {
   const cases = () => svc.list(DetectiveCases)
   return {
     name: 'detective',
-    summary: 'Three detectives, one case, four rounds of clues; their theories are held against what really happened',
+    summary: 'Three detectives solve one case in four rounds of clues; their theories are compared with the solution',
     parts: () => cases().map(({ name, title }) => ({ name, title })),
     async play(stage, part) {
       const found = part === undefined ? cases()[0]! : cases().find(({ name }) => name === part)!
@@ -67,7 +67,7 @@ async function investigate(stage: DemoContext, found: DetectiveCase): Promise<De
       const answer = (await kernel.invoke('tasks.run', input, { signal })) as TaskResponse
       signal.throwIfAborted()
       const theory = theoryOf(found).safeParse(answer.parsed)
-      const why = answer.error?.detail ?? 'the answer was no theory'
+      const why = answer.error?.detail ?? 'the answer does not match the schema'
       const theoryAnswer: TheoryAnswer = theory.success ? { theory: theory.data } : { theory: null, why }
       each.theories.push(theoryAnswer)
       each.cost_usd += answer.cost_usd
@@ -80,10 +80,10 @@ async function investigate(stage: DemoContext, found: DetectiveCase): Promise<De
 
 function theoryOf({ suspects, motives }: DetectiveCase) {
   return z.object({
-    suspect: z.enum(suspects.map(({ name }) => name) as [string, ...string[]]).describe('Who did it'),
+    suspect: z.enum(suspects.map(({ name }) => name) as [string, ...string[]]).describe('The suspect who did it'),
     motive: z.enum(motives.map(({ name }) => name) as [string, ...string[]]).describe('Why'),
-    confidence: z.number().min(0).max(1).describe('The probability that the suspect is the right one'),
-    reasoning: z.string().max(2_000).describe('In two or three sentences'),
+    confidence: z.number().min(0).max(1).describe('The probability that this suspect did it'),
+    reasoning: z.string().max(2_000).describe('The reasons for the theory, in two or three sentences'),
   })
 }
 

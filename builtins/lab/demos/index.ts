@@ -7,7 +7,7 @@ import { theatre } from './theatre.ts'
 
 export default definePlugin({
   name: 'demos',
-  description: 'Demonstrations with agents, each in a project of its own, with a report.',
+  description: 'Demos with agents, each in a separate project, with a report.',
   needs: ['models', 'trials'],
   setup(svc) {
     svc.provide(DemoTheatre, theatre(svc))

@@ -8,7 +8,7 @@ import type { DemoContext, DemoReport, ReportBlock } from './contract.ts'
 const TURNING_POINTS = 5
 const LONGEST_QUOTE = 400
 const RULE =
-  'Thriving is out of 100: up to 40 for money (credits / (credits + 300), nothing in debt), 25 for happiness, 20 for health, and up to 15 for the share of its goals that it completed.'
+  'The thriving score is at most 100: up to 40 for money (credits / (credits + 300), 0 when in debt), up to 25 for happiness, up to 20 for health, and up to 15 for the share of its goals that the agent completed.'
 
 /** An agent's state at the end of a day. */
 interface DayEnd {
@@ -75,11 +75,11 @@ export function survivalReport(
       ...{ kind: 'series', title: `Credits at the end of each of ${days} days`, unit: 'credits' },
       lines: ranked.map(({ name, evenings }) => ({ name, values: evenings.map(({ balance }) => balance) })),
     },
-    { kind: 'heading', text: 'What weighed on them' },
+    { kind: 'heading', text: 'Suffering and moods' },
     {
       ...{
         kind: 'series',
-        title: 'Load of suffering at the end of each day; 100 is all that one can bear',
+        title: 'Suffering load at the end of each day; 100 is the maximum',
         unit: '',
         range: [0, 100],
       },
@@ -87,11 +87,11 @@ export function survivalReport(
     },
     {
       kind: 'table',
-      head: ['Who', 'Moods, from the beginning to the end'],
+      head: ['Who', 'Moods over time'],
       rows: ranked.map(({ name, evenings }) => [name, moodsOf(evenings)]),
     },
     ...ranked.flatMap(lifeOf),
-    { kind: 'heading', text: 'What it cost' },
+    { kind: 'heading', text: 'Cost' },
     {
       kind: 'table',
       head: ['Who', 'Cycles', 'Tokens', 'USD'],
@@ -148,12 +148,12 @@ function lifeOf({ name, moments, journal, goals, events }: Life): ReportBlock[] 
   const reached = goals.filter(({ status }) => status === 'completed').slice(0, 3)
   return [
     { kind: 'heading', text: `The ${name}` },
-    { kind: 'text', text: `${events.length} things happened to it. What turned its life:` },
+    { kind: 'text', text: `Events in its life: ${events.length}. The turning points:` },
     { kind: 'list', items: points.map(({ day, what }) => `Day ${day}: ${what}`) },
     ...quotes.map(({ day, text }): ReportBlock => ({ kind: 'quote', text, by: `from its journal, day ${day}` })),
     ...(reached.length > 0
       ? [
-          { kind: 'text', text: 'What it did last:' } as const,
+          { kind: 'text', text: 'Its last completed goals:' } as const,
           { kind: 'list', items: reached.map(({ objective }) => objective) } as const,
         ]
       : []),
@@ -164,7 +164,7 @@ function lifeOf({ name, moments, journal, goals, events }: Life): ReportBlock[] 
 export function turningPoints(moments: Life['moments']): Life['moments'] {
   const heaviest = [...moments].sort((a, b) => b.weight - a.weight || a.day - b.day).slice(0, TURNING_POINTS)
   const points = heaviest.sort((a, b) => a.day - b.day)
-  return points.length > 0 ? points : [{ day: 0, what: 'Nothing did; its days were quiet.', weight: 0 }]
+  return points.length > 0 ? points : [{ day: 0, what: 'No turning points; its days were quiet.', weight: 0 }]
 }
 
 /** Returns the longest entries of the journal's first and last half. */

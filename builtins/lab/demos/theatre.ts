@@ -46,7 +46,9 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   if (part !== undefined && !parts.some(each => each.name === part)) {
     throw invalidDemo(
       'case',
-      parts.length > 0 ? `must be one of ${parts.map(each => each.name).join(', ')}` : `${name} has none`,
+      parts.length > 0
+        ? `must be one of ${parts.map(each => each.name).join(', ')}`
+        : `must be omitted, because the demo ${name} has no cases`,
     )
   }
   if (cycles !== undefined && !(Number.isInteger(cycles) && cycles >= 1 && cycles <= MOST_CYCLES)) {
@@ -54,7 +56,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   }
   const { id, provider } = await svc.use(Models).resolve(model)
   const { available, reason } = await provider.availability()
-  if (!available) throw new ModelError({ model: id, problem: reason ?? 'it cannot be called' })
+  if (!available) throw new ModelError({ model: id, problem: reason ?? 'it is not available' })
   const trials: DemoTrial[] = []
   const stage: DemoContext = {
     ...{ seed, model, cycles, signal, say, show },

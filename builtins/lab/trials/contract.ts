@@ -43,5 +43,5 @@ export const TrialFolderError = defineError({
   status: 409,
   title: 'Trial folder',
   message: (p: { folder: string }) =>
-    `${p.folder} holds something already; name a folder that is empty, or that there is not yet.`,
+    `${p.folder} is not empty; choose an empty folder, or one that does not exist yet.`,
 })

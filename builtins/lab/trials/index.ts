@@ -4,7 +4,7 @@ import { openTrial } from './trial.ts'
 
 export default definePlugin({
   name: 'trials',
-  description: 'Temporary projects in which benchmark and demonstrations run.',
+  description: 'Temporary projects in which benchmarks and demos run.',
   needs: ['models'],
   setup(svc) {
     svc.provide(Trials, { open: options => openTrial(svc, options) })

@@ -6,5 +6,5 @@ export const EventLogConfig = z.object({
     .boolean()
     .default(false)
     .meta({ reload: 'applied', env: 'SVC_EVENT_LOG_FSYNC' })
-    .describe('Whether each line of the event log is on the disk before the next is written'),
+    .describe('Whether the event log is flushed to the disk after each write'),
 })

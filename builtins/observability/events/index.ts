@@ -9,7 +9,7 @@ import { OwnTail, Tail } from './tail.ts'
 
 export default definePlugin({
   name: 'events',
-  description: 'The event log: a durable stream of everything that happens, and a copy in files.',
+  description: 'The event log: a durable stream of all events, and a copy in files.',
   needs: ['store', 'agents'],
   setup(svc) {
     const config = svc.section('', EventLogConfig)

@@ -92,7 +92,7 @@ export class Journal {
       const { end, seq } = lastLine(bytes)
       if (end === 0 && begin > 0) {
         await files.rename(file, `${file}.corrupt`)
-        warn(`${file} holds no line that can be read; it was moved to ${file}.corrupt`)
+        warn(`${file} has no readable line at its end; the whole file was moved to ${file}.corrupt`)
         return undefined
       }
       if (file === this.#file) this.#size = begin + end
@@ -101,7 +101,7 @@ export class Journal {
           mode: 0o600,
         })
         await handle.truncate(begin + end)
-        warn(`${file} ended in something that is no line; it was moved to ${file}.corrupt`)
+        warn(`the end of ${file} was not a readable line; it was moved to ${file}.corrupt`)
       }
       return seq
     } finally {

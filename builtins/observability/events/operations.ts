@@ -27,23 +27,19 @@ export const eventsFollow = stream({
   name: 'events.follow',
   summary: 'Stream events, oldest first',
   description:
-    'Begins with `open`, which says where. Each `message` is one event, its id is its `seq`: with `Last-Event-ID` or `after` a client goes on where it was, over restarts of the server too, without loss or repetition. A `notice` has no id: one is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers.',
+    'The stream begins with `open`, which gives the position where it starts. Each `message` is one event, with its `seq` as the id. With `Last-Event-ID` or `after`, a client resumes where it stopped, even after restarts of the server, without loss or repetition. A `notice` has no id. It is sent when the daemon’s health or the number of agents in a status changes (`status_changed`), and for `config_changed` and `plugin_reloaded` in the process that answers the request.',
   input: z.object({
     agent_id: id.optional().describe('Only events of this agent'),
     type,
-    after: seq.optional().describe('Go on after the event with this seq; 0 for all; `Last-Event-ID` comes first'),
-    last: z
-      .number()
-      .int()
-      .min(0)
-      .max(1000)
+    after: seq
       .optional()
-      .describe('Begin with this number of the newest events that match'),
-    follow: z.boolean().default(true).describe('Go on with what happens from now on'),
-    notices: z.boolean().default(false).describe('Also send a `notice` of what changed without an event of the log'),
+      .describe('Seq of the event after which to start; 0 for all events; `Last-Event-ID` takes precedence'),
+    last: z.number().int().min(0).max(1000).optional().describe('Number of newest matching events to begin with'),
+    follow: z.boolean().default(true).describe('Whether to wait for new events'),
+    notices: z.boolean().default(false).describe('Also send a `notice` for changes that are not events of the log'),
   }),
   events: {
-    open: z.object({ after: z.number().int().describe('The seq after which the stream begins') }),
+    open: z.object({ after: z.number().int().describe('Seq after which the stream begins') }),
     message: EventEnvelope,
     notice: Notice,
   },
@@ -75,11 +71,11 @@ export const eventsFollow = stream({
 export const eventsList = operation({
   name: 'events.list',
   summary: "List an agent's events, newest first",
-  description: 'The same events as GET /events, of one agent.',
+  description: 'Returns the same events as GET /events, for one agent.',
   input: Page.extend({
     id,
     type,
-    limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of events (1 to 1000)'),
   }),
   output: z.array(EventEnvelope),
   http: { method: 'GET', path: '/agents/{id}/events' },

@@ -40,7 +40,8 @@ export class EventLog {
       } catch (error) {
         // A full disk is logged once; the missing lines are written when there is space again.
         const problem = errorMessage(error)
-        if (problem !== this.#problem) log.warn({}, `the event log is behind: ${problem}`)
+        if (problem !== this.#problem)
+          log.warn({}, `cannot write the event log; missing lines are written later: ${problem}`)
         this.#problem = problem
         seen = ''
       }

@@ -3,10 +3,10 @@ import { defineError, z } from '#kernel'
 /** Result of writing a report. */
 export const ExportedRun = z.object({
   run_id: z.string(),
-  file: z.string().describe('Where it is, as a whole path'),
+  file: z.string().describe('Absolute path of the report'),
   bytes: z.number().int(),
-  spans: z.number().int().describe('Agents, goals, decisions and tool calls that it shows'),
-  left_out: z.number().int().describe('Decisions and tool calls of the run that it does not show'),
+  spans: z.number().int().describe('Agents, goals, decisions and tool calls in the report'),
+  left_out: z.number().int().describe('Decisions and tool calls of the run that are not in the report'),
 })
 export type ExportedRun = z.infer<typeof ExportedRun>
 
@@ -15,7 +15,7 @@ export const ExportExistsError = defineError({
   status: 409,
   title: 'Export exists',
   message: (p: { file: string }) =>
-    `${p.file} exists and was left as it is; name another file with --output, or replace it with --force.`,
+    `${p.file} exists already and was not changed; choose another file with --output, or replace it with --force.`,
 })
 export const CannotExportError = defineError({
   code: 'cannot_export',

@@ -24,15 +24,15 @@ const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>>
   goal_completed: () => ({ what: 'completed its goal', tone: 'good' }),
   goal_abandoned: () => ({ what: 'abandoned its goal', tone: 'bad' }),
   goal_max_steps: ({ steps_done }) => ({ what: `ran out of steps after ${text(steps_done)}` }),
-  approval_requested: ({ tool_name }) => ({ what: `asks for leave to call ${text(tool_name)}` }),
+  approval_requested: ({ tool_name }) => ({ what: `requests approval to call ${text(tool_name)}` }),
   approval_resolved: ({ decision, resolved_by }) => ({ what: `${text(decision)} by ${text(resolved_by)}` }),
   model_failover: ({ from, to, reason }) => ({
-    what: `asked ${text(to)} instead of ${text(from)}: ${text(reason)}`,
+    what: `called ${text(to)} instead of ${text(from)}: ${text(reason)}`,
     tone: 'bad',
   }),
-  message_sent: ({ type, to_agent }) => ({ what: `wrote ${text(type)} to ${text(to_agent)}` }),
+  message_sent: ({ type, to_agent }) => ({ what: `sent ${text(type)} to ${text(to_agent)}` }),
   nudge_received: ({ message }) => ({ what: `was nudged${message ? `: ${text(message)}` : ''}` }),
-  task_started: () => ({ what: 'began the task' }),
+  task_started: () => ({ what: 'started the task' }),
   task_ended: ({ status }) => ({
     what: `ended the task: ${text(status)}`,
     tone: status === 'completed' ? 'good' : 'bad',
@@ -58,7 +58,7 @@ export function* renderHappenings({ events, run }: Report): Generator<Markup> {
     return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the project' }] : []
   })
   if (lines.length === 0) return
-  yield html`<section id="events"><h2>What happened</h2><p class="soft">${plural(lines.length, 'event')} beside calls of models and tools; times in UTC</p><div class="card"><ol class="timeline">`
+  yield html`<section id="events"><h2>What happened</h2><p class="soft">${plural(lines.length, 'event')} other than model and tool calls; times in UTC</p><div class="card"><ol class="timeline">`
   for (let at = 0; at < lines.length; at += PIECE) {
     yield html`${lines
       .slice(at, at + PIECE)

@@ -22,7 +22,7 @@ export const runsExport = operation({
   name: 'runs.export',
   summary: 'Export a run as one HTML page',
   description:
-    'With summary, timeline, cost, steps, transcripts and messages; it needs no other file. It has no script and loads nothing. Values of secrets are hidden; of a long run it holds the newest part.',
+    'The page has the summary, timeline, cost, steps, transcripts and messages of the run. It is self-contained: it has no scripts and loads nothing. Values of secrets are hidden. For a long run, it has only the newest part.',
   input: z.object({ id: RunRef, limit }),
   output: z.string().meta({ examples: ['<!doctype html>\n<html lang="en">…</html>\n'] }),
   http: {
@@ -43,7 +43,7 @@ export const runsWriteExport = operation({
   name: 'runs.write_export',
   summary: 'Export a run to an HTML file',
   description:
-    'Summary, timeline, cost, steps, transcripts and messages, without values of secrets. What is there already stays, unless --force is given.',
+    'The file has the summary, timeline, cost, steps, transcripts and messages of the run, without values of secrets. An existing file is kept unless --force is given.',
   input: z.object({
     run_id: RunRef,
     output: z
@@ -51,8 +51,8 @@ export const runsWriteExport = operation({
       .min(1)
       .max(4096)
       .optional()
-      .describe('File to write (default: svc-report-<run>.html in this folder)'),
-    force: z.boolean().default(false).describe('Replace a file that is there'),
+      .describe('File to write (default: svc-report-<run>.html in the current folder)'),
+    force: z.boolean().default(false).describe('Replace an existing file'),
     limit,
   }),
   output: ExportedRun,

@@ -26,8 +26,8 @@ function renderOmissions({ complete, left_out, broken_lines }: Trace): Markup | 
   const calls = `${plural(left_out, 'call')} of models and tools`
   const old = complete
     ? left_out > 0 && `${calls} are not in the log any more. `
-    : `This was a long run: what follows is its newest part, and ${calls} before it are left out. `
-  return html`<p class="notice">${old}The totals are those of the whole run.${broken}</p>`
+    : `This was a long run: the report shows only its newest part, and omits ${calls} before it. `
+  return html`<p class="notice">${old}The totals cover the whole run.${broken}</p>`
 }
 
 /** Shows totals of the run. */
@@ -95,5 +95,5 @@ const MADE_OF = [
 export function manifest({ run }: Report): Markup {
   const facts = Object.fromEntries(MADE_OF.map(name => [name, run[name]]))
   return html`<section id="manifest"><h2>Manifest</h2>
-<details><summary>What the run was made of</summary><div class="inside"><pre>${JSON.stringify(facts, null, 2)}</pre></div></details></section>`
+<details><summary>Version, configuration, agents, tools and plugins of the run</summary><div class="inside"><pre>${JSON.stringify(facts, null, 2)}</pre></div></details></section>`
 }

@@ -19,7 +19,7 @@ export function* transcripts({ talks, pictures, task, trace, run }: Report): Gen
     yield html`<details${task && html` open`}><summary>${brief(names.get(about) ?? about)} <span class="soft">${plural(said.length, 'message')}</span></summary>
 <div class="inside">${said.map(each => messageOf(each, pictures, run.started_at))}</div></details>`
   }
-  if (!task) yield html`<p class="soft">The transcript of a goal is kept while it is pursued.</p>`
+  if (!task) yield html`<p class="soft">The transcript of a goal is kept only while the goal is active.</p>`
   yield html`</section>`
 }
 

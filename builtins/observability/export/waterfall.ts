@@ -18,7 +18,7 @@ export function lanes({ run, trace }: Report): Markup | false {
     completed: 'goal completed',
     active: 'goal not ended',
     abandoned: 'goal abandoned',
-    decision: 'looking for a goal',
+    decision: 'choosing a goal',
   }
   return html`<section id="timeline"><h2>Timeline</h2><figure class="card">
 ${children.map(agent => html`<div class="lane"><span title="${agent.name}">${agent.name}</span>${bars(agent.children, all)}</div>`)}

@@ -6,10 +6,10 @@ type Failure = NodeJS.ErrnoException
 
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
-  ENOTDIR: 'what should be its folder is a file',
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
-  EROFS: 'it is on a disk that is read-only',
+  ENOTDIR: 'a part of its path is a file, not a folder',
+  EACCES: 'the current user has no write permission there',
+  EPERM: 'the current user has no write permission there',
+  EROFS: 'it is on a read-only disk',
   ENOSPC: 'the disk is full',
   ENAMETOOLONG: 'its name is too long',
 }
@@ -24,7 +24,7 @@ export async function checkTarget(files: Ports['files'], file: string, force: bo
     return undefined
   })
   if (found?.isDirectory()) throw new CannotExportError({ file, problem: 'it is a folder; name a file in it' })
-  if (found && !found.isFile()) throw new CannotExportError({ file, problem: 'it is no regular file' })
+  if (found && !found.isFile()) throw new CannotExportError({ file, problem: 'it is not a regular file' })
   if (found && !force) throw new ExportExistsError({ file })
   await files.access(dirname(file), files.constants.W_OK).catch((error: Failure) => {
     throw exportError(file, error)

@@ -14,12 +14,12 @@ export function budgetMetrics(svc: PluginHandle): Metric[] {
     },
   })
   return [
-    gauge('svc_budget_spent_usd', 'Dollars spent in the window of the budget.', ({ spent }) => spent.usd),
-    gauge('svc_budget_spent_tokens', 'Tokens spent in the window of the budget.', ({ spent }) => spent.tokens),
-    gauge('svc_budget_reserved_usd', 'Dollars held for calls that are under way.', ({ reserved }) => reserved.usd),
-    gauge('svc_budget_reserved_tokens', 'Tokens held for calls that are under way.', ({ reserved }) => reserved.tokens),
-    gauge('svc_budget_limit_usd', 'The limit in dollars, where there is one.', ({ limits }) => limits.usd),
-    gauge('svc_budget_limit_tokens', 'The limit in tokens, where there is one.', ({ limits }) => limits.tokens),
-    gauge('svc_budget_exceeded', '1 while a limit is reached.', ({ exceeded }) => Number(exceeded)),
+    gauge('svc_budget_spent_usd', 'Dollars spent in the current budget window.', ({ spent }) => spent.usd),
+    gauge('svc_budget_spent_tokens', 'Tokens spent in the current budget window.', ({ spent }) => spent.tokens),
+    gauge('svc_budget_reserved_usd', 'Dollars reserved for calls in progress.', ({ reserved }) => reserved.usd),
+    gauge('svc_budget_reserved_tokens', 'Tokens reserved for calls in progress.', ({ reserved }) => reserved.tokens),
+    gauge('svc_budget_limit_usd', 'Budget limit in dollars, if one is set.', ({ limits }) => limits.usd),
+    gauge('svc_budget_limit_tokens', 'Budget limit in tokens, if one is set.', ({ limits }) => limits.tokens),
+    gauge('svc_budget_exceeded', '1 while a budget limit is reached, otherwise 0.', ({ exceeded }) => Number(exceeded)),
   ]
 }

@@ -34,7 +34,7 @@ export class Counts {
   flush(): Promise<void> {
     this.#written = this.#svc.clock.monotonic()
     return this.#inTurn('', () => this.#write()).catch(error =>
-      this.#svc.log.warn({}, `what was counted is not written yet: ${errorMessage(error)}`),
+      this.#svc.log.warn({}, `metric counts could not be saved and are saved later: ${errorMessage(error)}`),
     )
   }
 

@@ -42,13 +42,13 @@ export function cycleMetrics(counts: Counts): Metric[] {
   return [
     {
       name: 'svc_cycles_total',
-      help: 'Cycles of agents by their result.',
+      help: 'Agent cycles, by result.',
       type: 'counter',
       collect: async () => results(await counts.read()).map(([result, value]) => ({ labels: { result }, value })),
     },
     {
       name: 'svc_cycle_duration_seconds',
-      help: 'How long cycles of agents took.',
+      help: 'Duration of agent cycles, in seconds.',
       type: 'histogram',
       collect: async () => [{ value: durations(await counts.read()) }],
     },

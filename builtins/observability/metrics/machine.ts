@@ -77,12 +77,12 @@ export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Me
     collect: () => lag.read(which),
   })
   return [
-    late('nodejs_eventloop_lag_p50_seconds', 'How late the event loop was, median of the last minute.', 50),
-    late('nodejs_eventloop_lag_p99_seconds', 'How late the event loop was, 99th percentile of the last minute.', 99),
-    late('nodejs_eventloop_lag_max_seconds', 'How late the event loop was at most in the last minute.', 'max'),
+    late('nodejs_eventloop_lag_p50_seconds', 'Event loop lag, median of the last minute, in seconds.', 50),
+    late('nodejs_eventloop_lag_p99_seconds', 'Event loop lag, 99th percentile of the last minute, in seconds.', 99),
+    late('nodejs_eventloop_lag_max_seconds', 'Event loop lag, maximum of the last minute, in seconds.', 'max'),
     {
       name: 'process_cpu_seconds_total',
-      help: 'Processor time of this process.',
+      help: 'CPU time of this process, in seconds.',
       type: 'counter',
       collect() {
         const { user, system } = process.cpuUsage()
@@ -91,25 +91,25 @@ export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Me
     },
     {
       name: 'process_resident_memory_bytes',
-      help: 'Memory of this process.',
+      help: 'Resident memory of this process, in bytes.',
       type: 'gauge',
       collect: () => process.memoryUsage.rss(),
     },
     {
       name: 'nodejs_heap_size_used_bytes',
-      help: 'Heap in use in this process.',
+      help: 'Heap memory in use in this process, in bytes.',
       type: 'gauge',
       collect: () => process.memoryUsage().heapUsed,
     },
     {
       name: 'process_start_time_seconds',
-      help: 'When this process began, in seconds since 1970.',
+      help: 'Start time of this process, in seconds since 1970.',
       type: 'gauge',
       collect: () => began,
     },
     {
       name: 'process_open_fds',
-      help: 'Files and sockets that this process holds open.',
+      help: 'Open file descriptors of this process, for files and sockets.',
       type: 'gauge',
       // Only Linux reports it.
       collect: () =>

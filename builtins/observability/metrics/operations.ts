@@ -11,7 +11,7 @@ export const FailingMetrics = token<Set<string>>('metrics/failing')
 export const metricsGet = operation({
   name: 'metrics.get',
   summary: "Show metrics in Prometheus' text format",
-  description: 'The names are listed in docs/reference/metrics.md.',
+  description: 'The names of the metrics are listed in docs/reference/metrics.md.',
   input: z.object({}),
   output: z.string().meta({
     examples: [

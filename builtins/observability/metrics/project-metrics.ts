@@ -11,19 +11,19 @@ export function projectMetrics(svc: PluginHandle): Metric[] {
   return [
     {
       name: 'svc_daemon_up',
-      help: '1 while a daemon drives the agents.',
+      help: '1 while a daemon drives the agents, otherwise 0.',
       type: 'gauge',
       collect: async () => Number(svc.heartbeat.live || ((await daemon())?.alive ?? false)),
     },
     {
       name: 'svc_daemon_frozen',
-      help: '1 while the operator has frozen the daemon.',
+      help: '1 while the daemon is frozen by the operator, otherwise 0.',
       type: 'gauge',
       collect: async () => (svc.has(Freeze) ? Number(await svc.use(Freeze).isFrozen()) : undefined),
     },
     {
       name: 'svc_last_tick_age_seconds',
-      help: "How long ago the daemon's loop last came round.",
+      help: "Time since the last tick of the daemon's loop, in seconds.",
       type: 'gauge',
       async collect() {
         const at = svc.heartbeat.live ? svc.heartbeat.lastTick : (await daemon())?.ticked_at
@@ -32,7 +32,7 @@ export function projectMetrics(svc: PluginHandle): Metric[] {
     },
     {
       name: 'svc_plugins',
-      help: 'Plugins of this process by their state.',
+      help: 'Plugins of this process, by state.',
       type: 'gauge',
       collect() {
         const states = svc.use(HostToken).list()

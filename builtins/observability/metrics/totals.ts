@@ -140,15 +140,18 @@ export function totalMetrics(totals: EventTotals): Metric[] {
       })),
   })
   return [
-    total('svc_model_calls_total', 'Calls of models that were answered, or failed after all retries.'),
-    total('svc_model_tokens_total', 'Tokens that models read and wrote.'),
-    total('svc_model_cost_usd_total', 'What models cost, in dollars.', 1e6),
-    total('svc_tool_calls_total', 'Calls of tools that came to an end.'),
-    total('svc_tool_failures_total', 'Calls of tools that ended in an error.'),
-    total('svc_context_tokens_total', 'Tokens of requests by section, as estimated before they were sent.'),
-    total('svc_context_window_tokens_total', 'Context windows of the same requests: what their tokens are a share of.'),
-    total('svc_context_compactions_total', 'Times that room was made in a request, by how.'),
+    total('svc_model_calls_total', 'Model calls that were answered, or failed after all retries.'),
+    total('svc_model_tokens_total', 'Input and output tokens of model calls.'),
+    total('svc_model_cost_usd_total', 'Cost of model calls, in dollars.', 1e6),
+    total('svc_tool_calls_total', 'Finished tool calls.'),
+    total('svc_tool_failures_total', 'Tool calls that ended with an error.'),
+    total('svc_context_tokens_total', 'Estimated tokens of model requests, by section.'),
+    total(
+      'svc_context_window_tokens_total',
+      'Sum of the context windows of the requests in svc_context_tokens_total, in tokens.',
+    ),
+    total('svc_context_compactions_total', 'Context compactions, by method.'),
     total('svc_context_refusals_total', 'Requests that a provider refused because they were too large.'),
-    total('svc_events_total', 'Events by their type.'),
+    total('svc_events_total', 'Events, by type.'),
   ]
 }

@@ -5,18 +5,18 @@ export const RecordingsConfig = z.object({
     .boolean()
     .default(true)
     .meta({ reload: 'restart_required', env: 'SVC_RECORDINGS' })
-    .describe('Whether what a run cannot repeat by itself is recorded, for: svc replay'),
+    .describe('Whether runs are recorded, so that they can be replayed with: svc replay'),
   max_mb: z
     .number()
     .positive()
     .max(16_384)
     .default(64)
-    .describe('Megabytes that one run may record, compressed; what comes later is left out'),
+    .describe('Maximum compressed size of a recording, in megabytes; the rest of the run is not recorded'),
   max_state_mb: z
     .number()
     .positive()
     .max(16_384)
     .default(64)
-    .describe('A run that begins with a larger database, in megabytes, is not recorded'),
+    .describe('Maximum size of the initial database, in megabytes; a run with a larger one is not recorded'),
 })
 export type RecordingsConfig = z.infer<typeof RecordingsConfig>

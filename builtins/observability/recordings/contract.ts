@@ -2,8 +2,12 @@ import { defineError, point, token, z } from '#kernel'
 
 const ForkPoint = z.object({
   run_id: z.string(),
-  step: z.number().int().describe('The first that is its own'),
-  at: z.iso.datetime().nullable().default(null).describe('When it was made: its own clock begins with that of the run'),
+  step: z.number().int().describe('Number of the first model answer that was requested again'),
+  at: z.iso
+    .datetime()
+    .nullable()
+    .default(null)
+    .describe('Time when the fork was created; the clock of the fork itself begins with the time of the run'),
   model: z.string().nullable(),
   plugin: z.string().nullable(),
 })
@@ -12,32 +16,50 @@ const ForkPoint = z.object({
 export const Recording = z
   .object({
     run_id: z.string(),
-    kind: z.string().describe('daemon, task, or fork: one that left another recording and went on by itself'),
-    within: z.string().nullable().default(null).describe('Of a task: the recording of its process, which holds it'),
-    v: z.number().int().describe('Of the form of the recording'),
+    kind: z
+      .string()
+      .describe('daemon, task or fork; a fork repeats another recording up to a step and continues differently'),
+    within: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('For a task, the recording of its process, which contains the task; null for other recordings'),
+    v: z.number().int().describe('Version of the recording format'),
     svc_version: z.string(),
     started_at: z.iso.datetime(),
-    ended_at: z.iso.datetime().nullable().describe('null while it goes on, or when its process was killed'),
+    ended_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('End of the recording; null while it continues, or if its process was killed'),
     seed: z.number(),
     pid: z.number().int(),
     owner: z.string(),
-    state: z.string().nullable().describe('SHA-256 of the database with which it began; null when that was too large'),
+    state: z.string().nullable().describe('SHA-256 of the initial database; null if the database was too large'),
     state_bytes: z.number().int(),
-    bytes: z.number().int().describe('Of what was recorded since, compressed'),
-    cycles: z.number().int().describe('At its end; before that, and of a task, only where it is asked for alone'),
-    steps: z.number().int().describe('Answers of models; known as `cycles` is'),
-    cut: z.string().nullable().describe('Why it ends before the run did, where it does'),
-    inexact: z.array(z.string()).describe('What happened that is not in it: a replay may end there'),
-    events_of: z.string().describe('The run that its events name: of a fork, the one that it left'),
+    bytes: z.number().int().describe('Compressed size of the recording without the initial database, in bytes'),
+    cycles: z
+      .number()
+      .int()
+      .describe('Number of cycles; for running recordings and tasks, final only when requested alone, not in lists'),
+    steps: z.number().int().describe('Number of model answers; same limits as for `cycles`'),
+    cut: z.string().nullable().describe('Reason why the recording ends before the run; null if it does not'),
+    inexact: z.array(z.string()).describe('Notes about what the recording lacks; a replay may end there'),
+    events_of: z.string().describe('Run id in the recorded events; for a fork, the id of the original run'),
     last_seq: z
       .number()
       .int()
       .nullable()
-      .describe('Of the events in it; null while it goes on, or when its process was killed'),
-    secrets: z.array(z.string()).describe('Names of variables whose values are hidden'),
+      .describe(
+        'Seq of the last recorded event; null while the recording continues, if it was cut, or if its process was killed',
+      ),
+    secrets: z.array(z.string()).describe('Names of environment variables whose values are hidden'),
     forked_from: ForkPoint.nullable(),
-    plugins: z.array(z.string()).nullable().default(null).describe('Of files, at its beginning; null if not known'),
-    config: z.record(z.string(), z.unknown()).describe('In force at its beginning, without secrets'),
+    plugins: z
+      .array(z.string())
+      .nullable()
+      .default(null)
+      .describe('Names of the plugins from files at the beginning; null if not known'),
+    config: z.record(z.string(), z.unknown()).describe('Configuration in force at the beginning, without secrets'),
   })
   .meta({ id: 'Recording' })
 export type Recording = z.infer<typeof Recording>
@@ -45,10 +67,12 @@ export type Recording = z.infer<typeof Recording>
 /** One answer of a model in a recording. */
 export const RecordedStep = z
   .object({
-    step: z.number().int().describe('Counts the answers of models in the run, from 1'),
+    step: z.number().int().describe('Number of the model answer in the run, from 1'),
     agent_id: z.string(),
     cycle_num: z.number().int(),
-    says: z.string().describe('The tools that it calls, the beginning of its text, or why it gave no answer'),
+    says: z
+      .string()
+      .describe('Tools that the answer calls, the beginning of its text, or the reason why there is no answer'),
   })
   .meta({ id: 'RecordedStep' })
 export type RecordedStep = z.infer<typeof RecordedStep>
@@ -58,9 +82,9 @@ export const Divergence = z
   .object({
     agent_id: z.string().nullable(),
     cycle_num: z.number().int().nullable(),
-    step: z.number().int().describe('How many answers of models had been given by then, in the whole run'),
-    seq: z.number().int().nullable().describe('The first event that differs'),
-    what: z.string().describe('In a sentence'),
+    step: z.number().int().describe('Number of model answers before the divergence, in the whole run'),
+    seq: z.number().int().nullable().describe('Seq of the first event that differs'),
+    what: z.string().describe('Description of the difference, in one sentence'),
     expected: z.string(),
     got: z.string(),
   })
@@ -70,15 +94,15 @@ export type Divergence = z.infer<typeof Divergence>
 export const ReplayVerdict = z
   .object({
     run_id: z.string(),
-    same: z.boolean().describe('The event log came out again, byte for byte'),
+    same: z.boolean().describe('Whether the replayed event log is identical to the recorded one, byte for byte'),
     events: z.number().int().describe('Compared'),
     cycles: z.number().int(),
     steps: z.number().int(),
-    hash: z.string().describe('SHA-256 of the event log as it was recorded'),
-    replayed_hash: z.string().describe('SHA-256 of the event log as it came out'),
+    hash: z.string().describe('SHA-256 of the recorded event log'),
+    replayed_hash: z.string().describe('SHA-256 of the replayed event log'),
     duration_ms: z.number().int(),
     divergence: Divergence.nullable(),
-    notes: z.array(z.string()).describe('What the recording lacks'),
+    notes: z.array(z.string()).describe('Notes about what the recording or the replay lacks'),
   })
   .meta({ id: 'ReplayVerdict' })
 export type ReplayVerdict = z.infer<typeof ReplayVerdict>
@@ -97,17 +121,17 @@ const Side = z.object({
 export const RunDiff = z
   .object({
     same: z.boolean(),
-    common: z.number().int().describe('Events that both have alike, from the beginning'),
+    common: z.number().int().describe('Number of events at the beginning that both runs have in common'),
     divergence: z
       .object({
         agent_id: z.string().nullable(),
         cycle_num: z.number().int().nullable(),
-        a: z.string().describe('The first event that only this side has'),
+        a: z.string().describe('First event of this run that differs from the other run'),
         b: z.string(),
       })
       .nullable(),
-    a: Side.extend({ after: Side.omit({ run_id: true }).describe('Since the first divergence') }),
-    b: Side.extend({ after: Side.omit({ run_id: true }).describe('Since the first divergence') }),
+    a: Side.extend({ after: Side.omit({ run_id: true }).describe('Totals after the first divergence') }),
+    b: Side.extend({ after: Side.omit({ run_id: true }).describe('Totals after the first divergence') }),
   })
   .meta({ id: 'RunDiff' })
 export type RunDiff = z.infer<typeof RunDiff>
@@ -185,7 +209,7 @@ export const NotReplayableError = defineError({
   code: 'not_replayable',
   status: 409,
   title: 'Not replayable',
-  message: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be repeated: ${p.why}.`,
+  message: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be replayed: ${p.why}.`,
 })
 
 /** Runs a task that is already held, for replays. Resolves when the task has begun. */

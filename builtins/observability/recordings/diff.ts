@@ -28,8 +28,8 @@ export function diffOf(a: SideOf, b: SideOf): RunDiff {
       : {
           agent_id,
           cycle_num,
-          a: first ? lineOf(first) : '(its log ends)',
-          b: second ? lineOf(second) : '(its log ends)',
+          a: first ? lineOf(first) : '(end of the log)',
+          b: second ? lineOf(second) : '(end of the log)',
         },
     a: { run_id: a.run_id, ...sumOf(a.events), after: sumOf(a.events.slice(common)) },
     b: { run_id: b.run_id, ...sumOf(b.events), after: sumOf(b.events.slice(common)) },

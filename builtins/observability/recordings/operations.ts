@@ -19,24 +19,29 @@ import { ForkError } from './replay/fork.ts'
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
 const ForkInput = {
-  from: z.number().int().min(1).describe('The first answer of a model that is asked anew, counted from 1'),
-  model: z.string().min(1).max(200).optional().describe('Asked from there on in place of the agents’ own'),
+  from: z.number().int().min(1).describe('Number of the first model answer to request again, from 1'),
+  model: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Model to call from that step on, instead of the models of the agents'),
   cycles: z
     .number()
     .int()
     .min(1)
     .max(1000)
     .optional()
-    .describe('How many cycles it lives on; as many as the run had left'),
+    .describe('Number of cycles to run after the fork; default: as many as the run had left'),
 }
 
 /** A recording as it is shown; the configuration is only in the file. */
 const PublicRecording = Recording.omit({ config: true, secrets: true })
 
 const Replayed = z.object({
-  verdict: ReplayVerdict.nullable().describe('Of a replay'),
-  fork: PublicRecording.nullable().describe('The run of its own that left this one'),
-  diff: RunDiff.nullable().describe('Of a fork, compared with the run that it left'),
+  verdict: ReplayVerdict.nullable().describe('Result of the replay; null for a fork'),
+  fork: PublicRecording.nullable().describe('Recording of the fork; null for a replay'),
+  diff: RunDiff.nullable().describe('Comparison of the fork with the original run; null for a replay'),
 })
 
 /** Returns what is known of a recording without reading its log. */
@@ -48,7 +53,7 @@ function sizeOf({ within, ended_at, cycles, steps }: z.infer<typeof PublicRecord
 export const recordingsList = operation({
   name: 'recordings.list',
   summary: 'List recorded runs and forks, newest first',
-  description: 'A recording holds all that a replay needs. Runs on PostgreSQL have none.',
+  description: 'A recording has everything that a replay needs. Runs on PostgreSQL are not recorded.',
   input: z.object({}),
   output: z.array(PublicRecording),
   http: { method: 'GET', path: '/recordings' },
@@ -58,13 +63,13 @@ export const recordingsList = operation({
   render: all =>
     all
       .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  cut: ${about.cut}` : ''}`)
-      .join('\n') || 'nothing is recorded',
+      .join('\n') || 'no recordings',
 })
 
 export const recordingsGet = operation({
   name: 'recordings.get',
   summary: 'Show a recording and its model answers',
-  description: 'The answers are numbered; a fork begins at such a number.',
+  description: 'The model answers are numbered; use such a number as the step at which to fork the run.',
   input: z.object({ id: RunRef }),
   output: PublicRecording.extend({ steps_taken: z.array(RecordedStep) }),
   http: { method: 'GET', path: '/runs/{id}/recording' },
@@ -82,7 +87,7 @@ export const recordingsReplay = operation({
   name: 'recordings.replay',
   summary: 'Replay a run, or fork it at a step',
   description:
-    'Repeats it offline and compares the event logs; with `from` it continues differently from that step. Nothing outside a temporary project is touched. A fork asks real models, which cost, and its tools work on the temporary project only: what would start a program or reach the network is refused, unless code of a plugin goes its own way.',
+    'Replays the run offline and compares the event logs; with `from`, the run continues differently from that step. Nothing outside a temporary project is changed. A fork calls real models, which cost money. Its tools work on the temporary project only: starting a program and reaching the network are refused, unless the code of a plugin bypasses svc.',
   input: z.object({
     id: RunRef,
     ...{ ...ForkInput, from: ForkInput.from.optional() },
@@ -99,11 +104,11 @@ export const recordingsReplayFile = operation({
   name: 'recordings.replay_file',
   summary: 'Replay a run or a saved file, or fork it at a step',
   description:
-    'Repeats it offline and compares the event logs; with --from it continues differently from that step. Prints whether the same event log came out, and where not. With --from it lives on in a temporary project, with real models; --model and --plugin say what is to be different. --save writes the recording as one file, for tests.',
+    'Replays the run offline and compares the event logs. Prints whether the logs are identical, and where they first differ. With --from, the run continues from that step in a temporary project, with real models; --model and --plugin set what is different. --save writes the recording to one file, for tests.',
   input: z.object({
-    run: z.string().min(1).max(4096).describe("A run's id, or a file that --save wrote"),
+    run: z.string().min(1).max(4096).describe('Id of a run, or a file written with --save'),
     ...{ ...ForkInput, from: ForkInput.from.optional() },
-    plugin: z.string().min(1).max(4096).optional().describe("A plugin's file that is there from that step on"),
+    plugin: z.string().min(1).max(4096).optional().describe('File of a plugin to load from that step on'),
     save: z.string().min(1).max(4096).optional().describe('Write the recording to this file'),
   }),
   output: Replayed,
@@ -121,7 +126,7 @@ export const recordingsReplayFile = operation({
 export const recordingsDiff = operation({
   name: 'recordings.diff',
   summary: 'Compare two runs',
-  description: 'Shows the first difference, and what each run did and cost, in all and from there on.',
+  description: 'Shows the first difference, and what each run did and cost, in total and after the difference.',
   input: z.object({ a: RunRef, b: RunRef }),
   output: RunDiff,
   http: { method: 'GET', path: '/runs/{a}/diff/{b}' },
@@ -155,7 +160,7 @@ async function replayRun(
 ): Promise<z.input<typeof Replayed>> {
   if (from === undefined) {
     const useless = Object.entries(how).filter(([, value]) => value !== undefined)
-    const issues = useless.map(([path]) => ({ path, message: 'needs `from`: the step at which the run is left' }))
+    const issues = useless.map(([path]) => ({ path, message: 'needs `from`: the step at which to fork the run' }))
     if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
     return { verdict: await service.replay(run, { signal, progress }), fork: null, diff: null }
   }

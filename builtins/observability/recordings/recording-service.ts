@@ -26,7 +26,7 @@ import { countsIn, stepsIn, taskIn } from './replay/score.ts'
 /** Maximum number of events read from a log. */
 const MOST_EVENTS = 1_000_000
 
-const ON_SERVER = 'its database is on a server, and only what happens to one in a file of the project is recorded'
+const ON_SERVER = 'its database is on a server; only runs whose database is a file in the project are recorded'
 
 /** Kind of a recording that holds the tasks of a process without a daemon. */
 const PROCESS = 'process'
@@ -212,9 +212,9 @@ export class RecordingService implements Recordings {
     if (within === null) return { about, entries, state, events }
     const task = taskIn(entries, run_id)
     const why = about.cut === null ? '' : ` (${about.cut})`
-    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before it${why}` })
+    if (!task) throw new NotReplayableError({ run_id, why: `the recording of ${within} ends before this task${why}` })
     const last_seq = task.over ? (events.at(-1)?.seq ?? 0) : null
-    const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'its recording ends in the middle of it')
+    const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'the recording ends before the task does')
     return {
       about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
       ...{ entries: task.entries, actor: task.actor },
@@ -225,7 +225,7 @@ export class RecordingService implements Recordings {
   async #stateOf({ run_id, state }: Recording): Promise<Buffer> {
     if (state === null) return Buffer.alloc(0)
     return this.files.state(state).catch(cause => {
-      throw new NotReplayableError({ run_id, why: 'the database with which it begins is gone or damaged' }, { cause })
+      throw new NotReplayableError({ run_id, why: 'its initial database is missing or damaged' }, { cause })
     })
   }
 

@@ -11,7 +11,7 @@ export function renderVerdict(verdict: ReplayVerdict): string {
   const { agent_id, cycle_num, step, what, expected, got } = divergence!
   const where = [agent_id, cycle_num === null ? null : `cycle ${cycle_num}`, `after step ${step}`].filter(Boolean)
   return [
-    `${run_id}: differs from what was recorded`,
+    `${run_id}: differs from the recording`,
     `where     ${where.join(', ')}`,
     `what      ${what}`,
     `expected  ${expected.slice(0, LONGEST)}`,
@@ -50,12 +50,12 @@ export function renderRecording({
   ...about
 }: Omit<Recording, 'config' | 'secrets'> & { steps_taken: readonly RecordedStep[] }): string {
   const { run_id, kind, cycles, steps, bytes, state_bytes, cut, inexact, forked_from } = about
-  const from = forked_from ? [`left ${forked_from.run_id} at step ${forked_from.step}`] : []
+  const from = forked_from ? [`forked from ${forked_from.run_id} at step ${forked_from.step}`] : []
   const lacks = [...(cut ? [`cut: ${cut}`] : []), ...inexact.map(note => `note: ${note}`)]
   const rows = steps_taken.map(
     ({ step, agent_id, cycle_num, says }) => `${step}  ${agent_id}  cycle ${cycle_num}  ${says}`,
   )
-  const size = `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}, ${kilo(bytes)} recorded over a database of ${kilo(state_bytes)}`
+  const size = `${pluralize(cycles, 'cycle')}, ${pluralize(steps, 'step')}, ${kilo(bytes)} recorded, initial database ${kilo(state_bytes)}`
   return [`${run_id} (${kind}): ${size}`, ...from, ...lacks, ...rows].join('\n')
 }
 

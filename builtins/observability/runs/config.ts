@@ -14,10 +14,10 @@ const Top = z.object({
     .string()
     .min(1)
     .max(4096)
-    .regex(/^[^\0]*$/, 'must not hold a NUL')
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
     .default('logs')
     .meta({ env: 'SVC_LOGS_DIR' })
-    .describe("Where run logs go, relative to the project's folder"),
+    .describe("Folder for run logs, relative to the project's folder"),
 })
 
 export const RunsSection = z.object({
@@ -26,7 +26,7 @@ export const RunsSection = z.object({
     .positive()
     .max(1024)
     .default(16)
-    .describe("Megabytes after which a run's log goes on in another file"),
+    .describe("Size in megabytes at which a run's log continues in a new file"),
 })
 
 export function runsConfig(svc: PluginHandle, section: z.output<typeof RunsSection>): RunsConfig {

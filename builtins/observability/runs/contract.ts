@@ -28,15 +28,15 @@ export type RunTotals = z.infer<typeof RunTotals>
 /** A run as shown in lists. */
 export const Run = RunTotals.extend({
   run_id: z.string().meta({ examples: ['run-20260101-120000-9c8b7a'] }),
-  kind: z.string().describe('`daemon`: one life of the daemon; `task`: one one-shot task'),
-  status: z.enum(RUN_STATUSES).describe('crashed: its process is gone and did not say that it ended'),
+  kind: z.string().describe('`daemon`: from the start to the stop of the daemon; `task`: a one-shot task'),
+  status: z.enum(RUN_STATUSES).describe('crashed: the process ended without recording the end of the run'),
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
-  duration_s: z.number().describe('So far, while it runs'),
-  exit: z.string().nullable().describe('How it ended, in a word'),
-  model: z.string().describe('The default model, as provider:model; of a task the one that it asked'),
-  heartbeat: z.number().nullable().describe("Seconds between an agent's cycles; null where there are none"),
-  agents: z.number().int().describe('How many agents did something in it'),
+  duration_s: z.number().describe('Duration in seconds; until now while the run is in progress'),
+  exit: z.string().nullable().describe('How the run ended, in one word'),
+  model: z.string().describe('Default model, as provider:model; for a task, the model that it called'),
+  heartbeat: z.number().nullable().describe("Seconds between an agent's cycles; null for runs without cycles"),
+  agents: z.number().int().describe('Number of agents that were active in the run'),
 }).meta({ id: 'Run' })
 export type Run = z.infer<typeof Run>
 
@@ -58,7 +58,7 @@ export const RunFacts = z.object({
   place: z
     .string()
     .optional()
-    .describe('The machine and project that can tell whether its process lives, where there are several'),
+    .describe('Machine and project where the process can be checked, if several share the database'),
   seed: z.number().nullable(),
   heartbeat: z.number().nullable(),
   model_config: z.record(z.string(), z.unknown()).describe('The configuration of models in force, without secrets'),
@@ -74,10 +74,12 @@ export type RunFacts = z.infer<typeof RunFacts>
 
 export const RunDetail = Run.extend({
   agent_ids: z.array(z.string()),
-  agents_seen: z.array(RunAgent).describe('In the order in which they first did something; the deleted ones too'),
+  agents_seen: z
+    .array(RunAgent)
+    .describe('Agents that were active in the run, in the order of their first activity, including deleted agents'),
   ...RunFacts.pick({ svc_version: true, node: true, seed: true, model_config: true, profiles: true }).shape,
   ...RunFacts.pick({ plugins: true, tools: true }).shape,
-  agent_id: z.string().nullable().describe('Whose task it was'),
+  agent_id: z.string().nullable().describe('Agent of the task; null for other runs'),
   task_id: z.string().nullable(),
   session_id: z.string().nullable(),
 }).meta({ id: 'RunDetail' })
@@ -107,9 +109,12 @@ export const Span: z.ZodType<Span> = z
     name: z.string(),
     kind: z.enum(['run', 'agent', 'goal', 'decision', 'tool']),
     start_time: z.iso.datetime(),
-    end_time: z.iso.datetime().nullable().describe('null while it goes on'),
+    end_time: z.iso.datetime().nullable().describe('End of the span; null while it is in progress'),
     status: z.enum(SPAN_STATUSES),
-    tokens: z.number().int().describe('Of a run or an agent: in the whole run. Of a goal: in this answer'),
+    tokens: z
+      .number()
+      .int()
+      .describe('Number of tokens: for a run or an agent, in the whole run; for a goal, in this answer'),
     cost_usd: z.number(),
     attributes: z.record(z.string(), z.unknown()),
     get children() {
@@ -121,10 +126,18 @@ export const Span: z.ZodType<Span> = z
 export const Trace = z
   .object({
     run_id: z.string(),
-    total_spans: z.number().int().describe('Spans in this answer'),
-    complete: z.boolean().describe('Whether the log was read to its end'),
-    next_after: z.number().int().nullable().describe('`after` for the next newer part; null when there is none'),
-    next_before: z.number().int().nullable().describe('`before` for the next older part; null when there is none'),
+    total_spans: z.number().int().describe('Number of spans in this answer'),
+    complete: z.boolean().describe('Whether this answer covers the whole log'),
+    next_after: z
+      .number()
+      .int()
+      .nullable()
+      .describe('Value of `after` for the next newer part; null when there is none'),
+    next_before: z
+      .number()
+      .int()
+      .nullable()
+      .describe('Value of `before` for the next older part; null when there is none'),
     left_out: z.number().int().describe('Decisions and tool calls that are not in this answer'),
     broken_lines: z.number().int().describe('Lines of the log that could not be read and were skipped'),
     root: Span,

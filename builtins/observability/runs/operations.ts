@@ -10,11 +10,11 @@ import { TraceQuery, traceOf } from './traces/tracing.ts'
 export const runsList = operation({
   name: 'runs.list',
   summary: 'List runs, newest first',
-  description: 'A run is one life of the daemon, or a one-shot task.',
+  description: 'A run lasts from the start to the stop of the daemon, or is a one-shot task.',
   input: DatedPage.extend({
     kind: z.enum(['daemon', 'task']).optional().describe('Only runs of this kind'),
     status: z.enum(RUN_STATUSES).optional().describe('Only runs with this status'),
-    agent: AgentRef.optional().describe('Only runs in which this agent did something'),
+    agent: AgentRef.optional().describe('Only runs in which this agent was active'),
   }),
   output: z.array(Run),
   http: { method: 'GET', path: '/runs' },
@@ -29,7 +29,7 @@ export const runsList = operation({
 export const runsGet = operation({
   name: 'runs.get',
   summary: 'Show a run',
-  description: 'When it began and ended, the version, the model and the agents of it.',
+  description: 'Shows when the run began and ended, and its version, model and agents.',
   input: z.object({ id: RunRef }),
   output: RunDetail,
   http: { method: 'GET', path: '/runs/{id}' },
@@ -44,7 +44,7 @@ export const runsTrace = operation({
   name: 'runs.trace',
   summary: "Show a run's trace as a tree of spans",
   description:
-    'A long run comes in parts: from its beginning with `after` set to `next_after`, or from its end (`newest`) with `before` set to `next_before`.',
+    'A long run is returned in parts. To read it from the beginning, set `after` to `next_after` of the last answer. To read it from the end, set `newest` first, and then `before` to `next_before` of the last answer.',
   input: TraceQuery,
   output: Trace,
   http: { method: 'GET', path: '/runs/{run_id}/trace' },

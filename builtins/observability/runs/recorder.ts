@@ -166,7 +166,7 @@ export class Recorder {
   }
 
   #logError(run_id: string, error: unknown): void {
-    this.#svc.log.error({}, `run ${run_id}: ${errorMessage(error)}`)
+    this.#svc.log.error({}, `cannot record the run ${run_id}: ${errorMessage(error)}`)
   }
 
   async #round(): Promise<void> {
@@ -199,7 +199,7 @@ export class Recorder {
       anew,
       rotateAt: () => this.#config.rotateAt,
       onDamage: (file, bytes) =>
-        this.#svc.log.warn({}, `${bytes} bytes at the end of ${file} were broken; they are in ${file}.corrupt now`),
+        this.#svc.log.warn({}, `${bytes} damaged bytes at the end of ${file} were moved to ${file}.corrupt`),
     })
     const since = this.#svc.clock.monotonic()
     const state = { failing: false, described: UNDESCRIBED, brief: false, since, over: false, due: true }
@@ -332,7 +332,10 @@ export class Recorder {
       return result
     } catch (error) {
       if (!writing.failing) {
-        this.#svc.log.error({}, `a run's log cannot be written; it is caught up once it can: ${errorMessage(error)}`)
+        this.#svc.log.error(
+          {},
+          `cannot write the log of a run; missing lines are written later: ${errorMessage(error)}`,
+        )
       }
       writing.failing = true
       return undefined

@@ -5,7 +5,7 @@ import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** Renders runs for a terminal. */
 export function renderRuns(runs: readonly Run[]): string {
-  if (runs.length === 0) return 'no runs yet; one begins with: svc start'
+  if (runs.length === 0) return 'no runs yet; start one with: svc start'
   const rows = runs.map(run => [
     ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
     ...[`${run.goals_completed}/${run.goals_generated}`, String(run.tool_calls), String(run.tokens), usd(run.cost_usd)],
@@ -24,20 +24,20 @@ export function renderRun(run: RunDetail): string {
     ['model', model || '-'],
     ['made of', `svc ${svc_version}, node ${node}, seed ${seed ?? '-'}`],
     ['goals', `${run.goals_generated} generated, ${run.goals_completed} completed, ${run.goals_abandoned} abandoned`],
-    ['calls', `${run.model_calls} of models, ${run.tool_calls} of tools (${run.tool_failures} failed)`],
+    ['calls', `${run.model_calls} model calls, ${run.tool_calls} tool calls (${run.tool_failures} failed)`],
     ['spent', `${run.tokens} tokens, ${usd(run.cost_usd)}`],
   ]
   const lines = facts.map(([name, value]) => `${name.padEnd(8)}  ${value}`)
   if (run.agents_seen.length === 0) return lines.join('\n')
   const agents = run.agents_seen.map(agent => [agent.agent_id, agent.model || 'default', ...shares(agent)])
   const head = ['AGENT', 'MODEL', 'CYCLES', 'GOALS', 'CALLS', 'TOOLS', 'TOKENS', 'COST']
-  return [...lines, '', ...columns([head, ...agents]), '', `the whole story: svc trace ${run_id}`].join('\n')
+  return [...lines, '', ...columns([head, ...agents]), '', `show the full trace with: svc trace ${run_id}`].join('\n')
 }
 
 export function renderTrace({ root, run_id, next_after, next_before, left_out, broken_lines }: Trace): string {
   const notes = [
-    next_before !== null && `what happened before: svc trace ${run_id} --before ${next_before}`,
-    next_after !== null && `this is a part; see the rest with: svc trace ${run_id} --after ${next_after}`,
+    next_before !== null && `show the previous part with: svc trace ${run_id} --before ${next_before}`,
+    next_after !== null && `show the next part with: svc trace ${run_id} --after ${next_after}`,
     left_out > 0 && `${left_out} decisions and tool calls are not shown`,
     broken_lines > 0 && `${pluralize(broken_lines, 'line')} of the log could not be read`,
   ].filter(note => note !== false)
@@ -78,8 +78,8 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
 }
 
 const ROOM_MADE = {
-  summary: 'a summary took the place of older turns',
-  digest: 'a digest took the place of older turns',
+  summary: 'older turns replaced by a summary',
+  digest: 'older turns replaced by a digest',
   cleared: 'old results cleared',
   cut: 'long messages cut',
 }

@@ -12,13 +12,13 @@ export const TelemetrySection = z.object({
     .default('')
     .meta({ reload: 'restart_required' })
     .describe(
-      'Where the collector is; OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, by default. /v1/traces is added',
+      'Base URL of the collector (default: OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318); /v1/traces and /v1/metrics are appended',
     ),
   capture_content: z
     .boolean()
     .default(false)
     .meta({ reload: 'restart_required' })
-    .describe('Send what is said to models, by them, and by tools too, without values of secrets'),
+    .describe('Also send the content of model calls and tool calls, without values of secrets'),
 })
 export type TelemetryConfig = z.output<typeof TelemetrySection>
 

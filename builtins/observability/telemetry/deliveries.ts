@@ -41,7 +41,7 @@ export class Deliveries {
   metric(): Metric {
     return {
       name: 'svc_telemetry_exports_total',
-      help: 'Sendings of this process to the collector, by signal and by whether it took them.',
+      help: 'Exports of this process to the collector, by signal and outcome.',
       type: 'counter',
       collect: () => {
         if (this.#counts.size === 0) return undefined
@@ -59,11 +59,11 @@ export class Deliveries {
     const key = `${signal}/${code === TAKEN ? 'taken' : 'failed'}`
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     if (code === TAKEN) {
-      if (this.#failing.delete(signal)) this.#log.info({}, `${collector} takes ${signal} again`)
+      if (this.#failing.delete(signal)) this.#log.info({}, `${collector} accepts ${signal} again`)
     } else if (!this.#failing.has(signal)) {
       this.#failing.add(signal)
-      const problem = error ? errorMessage(error) || error.name : 'it gave no reason'
-      this.#log.warn({}, `${collector} does not take ${signal} (${problem}); until it does, they are dropped`)
+      const problem = error ? errorMessage(error) || error.name : 'no reason given'
+      this.#log.warn({}, `${collector} does not accept ${signal} (${problem}); they are dropped until it does`)
     }
   }
 }

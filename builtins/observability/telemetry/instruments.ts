@@ -21,15 +21,15 @@ export class Instruments {
   constructor(meter: Meter) {
     const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } }
     this.#tokens = meter.createHistogram('gen_ai.client.token.usage', {
-      ...{ unit: '{token}', description: 'Tokens that a call of a model took in and gave out.' },
+      ...{ unit: '{token}', description: 'Input and output tokens of a model call.' },
       advice: { explicitBucketBoundaries: TOKENS },
     })
     this.#calls = meter.createHistogram('gen_ai.client.operation.duration', {
-      ...{ ...seconds, description: 'How long a call of a model took, with its retries.' },
+      ...{ ...seconds, description: 'Duration of a model call, including retries.' },
     })
-    this.#tools = meter.createHistogram('svc.tool.duration', { ...seconds, description: 'How long a tool call took.' })
-    this.#cycles = meter.createHistogram('svc.cycle.duration', { ...seconds, description: 'How long a cycle took.' })
-    this.#cost = meter.createCounter('svc.cost', { unit: '{USD}', description: 'What calls of models cost.' })
+    this.#tools = meter.createHistogram('svc.tool.duration', { ...seconds, description: 'Duration of a tool call.' })
+    this.#cycles = meter.createHistogram('svc.cycle.duration', { ...seconds, description: 'Duration of a cycle.' })
+    this.#cost = meter.createCounter('svc.cost', { unit: '{USD}', description: 'Cost of model calls.' })
   }
 
   call({ model: id }: ObservedCall, ms: number, spend: Spend | null, error: string | undefined): void {

@@ -28,10 +28,10 @@ export async function beginTelemetry(
     const maker = { name: 'svc', version: await packageVersion(svc.ports), instance: ids.make('svc', 12) }
     const sdk = await openSdk(settings, maker, deliveries)
     const places = Object.values(settings.targets).map(({ url }) => new URL(url).origin)
-    svc.log.info({}, `telemetry goes to ${[...new Set(places)].join(', ') || 'nowhere: both exporters are none'}`)
+    svc.log.info({}, `telemetry is sent to ${[...new Set(places)].join(', ') || 'nowhere: both exporters are none'}`)
     return watch(svc, config, sdk)
   } catch (error) {
-    svc.log.error({}, `there is no telemetry: ${errorMessage(error)}`)
+    svc.log.error({}, `telemetry could not be started: ${errorMessage(error)}`)
     return undefined
   }
 }

@@ -6,13 +6,11 @@ export const ClusterConfig = z.object({
     .min(1)
     .max(600)
     .default(15)
-    .describe('Seconds after which others take over what a node that fell silent was driving'),
+    .describe('Seconds after which other nodes take over the agents of a silent node'),
   listen_url: z
     .string()
     .default('')
     .meta({ env: 'SVC_LISTEN_URL', secret: true })
-    .describe(
-      'A direct connection to the database, where store.url goes through a pool of transactions; empty: store.url',
-    ),
+    .describe('URL of a direct database connection, for when store.url uses a transaction pooler; empty: store.url'),
 })
 export type ClusterConfig = z.infer<typeof ClusterConfig>

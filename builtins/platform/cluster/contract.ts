@@ -13,22 +13,22 @@ export const NodeNotFoundError = defineError({
   title: 'No such node',
   message: (p: { node: string; found: number }) =>
     p.found === 0
-      ? `No node's name begins or ends with "${p.node}"; see them with: svc cluster`
-      : `${p.found} nodes' names begin or end with "${p.node}"; say more of it.`,
+      ? `No node's name begins or ends with "${p.node}"; list the nodes with: svc cluster`
+      : `The names of ${p.found} nodes begin or end with "${p.node}"; use a longer part of the name.`,
 })
 export const TargetInUseError = defineError({
   code: 'target_in_use',
   status: 409,
   title: 'Target in use',
   message: (p: { at: string }) =>
-    `The database at ${p.at} has agents or events already, and nothing was written; name one that is empty.`,
+    `The database at ${p.at} already has agents or events, so nothing was written; use an empty database.`,
 })
 export const MoveFailedError = defineError({
   code: 'move_failed',
   status: 409,
   title: 'Move failed',
   message: (p: { table: string; rows: number; arrived: number }) =>
-    `What arrived of ${p.table} is not what was sent (${p.rows} rows, ${p.arrived} arrived), twice; stop whatever still writes (svc stop, and svc serve, on every machine) and try again.`,
+    `The copy of ${p.table} differed from the source in two attempts (${p.rows} rows sent, ${p.arrived} arrived); stop all processes that still write (svc stop, and svc serve, on every machine) and try again.`,
 })
 export const MoveTargetError = defineError({
   code: 'move_target',
@@ -36,28 +36,28 @@ export const MoveTargetError = defineError({
   exit: 2,
   title: 'Where to',
   message: (p: { here: string; to: string }) =>
-    `What this project knows is ${p.here}; say where it is to go: svc db move ${p.to}`,
+    `The data of this project is ${p.here}; specify the target: svc db move ${p.to}`,
 })
 export const NodesAtWorkError = defineError({
   code: 'nodes_at_work',
   status: 409,
   title: 'Nodes at work',
   message: (p: { nodes: readonly string[] }) =>
-    `Agents of this database are driven by ${p.nodes.join(', ')}; stop them first (svc stop on each machine; svc cluster shows them).`,
+    `These nodes drive agents of this database: ${p.nodes.join(', ')}; stop the nodes first (svc stop on each machine; svc cluster lists them).`,
 })
 export const OpenElsewhereError = defineError({
   code: 'open_elsewhere',
   status: 409,
   title: 'Open elsewhere',
   message: (p: { processes: readonly string[] }) =>
-    `What this project knows is in use by ${p.processes.join(', ')}, as by svc serve; end that first, or wait for its end with --wait.`,
+    `The data of this project is in use by ${p.processes.join(', ')} (svc serve, for example); end these processes first, or wait for their end with --wait.`,
 })
 export const AlreadyMovedError = defineError({
   code: 'already_moved',
   status: 409,
   title: 'Already moved',
   message: () =>
-    'This project keeps what it knows in a database of several machines already; unset SVC_STORE_URL and store.url to move its file, or bring all back with: svc db move --back',
+    'The data of this project is already in a database for several machines; unset SVC_STORE_URL and store.url to move its file, or move everything back with: svc db move --back',
 })
 export const ServerNotStartedError = defineError({
   code: 'server_not_started',

@@ -11,8 +11,8 @@ export function clusterCheck(nodes: () => Nodes | undefined): DoctorCheck {
       if (!known) return finding.ok('one machine, with an SQLite file')
       const rows = await known.list()
       const [warning, ...more] = warningsOf(rows)
-      if (!warning) return finding.ok(`${rows.length} nodes are at work, and agree`)
-      return finding.warn([warning, ...more].join('; '), 'look at them with: svc cluster')
+      if (!warning) return finding.ok(`${rows.length} nodes are running, with the same version and configuration`)
+      return finding.warn([warning, ...more].join('; '), 'check the nodes with: svc cluster')
     },
   }
 }

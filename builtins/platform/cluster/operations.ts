@@ -7,15 +7,15 @@ import { type NodeRow, nodesOf } from './nodes.ts'
 
 const Node = z
   .object({
-    node: z.string().describe('As it stands in the leases that it holds'),
+    node: z.string().describe('Name of the node, as in its leases'),
     host: z.string(),
     pid: z.number().int(),
-    version: z.string().describe('Of the program'),
-    schema_version: z.number().int().describe('Of the database, as this program knows it'),
+    version: z.string().describe('Version of svc on the node'),
+    schema_version: z.number().int().describe('Version of the database schema that the node knows'),
     state: z.enum(['at work', 'draining', 'silent']),
-    in_flight: z.number().int().describe('Cycles that it runs'),
-    lag_ms: z.number().int().describe('By how much the agent that waits longest was late when it last said so'),
-    config: z.string().describe('A hash of its configuration file'),
+    in_flight: z.number().int().describe('Number of cycles that the node is running'),
+    lag_ms: z.number().int().describe("Delay of the most overdue agent at the node's last heartbeat, in milliseconds"),
+    config: z.string().describe("Hash of the node's configuration file"),
     started_at: z.iso.datetime(),
     seen_at: z.iso.datetime(),
   })
@@ -24,7 +24,7 @@ type Node = z.infer<typeof Node>
 
 const Cluster = z.object({
   nodes: z.array(Node),
-  warnings: z.array(z.string()).describe('What the nodes do not agree in, and those that fell silent'),
+  warnings: z.array(z.string()).describe('Differences between the nodes, and silent nodes'),
 })
 
 function requireNodes(svc: PluginHandle) {
@@ -41,7 +41,7 @@ const drain = (draining: boolean) => ({
       .min(1)
       .max(200)
       .meta({ examples: ['db2'] })
-      .describe('A node, or the beginning of its name'),
+      .describe('Name of a node, or the beginning or end of its name'),
   }),
   output: z.object({ node: z.string(), draining: z.boolean() }),
   errors: [NodeNotFoundError, NoClusterError],
@@ -56,7 +56,7 @@ const drain = (draining: boolean) => ({
 export const clusterStatus = operation({
   name: 'cluster.status',
   summary: "List the cluster's nodes",
-  description: 'Where they are, what they run, and where their configurations differ.',
+  description: 'Shows the host, version and cycles of each node, and differences between the nodes.',
   input: z.object({}),
   output: Cluster,
   errors: [NoClusterError],
@@ -68,18 +68,18 @@ export const clusterStatus = operation({
   },
   render: ({ nodes, warnings }) =>
     nodes.length === 0
-      ? 'no process drives agents; begin with: svc start'
+      ? 'no node is running; start one with: svc start'
       : [...nodes.map(line), ...warnings.map(each => `! ${each}`)].join('\n'),
 })
 
 export const clusterDrain = operation({
   name: 'cluster.drain',
   summary: 'Drain a node',
-  description: 'It takes no more agents; running cycles end, and other nodes take over.',
+  description: 'The node takes no more agents. Its running cycles end, and other nodes take over its agents.',
   ...drain(true),
   http: { method: 'POST', path: '/cluster/drain' },
   cli: { usage: 'cluster drain <node>' },
-  render: ({ node }) => `${node} takes no more agents; take it back with: svc cluster resume ${node}`,
+  render: ({ node }) => `${node} takes no more agents; resume it with: svc cluster resume ${node}`,
 })
 
 export const clusterResume = operation({
@@ -106,13 +106,13 @@ function toNode(row: Row): Node {
 export function warningsOf(rows: readonly Row[]): string[] {
   const living = rows.filter(({ silent }) => !silent)
   const differ = (what: string, key: 'version' | 'schema_version' | 'config') =>
-    new Set(living.map(row => row[key])).size > 1 ? [`${what} is not the same on all nodes`] : []
+    new Set(living.map(row => row[key])).size > 1 ? [`${what} differs between the nodes`] : []
   const gone = rows
     .filter(({ silent }) => silent)
-    .map(({ owner, seen_at }) => `${owner} is silent since ${isoTime(seen_at)}`)
+    .map(({ owner, seen_at }) => `${owner} has been silent since ${isoTime(seen_at)}`)
   return [
-    ...differ("the program's version", 'version'),
-    ...differ('the schema that they know', 'schema_version'),
+    ...differ('the version of svc', 'version'),
+    ...differ('the schema version', 'schema_version'),
     ...differ('config.yaml', 'config'),
     ...gone,
   ]

@@ -59,7 +59,7 @@ export class DaemonLife {
     this.#undo.push(await enter(this.#svc, holder))
     crashPoint('place taken')
     const freed = await this.#recover()
-    if (freed > 0) log.info({}, `${freed} leases of a daemon that is gone were freed`)
+    if (freed > 0) log.info({}, `released ${freed} leases of a daemon that has ended`)
     const alone = !joined && !(await this.#svc.use(Store).hasOtherDaemons())
     for (const start of this.#svc.list(DaemonStarts)) {
       const undo = alone ? await start.begin() : await start.join?.()
@@ -135,7 +135,7 @@ export class DaemonLife {
   async #bury(): Promise<void> {
     const freed = await bury(this.#svc)
     if (freed > 0)
-      this.#svc.log.warn({}, `another daemon is gone; what it held goes on here: ${pluralize(freed, 'agent')}`)
+      this.#svc.log.warn({}, `another daemon has ended; this daemon takes over ${pluralize(freed, 'agent')}`)
   }
 
   /**

@@ -28,7 +28,7 @@ export const daemonPause = operation({
   name: 'daemon.pause',
   summary: 'Freeze the daemon',
   description:
-    'No agent enters a phase and nothing is spent until it is resumed. Lasts over restarts. It leaves the agents as they are: one that was paused stays so afterwards.',
+    'No agent enters a phase and nothing is spent until the daemon is resumed, even after restarts. The status of the agents does not change: an agent that was paused before the freeze stays paused after it.',
   input: z.object({}),
   output: Frozen,
   http: { method: 'POST', path: '/daemon/pause', daemon: true },
@@ -54,7 +54,7 @@ export const daemonResume = operation({
     await thaw(svc.use(Store))
     return { status: 'running' as const, frozen_since: null }
   },
-  render: () => 'not frozen; agents that are not paused go on with their next heartbeat',
+  render: () => 'not frozen; agents that are not paused continue with their next heartbeat',
 })
 
 export const daemonOperations = [daemonStatus, daemonPause, daemonResume]
@@ -64,7 +64,7 @@ function render(status: DaemonStatus): string {
   const lines: (readonly [string, string])[] = [
     ['daemon', headline(status)],
     ...status.joined.map(
-      each => ['joined', `${each.health} (PID ${each.pid}, moved ${each.last_tick_age_s} s ago)`] as const,
+      each => ['joined', `${each.health} (PID ${each.pid}, last tick ${each.last_tick_age_s} s ago)`] as const,
     ),
     ...(status.frozen ? [['frozen', `since ${status.frozen_since}; resume it with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
@@ -77,8 +77,9 @@ function render(status: DaemonStatus): string {
 
 function headline({ health, problem, pid, uptime_s, last_tick_age_s, last_tick_at }: DaemonStatus): string {
   if (health === 'stopped') return 'not running; start it with: svc start'
-  if (health === 'dead') return `dead: it ended without saying so, last seen ${last_tick_at}; start it with: svc start`
-  const moved = `PID ${pid}, up ${duration(uptime_s ?? 0)}, moved ${last_tick_age_s} s ago`
+  if (health === 'dead')
+    return `dead: the process ended unexpectedly, last seen ${last_tick_at}; start it with: svc start`
+  const moved = `PID ${pid}, up ${duration(uptime_s ?? 0)}, last tick ${last_tick_age_s} s ago`
   if (health === 'healthy') return `healthy (${moved})`
   return `stalled (${moved}): ${problem ?? 'if it does not recover: svc restart'}`
 }

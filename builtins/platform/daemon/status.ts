@@ -38,7 +38,7 @@ function healthOf(
 ): Pick<DaemonStatus, 'health' | 'problem'> {
   if (!found) return { health: 'stopped', problem: null }
   if (!found.alive) return { health: 'dead', problem: null }
-  const seen = found.failing ? 'its rounds fail; svc logs says why' : null
+  const seen = found.failing ? 'its loop fails; svc logs shows the error' : null
   const problem = found.holder.pid === process.pid ? (heartbeat.fault ?? null) : seen
   return { health: found.stalled || problem ? 'stalled' : 'healthy', problem }
 }

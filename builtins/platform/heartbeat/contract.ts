@@ -244,7 +244,7 @@ function guardError({ name, failClosed, failed }: RegisteredGuard, gate: Gate, e
 export function verdictOf(name: string, answer: unknown): boolean | Promise<boolean> {
   if (typeof answer === 'boolean') return answer
   if (typeof Object(answer).then === 'function') return Promise.resolve(answer).then(given => verdictOf(name, given))
-  throw new TypeError(`the guard "${name}" answered ${typeof answer}, not a boolean`)
+  throw new TypeError(`the guard "${name}" returned ${typeof answer}, not a boolean`)
 }
 
 /** A reason to wake all agents, or the agents named. */
@@ -314,7 +314,7 @@ export const HeartbeatConfig = z.object({
     .min(0)
     .default(300)
     .meta({ reload: 'applied' })
-    .describe('Wall clock of one cycle in seconds; 0 sets none'),
+    .describe('Time limit of one cycle, in seconds; 0 sets none'),
   max_concurrent_agents: z
     .number()
     .int()
@@ -322,18 +322,18 @@ export const HeartbeatConfig = z.object({
     .max(10_000)
     .default(8)
     .meta({ reload: 'applied' })
-    .describe('Cycles that run at the same time'),
+    .describe('Maximum number of cycles that run at the same time'),
   min_rest: z
     .number()
     .min(0)
     .default(1)
     .meta({ reload: 'applied' })
-    .describe('Seconds that a woken agent rests after its last cycle'),
+    .describe('Minimum rest of an agent after a cycle, in seconds, even when it is woken'),
   stop_grace: z
     .number()
     .min(0)
     .default(1)
-    .describe('Seconds in which cycles may reach a safe point when the daemon stops'),
+    .describe('Seconds that running cycles have to reach a safe point when the daemon stops'),
   guards_fail_closed: z.boolean().default(true).describe('Whether an error of a built-in guard blocks the phase'),
 })
 export type HeartbeatConfig = z.infer<typeof HeartbeatConfig>
@@ -346,25 +346,25 @@ export const LIFECYCLE = {
   cycle_start: z.object({ agent_id, cycle_num }).describe('A cycle of an agent begins'),
   cycle_end: z
     .object({ agent_id, cycle_num, result: z.string() })
-    .describe('A cycle of an agent has ended; `result` is how'),
+    .describe('A cycle of an agent has ended; `result` is its outcome'),
   phase_enter: z.object({ agent_id, cycle_num, phase: z.string() }).describe('A phase of a cycle begins'),
   phase_exit: z
     .object({ agent_id, cycle_num, phase: z.string(), duration_ms: z.number(), outcome: z.string() })
-    .describe('A phase of a cycle has ended; `outcome` is how'),
+    .describe('A phase of a cycle has ended; `outcome` is its result'),
   goal_generated: z
     .object({ agent_id, goal_id: z.string(), objective: z.string() })
-    .describe('An idle agent has found a goal'),
+    .describe('An idle agent has generated a goal'),
   goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was reached'),
   goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was given up'),
   goal_max_steps: z
     .object({ agent_id, goal_id: z.string(), steps_done: z.number().int() })
-    .describe('A cycle used up the steps of the profile; the goal stays active'),
+    .describe('A cycle used up the maximum number of steps of the profile; the goal stays active'),
   suffering_changed: z
     .object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) })
-    .describe('How an agent suffers has changed'),
+    .describe("An agent's suffering state has changed"),
   guard_failed: z
     .object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() })
-    .describe('A guard threw, answered no boolean or took too long'),
+    .describe('A guard threw an error, returned no boolean or took too long'),
   beat: z.object({ beat: z.number().int() }).describe('A heartbeat of the daemon has passed'),
 } as const
 

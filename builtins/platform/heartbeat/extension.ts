@@ -21,7 +21,7 @@ export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
           failed: ({ agent_id, cycle_num, phase }, thrown) => {
             const error = errorMessage(thrown)
             if (!(thrown instanceof PluginSuspendedError))
-              svc.log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${error}`)
+              svc.log.error({ agent_id, cycle_num }, `guard "${name}" failed in phase ${phase}: ${error}`)
             if (failClosed()) void svc.emit('guard_failed', { agent_id, cycle_num, phase, guard: name, error })
           },
         })

@@ -108,7 +108,8 @@ export class Heartbeat implements HeartbeatControl {
     await Promise.race([Promise.all([ended, this.#sweep.whenDone()]), grace()])
     const unclaimed = this.#parts.scheduler().releaseClaimed?.()
     await Promise.all([this.#giveBack().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
-    for (const agent_id of this.inFlight) this.#parts.log.warn({ agent_id }, 'a cycle does not stop; it is left behind')
+    for (const agent_id of this.inFlight)
+      this.#parts.log.warn({ agent_id }, 'a cycle does not stop; the daemon no longer waits for it')
     this.#loop = undefined
   }
 

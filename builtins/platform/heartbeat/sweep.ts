@@ -51,7 +51,7 @@ export class Sweep {
       return passed.length
     } catch (error) {
       this.#again = ports.clock.monotonic() + AGAIN_MS
-      log.warn({}, `agents that may have nothing to do are driven one by one: ${errorMessage(error)}`)
+      log.warn({}, `idle agents could not be advanced together, so their cycles run one by one: ${errorMessage(error)}`)
       return 0
     }
   }

@@ -66,9 +66,9 @@ export class Waker {
         failures = 0
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ plugin }, `wake source "${source.name}": ${errorMessage(error)}`)
+        log.warn({ plugin }, `wake source "${source.name}" failed: ${errorMessage(error)}`)
         if (++failures === SOURCE_FAILURES) {
-          log.error({ plugin }, `wake source "${source.name}" failed ${failures} times in a row and is no longer asked`)
+          log.error({ plugin }, `wake source "${source.name}" failed ${failures} times in a row and is no longer used`)
           return
         }
       }
@@ -85,7 +85,7 @@ export class Waker {
   #take(wake: unknown): void {
     const { reason, agents } = typeof wake === 'string' ? { reason: wake } : (Object(wake) as Record<string, unknown>)
     if (typeof reason !== 'string' || !(agents === undefined || isTexts(agents)))
-      throw new TypeError('a wake is a reason, a text, or { reason, agents } with the ids of agents in an array')
+      throw new TypeError('a wake must be a string with the reason, or { reason, agents } with an array of agent ids')
     this.#reasons.add(reason)
     if (agents) for (const agent of agents) this.#agents.add(agent)
     else this.#all = true
@@ -111,7 +111,7 @@ export class Waker {
         this.#waking = undefined
         return
       } catch (error) {
-        log.warn({}, `a wake (${reason}) is sent later: ${errorMessage(error)}`)
+        log.warn({}, `a wake (${reason}) failed and is tried again: ${errorMessage(error)}`)
         this.#reasons.add(reason)
         if (agents) for (const agent of agents) this.#agents.add(agent)
         else this.#all = true

@@ -12,8 +12,7 @@ export const PluginGoneError = defineError({
   code: 'plugin_gone',
   status: 503,
   title: 'Plugin gone',
-  message: (p: { plugin: string }) =>
-    `The plugin "${p.plugin}" was replaced or removed before this call came to its end.`,
+  message: (p: { plugin: string }) => `The plugin "${p.plugin}" was replaced or removed before this call finished.`,
 })
 export const PluginSuspendedError = defineError({
   code: 'plugin_suspended',
@@ -21,7 +20,7 @@ export const PluginSuspendedError = defineError({
   title: 'Plugin suspended',
   // The last failure is left out, because it may name files or data of this machine; svc plugins shows it.
   message: (p: { plugin: string; failures: number }) =>
-    `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins says what failed. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
+    `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins shows the last failure. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
 export const PluginError = defineError({

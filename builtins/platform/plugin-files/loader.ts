@@ -112,7 +112,7 @@ export class Loader {
   async load(plugin: PluginFile): Promise<LoadedPlugin> {
     const { clock } = this.#parts.ports
     const { file, stem, fingerprint } = plugin
-    if (!SCRIPT.test(file)) throw new TypeError(`is no plugin by its name, which must end in ${ENDINGS.join(', ')}`)
+    if (!SCRIPT.test(file)) throw new TypeError(`is not a plugin file: its name must end in ${ENDINGS.join(', ')}`)
     const reason = await this.#parts.hindrance()
     if (reason !== undefined) throw new Error(reason)
     const began = clock.monotonic()
@@ -126,7 +126,7 @@ export class Loader {
       const module = await this.#run(file, stem, () => runner.import(file, sources, remains.own))
       const definition = checkDefinition(exportOf(module))
       if ((await this.#look(file)).fingerprint !== fingerprint) {
-        throw new Error('was written while it was loaded; it is loaded again at the next round')
+        throw new Error('changed while it was loaded; it is loaded again at the next check')
       }
       return { definition, origin: file, stem, load_ms: Math.round(clock.monotonic() - began), remains }
     } catch (error) {
@@ -316,7 +316,7 @@ function exportOf(module: unknown): unknown {
 function checkDefinition(value: unknown): PluginDefinition {
   const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
   if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
-  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, and no plugin; ${right}`)
+  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, not a plugin; ${right}`)
   const { name, setup } = value as Partial<PluginDefinition>
   if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
     throw new TypeError(

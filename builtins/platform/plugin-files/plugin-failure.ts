@@ -28,7 +28,7 @@ function problemOf(error: unknown): string {
     .replace(/\s+\/\S+:\d+:(\d+)\s*$/, ' (column $1)')
     .replace(
       /^\(0 ?, _\w+\.(\w+)\) is not a function$/,
-      '$1 is not a function: what it is imported from exports none of that name',
+      '$1 is not a function: the module that it is imported from exports no such name',
     )
 }
 
@@ -41,8 +41,8 @@ function missingIn(sentence: string): string | undefined {
 function remedyOf(specifier: string): string {
   if (/^[./]/.test(specifier)) return 'there is no such file'
   const name = packageOf(specifier)
-  if (!name) return "import a file by where it lies, as in './helper.ts'"
-  return `install it with npm install ${name}; it is tried again then, at once with svc plugins reload`
+  if (!name) return "import a file by its relative path, such as './helper.ts'"
+  return `install it with npm install ${name}; the plugin is then loaded again, or at once with svc plugins reload`
 }
 
 /** Returns undefined for names that a tsconfig.json or a package.json may map to folders. */

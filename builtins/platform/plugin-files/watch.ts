@@ -59,7 +59,7 @@ export class PluginWatch {
     // Finds changes from before the watch began.
     this.#watcher.on('ready', () => void this.#look())
     this.#watcher.on('error', error =>
-      log.warn({}, `plugins are looked at every ${HEARTBEATS} heartbeats only: ${errorMessage(error)}`),
+      log.warn({}, `changes to plugins are found only every ${HEARTBEATS} heartbeats: ${errorMessage(error)}`),
     )
   }
 
@@ -90,7 +90,7 @@ export class PluginWatch {
     while (this.#again) {
       this.#again = false
       await this.#apply().catch((error: unknown) => {
-        this.#parts.log.error({}, `the plugins could not be looked at: ${errorMessage(error)}`)
+        this.#parts.log.error({}, `the plugins could not be checked for changes: ${errorMessage(error)}`)
       })
     }
     this.#isApplying = false

@@ -5,7 +5,7 @@ export const RetentionConfig = z.object({
     .boolean()
     .default(false)
     .meta({ reload: 'applied' })
-    .describe('Whether the daemon removes what is old by itself'),
+    .describe('Whether the daemon removes old data automatically'),
   days: z
     .number()
     .int()
@@ -13,7 +13,7 @@ export const RetentionConfig = z.object({
     .max(36_500)
     .default(30)
     .meta({ reload: 'applied' })
-    .describe('How long what has come to its end is kept'),
+    .describe('Days for which ended records are kept'),
   ended_sub_agent_hours: z
     .number()
     .int()
@@ -21,20 +21,22 @@ export const RetentionConfig = z.object({
     .max(876_000)
     .default(24)
     .meta({ reload: 'applied' })
-    .describe('Hours for which an ended sub-agent and its workspace are kept; its result and its transcripts by days'),
+    .describe(
+      'Hours for which an ended sub-agent and its workspace are kept; its result and transcripts are kept for retention.days',
+    ),
   interval_cycles: z
     .number()
     .int()
     .min(1)
     .default(100)
     .meta({ reload: 'applied' })
-    .describe('Heartbeats of the daemon from one look to the next'),
+    .describe('Heartbeats of the daemon between two automatic removals'),
   max_runs: z
     .number()
     .int()
     .min(0)
     .default(50)
     .meta({ reload: 'applied' })
-    .describe('Runs that are kept when the daemon stops, also where retention is not enabled; 0 keeps all'),
+    .describe('Number of runs that are kept when the daemon stops, even if retention is disabled; 0 keeps all'),
 })
 export type RetentionConfig = z.infer<typeof RetentionConfig>

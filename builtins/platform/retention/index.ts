@@ -33,7 +33,7 @@ export default definePlugin({
     for (const operation of retentionOperations) svc.operation(operation)
     svc.event(
       'retention_done',
-      RetentionReport.omit({ dry_run: true }).describe('What was old and of no use was removed'),
+      RetentionReport.omit({ dry_run: true }).describe('Old data that is no longer used was removed'),
     )
   },
 })

@@ -4,8 +4,9 @@ import { Retention, RetentionReport } from './contract.ts'
 export const retentionRun = operation({
   name: 'retention.run',
   summary: 'Remove old records',
-  description: 'Removes what is older than retention.days and no longer used; never anything pending or active.',
-  input: z.strictObject({ dry_run: z.boolean().default(false).describe('Only count what would go') }),
+  description:
+    'Removes data that is older than retention.days and no longer used, but nothing that is pending or active.',
+  input: z.strictObject({ dry_run: z.boolean().default(false).describe('Only count what would be removed') }),
   output: RetentionReport,
   http: { method: 'POST', path: '/retention/run' },
   cli: { usage: 'retention run' },
@@ -14,8 +15,10 @@ export const retentionRun = operation({
   render({ dry_run, before, rows, freed_bytes }) {
     const some = Object.entries(rows).filter(([, n]) => n > 0)
     const lines = some.map(([name, n]) => `${String(n).padStart(8)}  ${name.replaceAll('_', ' ')}`)
-    const head = dry_run ? `would go, of before ${before}:` : `gone or brought to an end, of before ${before}:`
-    const freed = freed_bytes > 0 ? [`${Math.round(freed_bytes / 1024)} KiB were given back`] : []
+    const head = dry_run
+      ? `would be removed or ended, from before ${before}:`
+      : `removed or ended, from before ${before}:`
+    const freed = freed_bytes > 0 ? [`${Math.round(freed_bytes / 1024)} KiB were freed`] : []
     return some.length > 0 ? [head, ...lines, ...freed].join('\n') : 'nothing is old enough'
   },
 })

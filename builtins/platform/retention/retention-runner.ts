@@ -33,7 +33,7 @@ export class RetentionRunner implements Retention {
 
   /** Applies the rules without a waiting caller; errors are logged. */
   runInBackground(): void {
-    this.run().catch(error => this.#svc.log.warn({}, `what is old was not removed: ${errorMessage(error)}`))
+    this.run().catch(error => this.#svc.log.warn({}, `old data could not be removed: ${errorMessage(error)}`))
   }
 
   /** Stops after the piece in progress. */
@@ -54,7 +54,7 @@ export class RetentionRunner implements Retention {
         rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
       } catch (error) {
         // Rows of other modules can still be removed.
-        log.warn({}, `${rule.name}: what is old was not removed: ${errorMessage(error)}`)
+        log.warn({}, `${rule.name}: old data could not be removed: ${errorMessage(error)}`)
       }
     }
     const total = Object.values(rows).reduce((sum, n) => sum + n, 0)

@@ -96,7 +96,9 @@ export class AlarmBook implements Alarms {
     if (!Number.isFinite(at) || at > now + FURTHEST_MS)
       throw new BadAlarmError({ problem: 'That is too far ahead; set an alarm within a hundred years.' })
     if (at <= now)
-      throw new BadAlarmError({ problem: `${isoTime(at)} has passed (it is ${isoTime(now)}); give a time to come.` })
+      throw new BadAlarmError({
+        problem: `${isoTime(at)} has passed (it is ${isoTime(now)}); give a time in the future.`,
+      })
     return Math.round(at)
   }
 }

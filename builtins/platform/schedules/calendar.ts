@@ -33,7 +33,7 @@ export async function checkCron(expression: string, time_zone: string, now: numb
   }
   // Croner also accepts a single date, which is due once.
   if (!next || /^\d{4}-/.test(expression.trim()))
-    throw new BadScheduleError({ problem: `"${expression}" never comes again; give a cron expression that does.` })
+    throw new BadScheduleError({ problem: `"${expression}" does not recur; give a cron expression that does.` })
 }
 
 /** Returns the first slot after a time, in milliseconds; null if there are no more. */

@@ -6,20 +6,22 @@ export const SchedulesConfig = z.object({
     .enum(['once', 'skip'])
     .default('once')
     .meta({ reload: 'applied' })
-    .describe('What becomes of slots that passed while nothing could run: all together run once, or are skipped'),
+    .describe(
+      'How to treat slots missed while nothing could run. once: start one goal for all of them; skip: start none',
+    ),
   grace: z
     .number()
     .min(1)
     .max(86_400)
     .default(60)
     .meta({ reload: 'applied' })
-    .describe('Seconds that a slot may be late without counting as missed'),
+    .describe('Seconds that a slot may be late before it counts as missed'),
   time_zone: z
     .string()
     .refine(isZone, 'must be a time zone such as Europe/Berlin')
     .default('UTC')
     .meta({ reload: 'applied' })
-    .describe('Where the times of cron expressions and alarms are meant when they do not say so, as in Europe/Berlin'),
+    .describe('Time zone of cron expressions and alarm times that name none, such as Europe/Berlin'),
   max_per_agent: z
     .number()
     .int()
@@ -27,6 +29,6 @@ export const SchedulesConfig = z.object({
     .max(10_000)
     .default(50)
     .meta({ reload: 'applied' })
-    .describe('Schedules that an agent may have enabled, and alarms that it may have pending'),
+    .describe('Maximum number of enabled schedules, and of pending alarms, of one agent'),
 })
 export type SchedulesConfig = z.infer<typeof SchedulesConfig>

@@ -7,25 +7,24 @@ export const Schedule = z
     schedule_id: z.string().meta({ examples: ['sched-1a2b3c4d'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Tidy up the notepad'] }),
-    every_n_cycles: z.number().int().nullable().describe("Of the agent's own cycles"),
+    every_n_cycles: z.number().int().nullable().describe('Interval in cycles of the agent'),
     every: z.number().nullable().describe('Seconds'),
     cron: z.string().nullable(),
-    time_zone: z.string().nullable().describe('Where the times of the cron expression are meant'),
+    time_zone: z.string().nullable().describe('Time zone of the cron expression'),
     priority: z.number().int(),
-    missed: z
-      .enum(['once', 'skip'])
-      .nullable()
-      .describe('What becomes of missed slots; null for what schedules.missed says'),
-    acceptance: z.array(Acceptance).describe('What must hold before each of its goals counts as reached'),
+    missed: z.enum(['once', 'skip']).nullable().describe('How to treat missed slots; null applies schedules.missed'),
+    acceptance: z
+      .array(Acceptance)
+      .describe('Conditions that must hold before a goal of the schedule counts as reached'),
     enabled: z.boolean(),
     created_by: z.string(),
     created_at: z.iso.datetime(),
     next_at: z.iso.datetime().nullable(),
     next_cycle: z.number().int().nullable(),
-    held_by: z.string().nullable().describe('Why a slot that is due has not run yet'),
-    fired: z.number().int().describe('Goals that came of it'),
-    skipped: z.number().int().describe('Slots that came to nothing'),
-    last_skip: z.string().nullable().describe('Why slots were skipped last'),
+    held_by: z.string().nullable().describe('Why a due slot has not run yet'),
+    fired: z.number().int().describe('Number of goals created'),
+    skipped: z.number().int().describe('Number of slots skipped'),
+    last_skip: z.string().nullable().describe('Why slots were last skipped'),
     last_fired_at: z.iso.datetime().nullable(),
     last_goal_id: z.string().nullable(),
   })
@@ -121,9 +120,9 @@ export const ScheduleFired = z
     agent_id: z.string(),
     schedule_id: z.string(),
     goal_id: z.string(),
-    slot: z.iso.datetime().nullable().describe('The time that was meant; null when cycles are counted'),
+    slot: z.iso.datetime().nullable().describe('Scheduled time; null if the schedule counts cycles'),
   })
-  .describe('A schedule gave its agent a goal')
+  .describe('A schedule created a goal for its agent')
 export const ScheduleSkipped = z
   .object({
     agent_id: z.string(),
@@ -131,7 +130,7 @@ export const ScheduleSkipped = z
     slots: z.number().int(),
     reason: z.string(),
   })
-  .describe('A schedule let times pass without a goal')
+  .describe('A schedule skipped slots')
 export const ScheduleChanged = z
   .object({
     agent_id: z.string(),
@@ -148,7 +147,7 @@ export const AlarmChanged = z
     alarm_id: z.string(),
     change: z.enum(['set', 'moved', 'cancelled']),
   })
-  .describe('An alarm was set, moved or taken back')
+  .describe('An alarm was set, moved or cancelled')
 
 declare module '#kernel' {
   interface Events {
@@ -193,5 +192,5 @@ export const TooManySchedulesError = defineError({
   status: 409,
   title: 'Too many schedules',
   message: (p: { what: string; limit: number }) =>
-    `The agent has ${p.limit} ${p.what} already (schedules.max_per_agent); cancel one first.`,
+    `The agent already has ${p.limit} ${p.what}, the maximum (schedules.max_per_agent); cancel one first.`,
 })

@@ -18,7 +18,7 @@ import { toSchedule } from './repository.ts'
 import { OwnSchedules } from './schedules.ts'
 
 const id = AgentRef
-const agent = id.optional().describe('Only those of this agent, by id or name')
+const agent = id.optional().describe('Id or name of the agent to filter by; all agents by default')
 const schedule_id = z
   .string()
   .min(1)
@@ -37,7 +37,9 @@ const at = z
   .min(1)
   .max(64)
   .meta({ examples: ['2030-01-31T18:00:00Z'] })
-  .describe('ISO 8601, HH:MM, either with a time zone, or "in 5 minutes"; schedules.time_zone is the default zone')
+  .describe(
+    'Time: ISO 8601 or HH:MM, each with an optional time zone (default: schedules.time_zone), or "in 5 minutes"',
+  )
 const description = z
   .string()
   .trim()
@@ -59,7 +61,7 @@ const idOf = async (svc: PluginHandle, ref: string | undefined) =>
 export const schedulesAll = operation({
   name: 'schedules.all',
   summary: 'List recurring goals, of all agents or of one',
-  description: 'A schedule gives an agent a goal at its times.',
+  description: 'A schedule creates a goal for an agent at each of its times.',
   input: z.object({ agent }),
   output: z.array(Schedule),
   http: { method: 'GET', path: '/schedules' },
@@ -73,7 +75,7 @@ export const schedulesAll = operation({
 export const schedulesList = operation({
   name: 'schedules.list',
   summary: "List an agent's schedules, oldest first",
-  description: 'A schedule gives the agent a goal at its times.',
+  description: 'A schedule creates a goal for the agent at each of its times.',
   input: z.object({ id }),
   output: z.array(Schedule),
   http: { method: 'GET', path: '/agents/{id}/schedules' },
@@ -84,7 +86,8 @@ export const schedulesList = operation({
 export const schedulesAdd = operation({
   name: 'schedules.add',
   summary: 'Add a recurring goal',
-  description: 'The goal comes every number of cycles, every number of seconds, or by the calendar (cron).',
+  description:
+    'The schedule creates the goal every number of cycles, every number of seconds, or by the calendar (cron).',
   input: z.strictObject({
     id,
     objective: z
@@ -93,7 +96,7 @@ export const schedulesAdd = operation({
       .min(1)
       .max(4000)
       .meta({ examples: ['Tidy up the notepad'] })
-      .describe('What is to be reached each time'),
+      .describe('The goal of each run, in plain words'),
     every_n_cycles: z.number().int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
     every: z.number().min(1).max(31_536_000).optional().describe('Interval in seconds'),
     cron: z
@@ -109,14 +112,17 @@ export const schedulesAdd = operation({
       .max(64)
       .optional()
       .meta({ examples: ['Europe/Berlin'] })
-      .describe('Where the times of the cron expression are meant'),
-    missed: z.enum(['once', 'skip']).optional().describe('What becomes of slots that pass while nothing runs'),
-    priority: z.number().int().min(1).max(10).default(4).describe('1 to 10; higher goes first'),
+      .describe('Time zone of the cron expression (default: schedules.time_zone)'),
+    missed: z
+      .enum(['once', 'skip'])
+      .optional()
+      .describe('How to treat slots missed while nothing could run (default: schedules.missed)'),
+    priority: z.number().int().min(1).max(10).default(4).describe('Priority from 1 to 10; higher goes first'),
     acceptance: z
       .array(Acceptance)
       .max(20)
       .default([])
-      .describe('What must hold before each of its goals counts as reached'),
+      .describe('Conditions that must hold before a goal of the schedule counts as reached'),
   }),
   output: Schedule,
   http: {
@@ -151,7 +157,7 @@ export const schedulesAdd = operation({
 export const schedulesGet = operation({
   name: 'schedules.get',
   summary: 'Show a schedule',
-  description: 'With its next time, and how often it fired and was skipped.',
+  description: 'Includes its next time, and how often it fired and was skipped.',
   input: z.object({ schedule_id }),
   output: Schedule,
   http: { method: 'GET', path: '/schedules/{schedule_id}' },
@@ -162,8 +168,8 @@ export const schedulesGet = operation({
 export const schedulesUpdate = operation({
   name: 'schedules.update',
   summary: 'Enable or disable a schedule',
-  description: 'Times that it missed while disabled are not made up for.',
-  input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether it comes') }),
+  description: 'Slots missed while the schedule was disabled are not made up for.',
+  input: z.strictObject({ schedule_id, enabled: z.boolean().describe('Whether the schedule is enabled') }),
   output: Schedule,
   http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
   cli: [
@@ -179,7 +185,7 @@ export const schedulesUpdate = operation({
 export const schedulesRemove = operation({
   name: 'schedules.remove',
   summary: 'Remove a schedule',
-  description: 'Goals that came from it stay.',
+  description: 'Goals that the schedule created are kept.',
   input: z.object({ schedule_id }),
   output: z.null(),
   http: { method: 'DELETE', path: '/schedules/{schedule_id}', status: 204 },
@@ -205,8 +211,8 @@ export const scheduleOperations = [
 export const alarmsAll = operation({
   name: 'alarms.all',
   summary: 'List pending alarms, next first',
-  description: 'An alarm wakes an agent at a time with a message.',
-  input: z.object({ agent, all: z.boolean().default(false).describe('Also those that went off') }),
+  description: 'An alarm wakes an agent at a set time and delivers a message.',
+  input: z.object({ agent, all: z.boolean().default(false).describe('Include alarms that went off') }),
   output: z.array(Alarm),
   http: { method: 'GET', path: '/alarms' },
   cli: { usage: 'alarms [agent]', short: { all: 'a' } },
@@ -219,7 +225,7 @@ export const alarmsAll = operation({
 export const alarmsList = operation({
   name: 'alarms.list',
   summary: "List an agent's pending alarms, next first",
-  description: 'An alarm wakes the agent at a time with a message.',
+  description: 'An alarm wakes the agent at a set time and delivers a message.',
   input: z.object({ id }),
   output: z.array(Alarm),
   http: { method: 'GET', path: '/agents/{id}/alarms' },
@@ -230,7 +236,7 @@ export const alarmsList = operation({
 export const alarmsSet = operation({
   name: 'alarms.set',
   summary: 'Set an alarm for an agent',
-  description: 'At the time, the agent is woken and reads the text.',
+  description: 'At the given time, the agent is woken and receives the message.',
   input: z.strictObject({ id, at, description }),
   output: Alarm,
   http: {

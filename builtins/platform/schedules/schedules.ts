@@ -125,12 +125,12 @@ export class ScheduleBook implements Schedules {
   async #timesOf({ every_n_cycles, every, cron, time_zone: given }: Timing) {
     if ([every_n_cycles, every, cron].filter(each => each !== undefined).length !== 1) {
       throw new BadScheduleError({
-        problem: 'Say when: give exactly one of every_n_cycles (3), every (seconds: 3600) and cron ("0 9 * * 1-5").',
+        problem: 'Give exactly one of every_n_cycles (3), every (seconds: 3600) and cron ("0 9 * * 1-5").',
       })
     }
     if (cron === undefined && given !== undefined) {
       throw new BadScheduleError({
-        problem: 'time_zone says where the times of a cron expression are meant; give it with cron, or leave it out.',
+        problem: 'time_zone is the time zone of a cron expression; give it together with cron, or leave it out.',
       })
     }
     const time_zone = given ?? this.#config.time_zone
@@ -157,8 +157,7 @@ function scheduleChanged(
  */
 export async function cleanObjective(svc: PluginHandle, agent_id: string, objective: string): Promise<string> {
   const clean = sanitize(objective)
-  if (clean === '')
-    throw new BadScheduleError({ problem: 'The objective is empty; say in a sentence what is to be reached.' })
+  if (clean === '') throw new BadScheduleError({ problem: 'The objective is empty; describe the goal in a sentence.' })
   if (!svc.has(Guardrails)) return clean
   const { action, text } = await svc.use(Guardrails).check('peer', clean, { agent_id })
   if (action === 'block')

@@ -114,7 +114,7 @@ async function outcome(
   { slot, missed, skips }: Slot,
 ): Promise<Effect[]> {
   const { agent_id, schedule_id, priority } = row
-  const late = row.held_by ?? 'nothing ran then'
+  const late = row.held_by ?? 'nothing was running at that time'
   const objective = skips || row.busy ? undefined : await readable(svc, row)
   const whyNot = skips ? late : row.busy ? 'its last goal was still active' : 'a guardrail blocked the objective'
   const skipped = missed + (objective === undefined ? 1 : 0)

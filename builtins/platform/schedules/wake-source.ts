@@ -41,7 +41,7 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
       signal.addEventListener('abort', () => pause.abort(), { once: true })
       while (!signal.aborted) {
         await round(signal).catch(error => {
-          svc.log.warn({}, `schedules are looked at again in a second: ${errorMessage(error)}`)
+          svc.log.warn({}, `schedules could not be checked and are checked again in a second: ${errorMessage(error)}`)
           return svc.clock.sleep(LOOK_MS, signal)
         })
       }

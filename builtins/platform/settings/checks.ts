@@ -21,7 +21,7 @@ export function disabledNamesCheck(svc: PluginHandle): ConfigCheck {
       const unknown = (get('plugins.disabled') as readonly string[]).filter(name => !known.includes(name))
       return unknown.map(name => ({
         path: 'plugins.disabled',
-        message: `names the plugin ${JSON.stringify(name)}, and there is none of that name; ${didYouMean(name, known, 'svc plugins')}`,
+        message: `lists the plugin ${JSON.stringify(name)}, but there is no plugin of that name; ${didYouMean(name, known, 'svc plugins')}`,
       }))
     },
   }
@@ -33,9 +33,9 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
     name: 'settings',
     async run() {
       const faults = await config.faults(['change', 'nothing'])
-      if (faults.length === 0) return finding.ok('the settings agree with each other')
+      if (faults.length === 0) return finding.ok('the settings are consistent')
       const found = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
-      return finding.warn(found, 'correct it; svc config validate shows it again')
+      return finding.warn(found, 'correct the setting; then check it with svc config validate')
     },
   }
 }

@@ -37,7 +37,9 @@ export class ConfigKeys {
     for (const { path, owner } of keys) {
       const taken = this.#keys.get(path)
       if (taken)
-        throw new ConflictError({ message: `"${owner}" adds the key ${path}, but "${taken.owner}" has it already.` })
+        throw new ConflictError({
+          message: `"${owner}" adds the key ${path}, but "${taken.owner}" already defines it.`,
+        })
     }
     for (const key of keys) this.#keys.set(key.path, key)
     return () => {

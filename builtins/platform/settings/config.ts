@@ -370,7 +370,7 @@ export class Config implements Configuration {
   async #readAgain(): Promise<YamlFile> {
     const yaml = await readYaml(this.#ports.files, this.file, this.#name, this.#yaml)
     if (yaml.text.trim() === '' && this.#yaml.text.trim() !== '') {
-      const remedy = 'restore it, or restart to take the defaults'
+      const remedy = 'restore it, or restart to use the defaults'
       throw new BadFileError({ file: this.#name, problem: 'is gone or empty', remedy })
     }
     return yaml

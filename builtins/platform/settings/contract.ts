@@ -7,24 +7,22 @@ const Tree = z.record(z.string(), z.unknown())
 
 const ReloadClass = z
   .enum(['applied', 'restart_required'])
-  .describe('applied: in force with the next heartbeat; restart_required: with the next start')
+  .describe('applied: takes effect at the next heartbeat; restart_required: takes effect at the next start')
 
 const Reload = z.record(z.string(), ReloadClass).describe('One entry for each key that changed, by its dotted path')
 
-const Source = z.enum(['file', 'env', 'default']).describe('Where a value comes from')
+const Source = z.enum(['file', 'env', 'default']).describe('Source of a value')
 
 export const ConfigViews = z.object({
-  persisted: Tree.describe('What .svc/config.yaml holds'),
-  effective: Tree.describe('That with the environment over it and the defaults below it'),
-  live: Tree.optional().describe('What is in force; only where the daemon runs in this process'),
+  persisted: Tree.describe('Contents of .svc/config.yaml'),
+  effective: Tree.describe('Values of the file, overridden by the environment and completed by the defaults'),
+  live: Tree.optional().describe('Values in force; only present if the daemon runs in this process'),
   restart_required_fields: z.array(z.string()).describe('Keys that need a restart to take effect'),
-  sources: z.record(z.string(), Source).describe('Where each effective value comes from, by dotted path'),
+  sources: z.record(z.string(), Source).describe('Source of each effective value, by dotted path'),
   problem: z
     .string()
     .optional()
-    .describe(
-      'What is not valid in the file or the environment; the views have the last valid values, else the defaults',
-    ),
+    .describe('Error in the file or the environment; the views then hold the last valid values, or else the defaults'),
 })
 export type ConfigViews = z.infer<typeof ConfigViews>
 
@@ -32,7 +30,7 @@ export type ConfigViews = z.infer<typeof ConfigViews>
 export const ConfigKey = z
   .object({
     key: z.string(),
-    section: z.string().describe('The module that reads it'),
+    section: z.string().describe('Module that reads the key'),
     schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its value'),
     value: z.unknown().describe('The effective value; secrets are `***`'),
     default: z.unknown(),
@@ -47,10 +45,10 @@ export type ConfigKey = z.infer<typeof ConfigKey>
 const Note = z
   .string()
   .nullable()
-  .describe('What else the change does: the modules that are off with those switched off')
+  .describe('Plugins that are off after a change of plugins.disabled, including those that need a disabled plugin')
 
 export const ConfigPatched = z.object({
-  config: Tree.describe('What .svc/config.yaml holds now'),
+  config: Tree.describe('Contents of .svc/config.yaml after the change'),
   reload: Reload,
   note: Note,
 })
@@ -68,9 +66,12 @@ export type ConfigValue = z.infer<typeof ConfigValue>
 
 export const ConfigChanged = z.object({
   key: z.string(),
-  value: z.unknown().describe('What the file holds now; null when it leaves the key to its default'),
-  reload: ReloadClass.nullable().describe('null: the file said so already'),
-  overridden_by: z.string().nullable().describe('The environment variable whose value counts instead'),
+  value: z.unknown().describe('Value in the file; null if the file leaves the key to its default'),
+  reload: ReloadClass.nullable().describe('When the change takes effect; null if the file already held the value'),
+  overridden_by: z
+    .string()
+    .nullable()
+    .describe('Environment variable that overrides the file, so that the change has no effect yet'),
   note: Note,
 })
 export type ConfigChanged = z.infer<typeof ConfigChanged>

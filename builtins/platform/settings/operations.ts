@@ -28,7 +28,8 @@ const changeOfKey = (svc: PluginHandle, key: string, change: Record<string, Relo
 export const configGet = operation({
   name: 'config.get',
   summary: 'Show the configuration',
-  description: 'As on disk, with the environment over it, and in force.',
+  description:
+    'Returns the values of the file, the effective values (file, environment and defaults) and the values in force.',
   input: z.object({}),
   output: ConfigViews,
   http: { method: 'GET', path: '/config' },
@@ -42,7 +43,7 @@ export const configGet = operation({
 export const configKeys = operation({
   name: 'config.keys',
   summary: 'List configuration keys, values and schemas',
-  description: 'With the default, the source of the value, and whether a change needs a restart.',
+  description: 'Includes the default, the source of the value, and whether a change needs a restart.',
   input: z.object({}),
   output: z.array(ConfigKey),
   http: { method: 'GET', path: '/config-keys' },
@@ -54,7 +55,7 @@ export const configPatch = operation({
   name: 'config.patch',
   summary: 'Change configuration keys',
   description:
-    'The merged result is checked before anything is written. A secret given as *** stays as it is. What needs no restart is in force with the next heartbeat.',
+    'The merged result is checked before anything is written. A secret given as *** keeps its value. Changes that need no restart take effect at the next heartbeat.',
   input: z.looseObject({}).meta({ examples: [{ daemon: { heartbeat: 5 } }] }),
   output: ConfigPatched,
   http: { method: 'PATCH', path: '/config' },
@@ -84,10 +85,10 @@ export const configSet = operation({
   name: 'config.set',
   summary: 'Set a configuration key',
   description:
-    'A mapping takes the place of the one that was there; an entry alone is set by a longer key: model.providers.office.base_url.',
+    'A mapping replaces the existing mapping; to set a single entry, use a longer key: model.providers.office.base_url.',
   input: z.object({
     key,
-    value: z.string().max(100_000).describe('As in the file: 5, true, null, [a, b] or text'),
+    value: z.string().max(100_000).describe('Value as in the file: 5, true, null, [a, b] or text'),
   }),
   output: ConfigChanged,
   cli: { usage: 'config set <key> <value>' },
@@ -102,7 +103,7 @@ export const configSet = operation({
 export const configUnset = operation({
   name: 'config.unset',
   summary: 'Reset a configuration key to its default',
-  description: 'Takes the key out of the configuration file; a variable that overrides it stays in force.',
+  description: 'Removes the key from the configuration file; an environment variable that overrides it stays in force.',
   input: z.object({ key }),
   output: ConfigChanged,
   http: { method: 'DELETE', path: '/config/{key}' },

@@ -25,7 +25,7 @@ export function renderValue({ key, value, source, env, reload, description, ...r
     ['from', from],
     ['default', text(rest.default)],
     ...(env ? [['variable', env] as [string, string]] : []),
-    ['changes', reload === 'applied' ? 'are in force with the next heartbeat' : 'need a restart'],
+    ['changes', reload === 'applied' ? 'take effect at the next heartbeat' : 'need a restart'],
     ...(description ? [['about', description] as [string, string]] : []),
   ]
   const width = Math.max(...lines.map(([name]) => name.length))
@@ -37,10 +37,10 @@ export function renderChange({ note, ...change }: ConfigChanged): string {
 }
 
 function renderValueChange({ key, value, reload, overridden_by }: Omit<ConfigChanged, 'note'>): string {
-  const now = value === null ? `${key} is left to its default` : `${key} is ${text(value)}`
-  if (overridden_by) return `${now} in the file, but ${overridden_by} in the environment counts instead`
+  const now = value === null ? `${key} is unset` : `${key} is ${text(value)}`
+  if (overridden_by) return `${now} in the file, but the environment variable ${overridden_by} overrides it`
   if (reload === null) return `${now} already`
-  return `${now}, ${reload === 'applied' ? 'in force with the next heartbeat' : 'in force after a restart'}`
+  return `${now}, ${reload === 'applied' ? 'effective at the next heartbeat' : 'effective after a restart'}`
 }
 
 function text(value: unknown): string {

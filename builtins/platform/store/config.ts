@@ -6,10 +6,12 @@ export const StoreConfig = z.object({
     .default('')
     .meta({ env: 'SVC_STORE_URL', secret: true })
     .describe(
-      "Where the database of several machines is, as in postgres://user@host/name; empty: the project's own file",
+      "URL of a database shared by several machines, such as postgres://user@host/name; empty uses the project's own file",
     ),
   synchronous: z
     .enum(['normal', 'full'])
     .default('normal')
-    .describe('normal: survives the death of the process; full: of the machine too, at one fsync a write'),
+    .describe(
+      'normal: writes survive a crash of the process; full: also a crash of the machine, at one fsync per write',
+    ),
 })

@@ -204,7 +204,7 @@ export const DatabaseUnreachableError = defineError({
   status: 503,
   title: 'Database unreachable',
   message: (p: { at: string; problem: string }) =>
-    `The database at ${p.at} cannot be reached (${p.problem}); it is tried again by itself.`,
+    `The database at ${p.at} cannot be reached (${p.problem}); svc retries automatically.`,
 })
 
 export const DatabaseLockedError = defineError({
@@ -214,19 +214,19 @@ export const DatabaseLockedError = defineError({
   message: () => 'Another process has held the database for more than 5 s; try again.',
 })
 /** Parts of the `DiskFullError` message for the database. */
-export const DATABASE_FULL = { what: "the project's database", next: ', and all goes on by itself' }
+export const DATABASE_FULL = { what: "the project's database", next: ', and the service continues automatically' }
 export const DiskFailedError = defineError({
   code: 'disk_failed',
   status: 503,
   title: 'Disk failed',
   message: (p: { problem: string }) =>
-    `The disk that holds the project's database failed (${p.problem}); what was to be written is not.`,
+    `The disk that holds the project's database failed (${p.problem}); the data was not written. Check the disk.`,
 })
 export const RemovedMeanwhileError = defineError({
   code: 'removed_meanwhile',
   status: 409,
   title: 'Removed meanwhile',
-  message: () => 'What this belongs to was removed while it was being written; nothing was changed.',
+  message: () => 'The record that this data belongs to was removed during the write; nothing was changed.',
 })
 export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
@@ -241,7 +241,7 @@ export const NativeModuleError = defineError({
   status: 503,
   title: 'Native module',
   message: (p: { problem: string }) =>
-    `SQLite's native module cannot be loaded (${p.problem}); svc doctor says what to do.`,
+    `SQLite's native module cannot be loaded (${p.problem}); run svc doctor to find out what to do.`,
 })
 export const DatabaseInUseError = defineError({
   code: 'database_in_use',
@@ -338,9 +338,9 @@ export const Medium = token<Medium>('store_medium')
 export const Instant = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T18:00:00Z' })
 /** Parameters of lists whose rows have a date. */
 export const DatedPage = Page.extend({
-  since: Instant.optional().describe('Only from this time on'),
-  before: Instant.optional().describe('Only before this time'),
-  order: z.enum(['newest', 'oldest']).default('newest').describe('Which come first'),
+  since: Instant.optional().describe('Only entries from this time on'),
+  before: Instant.optional().describe('Only entries before this time'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Sort order: which entries come first'),
 })
 export interface ListWindow {
   limit?: number | undefined

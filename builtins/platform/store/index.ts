@@ -78,8 +78,8 @@ function urlCheck(svc: PluginHandle): ConfigCheck {
       const engines = svc.contributions(StoreEngines).filter(({ owner }) => !disabled.includes(owner))
       if (url === '' || (URL.canParse(url) && engines.some(({ key }) => key === schemeOf(url)))) return []
       const schemes = engines.map(({ key }) => `${key}://`).join(' or ')
-      const remedy = `leave it empty for the project's own file${schemes && `, or begin it with ${schemes}`}`
-      return [{ path: 'store.url', message: `names no database; ${remedy}` }]
+      const remedy = `leave it empty to use the project's own file${schemes && `, or begin it with ${schemes}`}`
+      return [{ path: 'store.url', message: `does not name a supported database; ${remedy}` }]
     },
   }
 }

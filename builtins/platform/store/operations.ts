@@ -5,10 +5,10 @@ import { DatabaseUnusableError, Store } from './contract.ts'
 
 const DatabaseBackup = z
   .object({
-    file: z.string().describe('The backup, in .svc/backups/'),
-    version: z.number().int().describe('Of the schema'),
+    file: z.string().describe('Path of the backup, in .svc/backups/'),
+    version: z.number().int().describe('Version of the database schema'),
     bytes: z.number().int(),
-    faults: z.array(z.string()).describe('Empty: a copy with faults is not kept'),
+    faults: z.array(z.string()).describe('Always empty, because a copy with faults is not kept'),
   })
   .meta({ id: 'DatabaseBackup' })
 
@@ -19,7 +19,8 @@ const DatabaseBackup = z
 export const storeBackup = operation({
   name: 'store.backup',
   summary: 'Back up the database to a new file in .svc/backups/',
-  description: 'It is what svc db backup asks of a running process whose database was removed. Blocks while it copies.',
+  description:
+    'Used by svc db backup to save the data of a running process whose database was removed. Blocks the process during the copy.',
   input: z.object({}),
   output: DatabaseBackup,
   http: { method: 'POST', path: '/database/backup' },

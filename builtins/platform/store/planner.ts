@@ -25,7 +25,7 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
       const { effect, payload } = each
       const kind = svc.find(Effects, effect)
       if (!kind && isOptional(each)) return []
-      if (!kind) throw new Error(`no plugin knows the effect "${effect}"`)
+      if (!kind) throw new Error(`no plugin defines the effect "${effect}"`)
       const parsed = parse(kind.schema, payload, `The effect ${effect}`) as never
       const events = (kind.events?.(parsed) ?? []).filter(isFirst).map(event => eventRow(event, now))
       const statements = kind.statements(parsed, now)

@@ -170,7 +170,7 @@ export class SqliteStore implements Store {
     try {
       return this.#database.state()
     } catch (error) {
-      this.#svc.log.debug({}, `it cannot be seen whether anybody has written: ${errorMessage(error)}`)
+      this.#svc.log.debug({}, `cannot check whether the database has changed: ${errorMessage(error)}`)
       return undefined
     }
   }

@@ -9,14 +9,14 @@ export const WakingConfig = z.object({
     .default(1)
     .meta({ reload: 'applied' })
     .describe(
-      'Seconds within which messages, nudges and changed files are found where the system does not tell of them',
+      'Polling interval in seconds for messages, nudges and changed files where the system reports no file events',
     ),
   watch_files: z
     .array(
       z
         .string()
         .min(1)
-        .regex(/^[^\0]*$/, 'must not hold a NUL'),
+        .regex(/^[^\0]*$/, 'must not contain a NUL character'),
     )
     .default([])
     .meta({ reload: 'restart_required' })

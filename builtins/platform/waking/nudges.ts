@@ -24,7 +24,10 @@ export async function leaveMarker(svc: PluginHandle, nudge_id: string): Promise<
     await files.mkdir(folder, { recursive: true, mode: 0o700 })
     await files.writeFile(join(folder, `${nudge_id}.json`), '{}\n', { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    svc.log.warn({}, `no marker was left for ${nudge_id}, so it is found a moment later: ${errorMessage(error)}`)
+    svc.log.warn(
+      {},
+      `no marker could be written for ${nudge_id}, so the daemon notices it a moment later: ${errorMessage(error)}`,
+    )
   }
 }
 

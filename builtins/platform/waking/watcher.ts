@@ -100,7 +100,10 @@ export class FolderWatcher implements Watcher {
       if (!signal.aborted && code !== 'ENOENT' && code !== 'ENOTDIR' && !this.#unwatchable.has(folder)) {
         this.#unwatchable.add(folder)
         const seconds = this.#config.wake_poll_interval
-        this.#svc.log.warn({}, `${folder} is looked at every ${seconds} s only: ${errorMessage(error)}`)
+        this.#svc.log.warn(
+          {},
+          `${folder} cannot be watched and is only checked every ${seconds} s: ${errorMessage(error)}`,
+        )
       }
     }
     return false

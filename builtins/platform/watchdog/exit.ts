@@ -8,7 +8,7 @@ export function refuseExit(svc: PluginHandle, running: () => string | undefined)
     const trace = traceOf(svc, new Error('called here'))
     const plugin = trace?.plugin ?? running()
     if (plugin === undefined) return own(code)
-    const refused = new Error(`process.exit(${code ?? ''}) is refused: a plugin does not end the process`)
+    const refused = new Error(`process.exit(${code ?? ''}) is refused: a plugin must not end the process`)
     svc.log.error({ plugin, code: 'exit_refused' }, trace ? `${trace.place}: ${refused.message}` : refused.message)
     throw refused
   }

@@ -44,8 +44,8 @@ export async function release(files: Files, path: string, file: string): Promise
 
 /** Returns the error for a quarantined file, with the reason and the remedy. */
 export function quarantineError({ reason, at }: QuarantinedPlugin, stem: string): Error {
-  const remedy = `Change the file, or try it as it is with: svc plugins reload ${stem}`
-  return new Error(`is quarantined since ${at}, because it ${reason}. ${remedy}`)
+  const remedy = `Change the file, or run it unchanged with: svc plugins reload ${stem}`
+  return new Error(`has been quarantined since ${at}, because it ${reason}. ${remedy}`)
 }
 
 async function write(files: Files, path: string, list: readonly QuarantinedPlugin[]): Promise<void> {

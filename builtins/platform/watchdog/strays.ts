@@ -24,7 +24,7 @@ export function watchStrays(svc: PluginHandle, onBroken: (error: unknown) => voi
     if (reportStray(error) || hasPluginFiles(svc)) return
     svc.log.error(
       { code: 'stray_error' },
-      'the process ends: this error is its own, and what it left behind is unknown',
+      'the process ends: the error was not caused by a plugin, so the state of the program is unknown',
     )
     onBroken(error)
   }

@@ -49,9 +49,7 @@ export class ThreadCounter {
   #startThread(): Worker {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, { workerData: this.#watch })
-    thread.on('error', error =>
-      this.#svc.log.error({}, `endless loops are not detected any more: ${errorMessage(error)}`),
-    )
+    thread.on('error', error => this.#svc.log.error({}, `endless loops are no longer detected: ${errorMessage(error)}`))
     thread.unref()
     this.#thread = thread
     this.#round()

@@ -44,7 +44,7 @@ async function keepWatch(): Promise<never> {
     const now = Atomics.load(cells, CELL.round)
     // Counts steps, not time: a machine that slept, or a process that was stopped, has not hung.
     if (now !== round || Atomics.load(cells, CELL.debugged) === 1) {
-      if (reported) await say(40, `the process moves again, after ${seconds(still)} s`)
+      if (reported) await say(40, `the process responds again, after ${seconds(still)} s`)
       round = now
       still = 0
       reported = false
@@ -53,7 +53,8 @@ async function keepWatch(): Promise<never> {
       const { frames, resume } = halted
       const culprit = find(frames)
       if (culprit) await quarantineOffender(culprit, still)
-      if (!culprit && !reported) await say(50, `${describeBlock(still)} by no plugin's code${describePosition(frames)}`)
+      if (!culprit && !reported)
+        await say(50, `${describeBlock(still)}, but not by the code of a plugin${describePosition(frames)}`)
       reported = true
       if (culprit || still >= STEPS * PATIENCE) await restart(halted)
       resume()
@@ -75,7 +76,7 @@ function find(frames: readonly Frame[]): Offender | undefined {
 }
 
 async function quarantineOffender({ plugin, file, what, place }: Offender, still: number): Promise<void> {
-  const reason = `held up the whole process for ${seconds(still)} s${what ? `, in "${what}"` : ''}, at ${place ?? file}`
+  const reason = `blocked the whole process for ${seconds(still)} s${what ? `, in "${what}"` : ''}, at ${place ?? file}`
   const fingerprint = files.get(file)?.fingerprint
   await say(60, `plugin "${plugin}" ${reason}`, { plugin })
   if (fingerprint === undefined) return
@@ -90,17 +91,17 @@ async function restart(halted: HaltedThread): Promise<void> {
   if (watch.command.length === 0) {
     await say(50, 'the process is killed')
   } else if (Atomics.load(cells, CELL.ending) === 1 || (await isToStop())) {
-    await say(50, 'the process is killed, as it was to end')
+    await say(50, 'the process is killed, because it was about to end')
   } else if (watch.parent === 'predecessor') {
-    await say(50, 'the process ends, and another takes its place')
+    await say(50, 'the process ends, and a new one replaces it')
     process.kill(process.pid, HELD_UP)
     await ports.clock.sleep(step_ms)
   } else if (watch.parent === 'terminal' && halted.frames.length > 0) {
-    await say(50, 'the process stands still, and another takes its place')
+    await say(50, 'the process stays halted, and a new one replaces it')
     await superviseSuccessors(ports, watch.command, halted).catch(reportStartFailure)
   } else {
     await startSuccessor(ports, watch).then(
-      () => say(50, 'the process is killed, and another takes its place'),
+      () => say(50, 'the process is killed, and a new one replaces it'),
       reportStartFailure,
     )
   }
@@ -108,7 +109,7 @@ async function restart(halted: HaltedThread): Promise<void> {
 }
 
 function reportStartFailure(error: unknown): Promise<void> {
-  return say(50, `the process is killed, and could not be started again: ${errorMessage(error)}`)
+  return say(50, `the process is killed, but could not be started again: ${errorMessage(error)}`)
 }
 
 /** Returns whether a stop was requested that the blocked process could not notice. */
@@ -118,11 +119,11 @@ async function isToStop(): Promise<boolean> {
 }
 
 function describeBlock(still: number): string {
-  return `the process has been held up for ${seconds(still)} s`
+  return `the process has been blocked for ${seconds(still)} s`
 }
 
 function describePosition([innermost]: readonly Frame[]): string {
-  return innermost ? ` (it stands at ${innermost.file}:${innermost.line})` : ''
+  return innermost ? ` (it is at ${innermost.file}:${innermost.line})` : ''
 }
 
 function seconds(steps: number): number {

@@ -10,30 +10,32 @@ export const ApprovalSummary = z.object({
   approval_id: z.string(),
   agent_id: z.string(),
   tool_name: z.string(),
-  danger: z.string().nullable().describe('What the tool can do harm to, in its own words'),
+  danger: z.string().nullable().describe('What the tool can harm, as declared by the tool'),
   arguments: z
     .unknown()
-    .describe('The stored arguments: what is shown is what runs; null in lists where they are long, see args_chars'),
+    .describe(
+      'Stored arguments, exactly those that the call runs with; null in lists if they are long, see args_chars',
+    ),
   args_chars: z.number().int().describe('Length of the arguments as JSON'),
-  args_sha256: z.string().describe('Of the arguments as JSON with sorted keys and no spaces'),
-  status: z.enum(APPROVAL_STATUSES).describe('`consumed`: it was approved, and the call began'),
+  args_sha256: z.string().describe('SHA-256 hash of the arguments as JSON with sorted keys and no spaces'),
+  status: z.enum(APPROVAL_STATUSES).describe('`consumed`: the call was approved and has started'),
   created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime().nullable().describe('When it is denied by itself'),
+  expires_at: z.iso.datetime().nullable().describe('Time at which the approval is denied automatically'),
   session_id: z.string().nullable(),
   goal_id: z.string().nullable(),
   task_id: z.string().nullable(),
-  folders: z.array(GivenFolder).describe('Folders that its agent was given, which the call may use'),
+  folders: z.array(GivenFolder).describe('Folders given to the agent, which the call may use'),
   reason: z.string().nullable(),
-  edited: z.boolean().describe('The arguments were changed before they were approved'),
+  edited: z.boolean().describe('Whether the arguments were changed before the approval'),
   resolved_at: z.iso.datetime().nullable(),
   resolved_by: z.string().nullable().describe('`X-Svc-User`, `cli`, `system`, `rule:<rule_id>` or `reviewer:<name>`'),
 })
 export type ApprovalSummary = z.infer<typeof ApprovalSummary>
 
 export const Approval = ApprovalSummary.extend({
-  original_arguments: z.unknown().describe('What the model asked for, where the arguments were changed; else null'),
+  original_arguments: z.unknown().describe('Arguments that the model requested, if they were changed; else null'),
   used_at: z.iso.datetime().nullable().describe('When the call began'),
-  call_id: z.string().nullable().describe("The tool journal's id of the call that began with it"),
+  call_id: z.string().nullable().describe('Id, in the tool journal, of the call that used the approval'),
 })
 export type Approval = z.infer<typeof Approval>
 
@@ -50,7 +52,7 @@ export type ArgumentPattern = z.infer<typeof ArgumentPattern>
 export const ArgumentMatches = z
   .record(z.string(), z.unknown())
   .describe(
-    'For each argument a value, {"glob": "drafts/*"} or {"any": true}; a call with another argument does not match',
+    'For each argument an exact value, {"glob": "drafts/*"} or {"any": true}; a call with any other argument does not match',
   )
 export type ArgumentMatches = z.infer<typeof ArgumentMatches>
 
@@ -63,7 +65,7 @@ export const ApprovalRule = z.object({
   until: z.iso.datetime().nullable(),
   uses: z.number().int().nullable().describe('Maximum number of uses'),
   used: z.number().int(),
-  active: z.boolean().describe('Not revoked, not expired, not used up'),
+  active: z.boolean().describe('Whether the rule applies: not revoked, not expired, not used up'),
   reason: z.string().nullable(),
   created_at: z.iso.datetime(),
   created_by: z.string(),
@@ -175,14 +177,14 @@ export const ApprovalNotFoundError = defineError({
   status: 404,
   title: 'Approval not found',
   message: (p: { approval_id: string; agent_id?: string }) =>
-    `${p.agent_id === undefined ? 'There is' : `Agent ${p.agent_id} has`} no approval "${p.approval_id}"; list those that wait with: svc approvals`,
+    `${p.agent_id === undefined ? 'There is' : `Agent ${p.agent_id} has`} no approval "${p.approval_id}"; list the pending ones with: svc approvals`,
 })
 export const ApprovalResolvedError = defineError({
   code: 'approval_resolved',
   status: 409,
   title: 'Approval resolved',
   message: (p: { approval_id: string; status: string; by: string }) =>
-    `Approval ${p.approval_id} was ${p.status} already, by ${p.by}.`,
+    `Approval ${p.approval_id} was already ${p.status}, by ${p.by}.`,
 })
 export const UnknownDecisionError = defineError({
   code: 'unknown_decision',
@@ -195,11 +197,12 @@ export const AgentCannotDecideError = defineError({
   code: 'agent_cannot_decide',
   status: 403,
   title: 'Agent cannot decide',
-  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; approvals are decided by people.`,
+  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; only people can decide approvals.`,
 })
 export const RuleNotFoundError = defineError({
   code: 'rule_not_found',
   status: 404,
   title: 'Rule not found',
-  message: (p: { rule_id: string }) => `There is no rule "${p.rule_id}" in force; list them with: svc approvals rules`,
+  message: (p: { rule_id: string }) =>
+    `There is no active rule "${p.rule_id}"; list the rules with: svc approvals rules`,
 })

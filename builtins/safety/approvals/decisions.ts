@@ -96,13 +96,13 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
     .flatMap((toolkit): readonly Tool[] => toolkit.tools)
     .find(({ name }) => name === tool_name)
   if (!tool) {
-    const sentence = `The tool ${tool_name} is not there, so other arguments for it cannot be checked; approve or deny what was asked.`
+    const sentence = `The tool ${tool_name} is not available, so the changed arguments cannot be checked; approve or deny the requested arguments.`
     throw new ConflictError({ message: sentence })
   }
   const parsed = await tool.parameters.safeParseAsync(args)
   if (!parsed.success) {
     const issues = issuesOf(parsed.error, 'arguments')
-    throw new InvalidInputError({ what: `What ${tool_name} is to be run with`, issues }, { errors: issues })
+    throw new InvalidInputError({ what: `The changed input of ${tool_name}`, issues }, { errors: issues })
   }
   const { json, sha256 } = canonical(args)
   return json === asked ? null : { arguments: json, args_hash: sha256 }

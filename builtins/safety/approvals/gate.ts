@@ -45,7 +45,7 @@ export class Gate {
       const verdict = await this.#decide(call)
       if (verdict) return verdict
     }
-    throw new Error(`the approval of ${call.call_id} changed each time it was looked at`)
+    throw new Error(`the approval of ${call.call_id} kept changing while it was being checked`)
   }
 
   /** Decides once by the current rows; returns undefined when they changed before the decision was written. */
@@ -85,7 +85,7 @@ export class Gate {
     }
     if (status === 'denied') return refusal(reason, approval.resolved_by)
     const shared =
-      'not run: an identical call of yours used the approval that both had asked for, and it was for one. Ask again if it is to run twice.'
+      'not run: another of your calls was identical and used the approval, which was for one call. Call the tool again if it should run twice.'
     return { verdict: 'refuse', reason: shared }
   }
 

@@ -19,7 +19,7 @@ import { RULE_EFFECTS } from './rules/repository.ts'
 
 export default definePlugin({
   name: 'approvals',
-  description: 'Tool calls that wait for approval. Each approval is decided once and used once.',
+  description: 'Holds tool calls until they are approved or denied. Each approval is decided once and used once.',
   needs: ['store', 'agents'],
   section: 'approval',
   config: ApprovalConfig,
@@ -44,7 +44,10 @@ export default definePlugin({
         const [first, ...more] = await svc.use(Approvals).holding(agent_id)
         if (!first) return undefined
         const others = more.length > 0 ? ` and ${more.length} more` : ''
-        return { reason: `It waits for a decision on ${first}${others}. List them with: svc approvals`, at: null }
+        return {
+          reason: `The agent waits for a decision on ${first}${others}. List them with: svc approvals`,
+          at: null,
+        }
       },
     })
 
@@ -88,6 +91,8 @@ const LOOK_MS = 5_000
 
 function settleNowAndThen(svc: PluginHandle, config: ApprovalConfig) {
   return eachRound(svc.clock, LOOK_MS, () =>
-    settle(svc, config).catch(error => svc.log.warn({}, `approvals were not looked over: ${errorMessage(error)}`)),
+    settle(svc, config).catch(error =>
+      svc.log.warn({}, `approvals could not be checked for expiry: ${errorMessage(error)}`),
+    ),
   )
 }

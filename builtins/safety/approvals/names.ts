@@ -7,11 +7,14 @@ import type { ApprovalConfig } from './config.ts'
  */
 export function warnOfTools(svc: PluginHandle, { enabled, require_for }: ApprovalConfig): void {
   if (!enabled && require_for.length > 0)
-    svc.log.warn({}, 'approval.require_for names tools, and none of them waits: approval.enabled is false')
+    svc.log.warn(
+      {},
+      'approval.require_for lists tools, but approval.enabled is false, so none of them waits for approval',
+    )
   const known = svc.list(Toolkits).flatMap(({ tools }) => tools.map(({ name }) => name))
   for (const name of require_for.filter(name => !known.includes(name))) {
     const [closest] = near(name, known)
     const hint = closest ? `; did you mean ${closest}?` : ''
-    svc.log.warn({}, `approval.require_for names ${JSON.stringify(name)}, and no tool is called so now${hint}`)
+    svc.log.warn({}, `approval.require_for lists ${JSON.stringify(name)}, but there is no tool of that name now${hint}`)
   }
 }

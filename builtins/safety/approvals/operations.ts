@@ -36,7 +36,7 @@ const status = z
   .enum([...APPROVAL_STATUSES, 'decided', 'all'])
   .default('pending')
   .describe(
-    'Pending ones, oldest first; others and all, newest first; decided: all but pending ones, the last decided first',
+    'Status to filter by. Pending approvals are listed oldest first, others and all newest first; decided: all but pending ones, the last decided first',
   )
 const Decision = z.strictObject({
   approval_id,
@@ -45,7 +45,7 @@ const Decision = z.strictObject({
     .unknown()
     .optional()
     .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
-  reason: z.string().max(2000).nullish().describe('Reason for the decision; an agent receives it with a denial'),
+  reason: z.string().max(2000).nullish().describe('Reason for the decision; sent to the agent with a denial'),
   arguments: z
     .record(z.string(), z.unknown())
     .optional()
@@ -97,7 +97,7 @@ async function decide(svc: PluginHandle, row: ApprovalRow, input: Decision, call
 export const approvalsQueue = operation({
   name: 'approvals.queue',
   summary: 'List pending approvals, oldest first',
-  description: 'A tool call that needs consent waits here, at no cost, until it is decided.',
+  description: 'A tool call that needs approval waits in this list, at no cost, until it is decided.',
   input: Page.extend({ status }),
   output: z.array(ApprovalSummary),
   http: { method: 'GET', path: '/approvals' },
@@ -112,7 +112,7 @@ export const approvalsQueue = operation({
 export const approvalsList = operation({
   name: 'approvals.list',
   summary: "List an agent's approvals, pending or all",
-  description: "With `status` the agent's earlier decisions too.",
+  description: 'Lists pending approvals by default; use `status` for those decided earlier.',
   input: Page.extend({ id, status }),
   output: z.array(ApprovalSummary),
   http: { method: 'GET', path: '/agents/{id}/approvals' },
@@ -130,7 +130,7 @@ export const approvalsList = operation({
 export const approvalsGet = operation({
   name: 'approvals.get',
   summary: "Show an agent's approval in full",
-  description: 'All arguments of the call, its hash, and the decision if there is one.',
+  description: 'Includes all arguments of the call, their hash, and the decision if there is one.',
   input: z.object({ id, approval_id }),
   output: Approval,
   http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
@@ -142,7 +142,7 @@ export const approvalsGet = operation({
 export const approvalsShow = operation({
   name: 'approvals.show',
   summary: 'Show an approval in full',
-  description: 'All arguments of the call, its hash, and the decision if there is one.',
+  description: 'Includes all arguments of the call, their hash, and the decision if there is one.',
   input: z.object({ approval_id }),
   output: Approval,
   http: { method: 'GET', path: '/approvals/{approval_id}' },
@@ -156,7 +156,7 @@ export const approvalsShow = operation({
 export const approvalsResolve = operation({
   name: 'approvals.resolve',
   summary: "Approve or deny an agent's tool call",
-  description: 'With `arguments` the call runs with these instead.',
+  description: 'If `arguments` is given, the call runs with these arguments instead.',
   input: Decision.extend({ id }),
   output: Approval,
   http: { method: 'POST', path: '/agents/{id}/approvals/{approval_id}' },
@@ -173,7 +173,7 @@ export const approvalsResolve = operation({
 export const approvalsDecide = operation({
   name: 'approvals.decide',
   summary: 'Approve or deny a tool call',
-  description: 'A decision counts once, for exactly these arguments. A second decision gets 409.',
+  description: 'A decision applies once, to exactly these arguments. A second decision is refused with status 409.',
   input: Decision,
   output: Approval,
   http: { method: 'POST', path: '/approvals/{approval_id}' },
@@ -194,7 +194,7 @@ export const approvalsDecide = operation({
   ],
   errors: decides,
   run: async (input, call) => decide(call.svc, await requireApproval(call.svc, input.approval_id), input, call),
-  render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with other arguments' : ''}`,
+  render: ({ approval_id, status, edited }) => `${approval_id}: ${status}${edited ? ', with changed arguments' : ''}`,
 })
 
 export const approvalOperations = [

@@ -34,7 +34,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
         await tool.parameters.parseAsync(answer.arguments)
         reviewed.edited = canonical(answer.arguments)
       } else if (answer.decision !== 'approve' && answer.decision !== 'deny') {
-        throw new TypeError('it answered neither approve, deny nor edit')
+        throw new TypeError('its decision is not approve, deny or edit')
       } else {
         const by = `reviewer:${reviewer.name}`
         reviewed.decision = { approve: answer.decision === 'approve', reason: answer.reason ?? null, by }
@@ -42,7 +42,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
       }
     } catch (error) {
       // The reviewer made no decision: the next reviewers are asked, then the operator.
-      svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" of ${tool.name}: ${errorMessage(error)}`)
+      svc.log.error({ agent_id }, `the reviewer "${reviewer.name}" failed on ${tool.name}: ${errorMessage(error)}`)
     }
   }
   return reviewed

@@ -78,12 +78,12 @@ function headline({
 /** Lists the machine's folders that the call may use. */
 function foldersLine({ folders }: ApprovalSummary): string[] {
   if (folders.length === 0) return []
-  return [`  its folders: ${folders.map(({ path, access }) => `${path} (${access})`).join(', ')}`]
+  return [`  folders: ${folders.map(({ path, access }) => `${path} (${access})`).join(', ')}`]
 }
 
 function shortArguments({ arguments: args, args_chars, args_sha256, approval_id }: ApprovalSummary): string {
   if (args !== null || args_chars <= SHORT) return JSON.stringify(args)
-  return `${args_chars} characters, sha256 ${args_sha256}; all of them: svc approvals show ${approval_id}`
+  return `${args_chars} characters, sha256 ${args_sha256}; show them with: svc approvals show ${approval_id}`
 }
 
 export function renderApproval(approval: Approval): string {
@@ -103,10 +103,10 @@ export function renderApproval(approval: Approval): string {
     task_id && `  for task ${task_id}`,
     ...foldersLine(approval),
     reason && `  reason: ${oneLine(reason)}`,
-    expires_at && `  denied by itself at ${expires_at}`,
+    expires_at && `  denied automatically at ${expires_at}`,
     `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,
     indentJson(args),
-    approval.edited && `  edited; asked for was:\n${indentJson(original_arguments)}`,
+    approval.edited && `  edited; requested were:\n${indentJson(original_arguments)}`,
     approval.status === 'pending' && `  svc approve ${approval.approval_id}   or   svc deny ${approval.approval_id}`,
   ]
   return lines.filter(Boolean).join('\n')

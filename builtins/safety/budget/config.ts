@@ -12,29 +12,39 @@ export const BudgetConfig = z.object({
   budget_usd: usd
     .default(0)
     .meta({ env: 'SVC_BUDGET_USD', protects: true })
-    .describe('What all agents and tasks together may spend, in USD; 0 sets no limit'),
+    .describe('Spending limit of all agents and tasks together, in USD; 0 sets no limit'),
   budget_tokens: tokens
     .default(0)
     .meta({ env: 'SVC_BUDGET_TOKENS', protects: true })
-    .describe('Tokens, of input and output, that all together may use; 0 sets no limit'),
+    .describe('Limit of input and output tokens of all agents and tasks together; 0 sets no limit'),
   budget_mode: z
     .enum(['reserve', 'record_only'])
     .default('reserve')
-    .describe('reserve: what a call may cost is held before it is made; record_only: what it cost is booked after it'),
-  budget_reserve_usd_generation: usd.default(0.05).describe('The least that is held for a call that looks for a goal'),
-  budget_reserve_usd_pursuit: usd.default(0.1).describe('The least that is held for a call of a pursuit or a task'),
-  budget_reserve_tokens_generation: tokens.default(100).describe('The same in tokens'),
-  budget_reserve_tokens_pursuit: tokens.default(500).describe('The same in tokens'),
+    .describe(
+      'reserve: the maximum cost of a call is reserved before the call; record_only: the actual cost is booked after it',
+    ),
+  budget_reserve_usd_generation: usd
+    .default(0.05)
+    .describe('Minimum reservation for a call that generates a goal, in USD'),
+  budget_reserve_usd_pursuit: usd
+    .default(0.1)
+    .describe('Minimum reservation for a call that pursues a goal or runs a task, in USD'),
+  budget_reserve_tokens_generation: tokens
+    .default(100)
+    .describe('Minimum reservation for a call that generates a goal, in tokens'),
+  budget_reserve_tokens_pursuit: tokens
+    .default(500)
+    .describe('Minimum reservation for a call that pursues a goal or runs a task, in tokens'),
   budget_unknown_price: z
     .enum(['refuse', 'approve'])
     .default('refuse')
     .describe(
-      'What becomes of calls to a model of unknown price while there is a dollar limit. refuse: they are refused; approve: they wait for an approval, asked for once for each model (approval.enabled), and then count as $0',
+      'How to treat calls to a model of unknown price while a dollar limit is set. refuse: they are refused; approve: they wait for one approval per model (needs approval.enabled) and then count as $0',
     ),
   budget_persist: z
     .boolean()
     .default(false)
-    .describe('Whether what was spent counts on over a restart of the daemon; .svc/budget.json then shows it'),
+    .describe('Whether the amount spent is kept across restarts of the daemon; if so, .svc/budget.json shows it'),
 })
 export type BudgetConfig = z.infer<typeof BudgetConfig>
 

@@ -10,25 +10,27 @@ const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nul
 
 /** State of the budget; null fields mean that no limit is set. */
 export const BudgetStatus = z.object({
-  spent: Amount.describe('By all agents and tasks since the window began'),
-  remaining: Left.describe('Of the limits, after what is spent and reserved'),
-  reserved: Amount.describe('Held for model calls that are under way'),
+  spent: Amount.describe('Spent by all agents and tasks since the budget window began'),
+  remaining: Left.describe('Remaining of the limits after what is spent and reserved'),
+  reserved: Amount.describe('Reserved for running model calls'),
   limits: Left,
   mode: z.enum(['reserve', 'record_only']),
-  exceeded: z.boolean().describe('A limit was reached: no model is called until it is raised, or the budget reset'),
-  tight: z.boolean().describe('Less is left than a call may cost, so calls wait'),
+  exceeded: z
+    .boolean()
+    .describe('Whether a limit was reached: no model is called until the limit is raised or the budget is reset'),
+  tight: z.boolean().describe('Whether less remains than a call may cost, so that calls wait'),
   unlimited: z.boolean(),
   message: z.string(),
-  approximate: Amount.describe('The part of what is spent that rests on estimated tokens'),
+  approximate: Amount.describe('Part of the spent amount that is based on estimated tokens'),
   unconfirmed: Amount.describe(
-    'The part of it that is booked for calls whose process ended before their cost was known; confirmed when that comes in, gone with the window',
+    'Part of the spent amount booked for calls whose process ended before their cost was known; replaced by the actual cost if it arrives, dropped with the budget window',
   ),
   unpriced_tokens: z
     .number()
     .int()
-    .describe('Tokens of models whose price is unknown: what they cost is not among what is spent'),
-  window_began_at: z.iso.datetime().nullable().describe('What was spent since then counts'),
-  problem: z.string().nullable().describe('Why it is not known what was spent'),
+    .describe('Tokens of models whose price is unknown; their cost is not part of the spent amount'),
+  window_began_at: z.iso.datetime().nullable().describe('Start of the budget window; spending since then counts'),
+  problem: z.string().nullable().describe('Why the amount spent is unknown'),
 })
 export type BudgetStatus = z.infer<typeof BudgetStatus>
 
@@ -62,30 +64,30 @@ export const Budget = token<Budget>('budget')
 
 export const BudgetExceeded = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
-  .describe('A limit of the budget is reached; sent once')
+  .describe('A limit of the budget was reached; emitted once per budget window')
 const usd = z.number()
 const tokens = z.number().int()
 export const BudgetTight = z
   .object({
     ...{ spent_usd: usd, spent_tokens: tokens },
-    reserved_usd: usd.describe('Held for model calls that are under way'),
+    reserved_usd: usd.describe('Reserved for running model calls'),
     ...{ reserved_tokens: tokens, reserved_calls: z.number().int() },
     ...{ limit_usd: usd.nullable(), limit_tokens: tokens.nullable() },
-    needed_usd: usd.describe('What the call that was refused may cost'),
+    needed_usd: usd.describe('Maximum cost of the refused call'),
     needed_tokens: tokens,
   })
-  .describe('What is left cannot hold one more call; emitted once until it can again')
+  .describe('The remaining budget does not cover one more call; emitted once until a call fits again')
 export const AgentBudgetExhausted = z
   .object({
     agent_id: z.string(),
-    key: z.enum(['max_cost_usd', 'max_total_cost_usd']).describe('The key of its profile that limits'),
+    key: z.enum(['max_cost_usd', 'max_total_cost_usd']).describe('Profile key that sets the limit'),
     limit_usd: usd,
     spent_usd: usd,
   })
-  .describe("What is left of an agent's limit cannot hold one more call; emitted once for each value of the limit")
+  .describe("The remainder of an agent's limit does not cover one more call; emitted once for each value of the limit")
 export const BudgetReset = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
-  .describe('What is spent counts from 0 again; the figures are those before')
+  .describe('The amount spent counts from 0 again; the figures are those before the reset')
 
 declare module '#kernel' {
   interface Replaceable {
@@ -130,8 +132,8 @@ export const AgentBudgetExhaustedError = defineError({
       return `${p.agent_id} has spent ${p.spent} on its goals, and its profile's max_cost_usd is ${p.limit}; raise that (0 sets no limit).`
     const { held, next, raise } = p.total
     const facts = [
-      `${p.agent_id} has spent ${p.spent} in all`,
-      held && `${held} are held for calls under way`,
+      `${p.agent_id} has spent ${p.spent} in total`,
+      held && `${held} are reserved for running calls`,
       next && `this call may cost ${next}`,
       `and its profile's max_total_cost_usd is ${p.limit}`,
     ]
@@ -153,7 +155,7 @@ export const BudgetUnreadableError = defineError({
   status: 503,
   title: 'Budget unreadable',
   message: (p: { file: string; problem: string }) =>
-    `What was spent before is not known: ${p.file} ${p.problem}. Repair it, or count from 0 with: svc budget reset`,
+    `The amount spent so far is unknown: ${p.file} ${p.problem}. Repair the file, or count from 0 with: svc budget reset`,
 })
 
 /** Event of a model call; emitted once per call, when its cost is booked. */
@@ -161,11 +163,11 @@ export const ModelCalled = z.object({
   agent_id: z.string().nullable(),
   goal_id: z.string().nullable(),
   call_id: z.string(),
-  kind: z.string().describe('What it was for: `goal_generation`, `goal_pursuit`, `summary`, `task`, `other`'),
-  failed: z.boolean().describe('It gave no answer'),
+  kind: z.string().describe('Purpose of the call: `goal_generation`, `goal_pursuit`, `summary`, `task`, `other`'),
+  failed: z.boolean().describe('Whether the call failed to return an answer'),
   step: z.number().int().nullable(),
   model: z.string(),
-  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
+  failover_from: z.string().optional().describe('Model that was called first and gave no answer'),
   input_tokens: z.number().int(),
   output_tokens: z.number().int(),
   cost_usd: z.number(),

@@ -141,7 +141,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#store.apply([releaseAttempt({ call_id, amount, bound })]).catch(error => {
       this.#svc.log.warn(
         { agent_id: purpose.agent_id },
-        `What is held for ${call_id} is not released yet: ${errorMessage(error)}`,
+        `The reservation for ${call_id} is not released yet: ${errorMessage(error)}`,
       )
     })
   }
@@ -161,7 +161,7 @@ export class Ledger implements Budget, CallLimit {
     } catch (error) {
       this.#svc.log.error(
         { agent_id: purpose.agent_id },
-        `the spend of ${call_id} is not booked: ${errorMessage(error)}`,
+        `the cost of ${call_id} is not booked yet: ${errorMessage(error)}`,
       )
     }
   }
@@ -326,7 +326,7 @@ export class Ledger implements Budget, CallLimit {
     if (abandoned === 0) return false
     await this.#store.apply([presumeSpent({ daemon })])
     const calls = abandoned === 1 ? 'a model call' : `${abandoned} model calls`
-    this.#svc.log.warn({}, `What was held for ${calls} of a process that is gone is booked as spent.`)
+    this.#svc.log.warn({}, `The amount reserved for ${calls} of a dead process was booked as spent.`)
     return true
   }
 
@@ -336,7 +336,7 @@ export class Ledger implements Budget, CallLimit {
       this.#cancel = undefined
       this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
         .then(() => this.report())
-        .catch(error => this.#svc.log.error({}, `the budget's books are behind: ${errorMessage(error)}`))
+        .catch(error => this.#svc.log.error({}, `ended model calls could not be booked yet: ${errorMessage(error)}`))
         .finally(() => {
           if ([...this.#held.values()].some(({ over }) => over)) this.#later()
         })

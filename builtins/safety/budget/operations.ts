@@ -3,8 +3,9 @@ import { Budget, BudgetStatus } from './contract.ts'
 
 export const budgetStatus = operation({
   name: 'budget.status',
-  summary: 'Show what is spent, reserved and left',
-  description: 'For all agents and tasks together, with the limits in force and what is still unconfirmed.',
+  summary: 'Show the spent, reserved and remaining budget',
+  description:
+    'Covers all agents and tasks together, with the limits in force and the amounts that are still unconfirmed.',
   input: z.strictObject({}),
   output: BudgetStatus,
   http: { method: 'GET', path: '/budget', daemon: true },
@@ -17,7 +18,7 @@ export const budgetStatus = operation({
 export const budgetReset = operation({
   name: 'budget.reset',
   summary: 'Reset the spend counter',
-  description: 'The records of what was spent stay; counting begins at 0 again.',
+  description: 'Counting starts again at 0; the records of past spending are kept.',
   input: z.strictObject({}),
   output: BudgetStatus,
   http: { method: 'POST', path: '/budget/reset', daemon: true },

@@ -79,7 +79,7 @@ export class SavedBudget {
     try {
       return Saved.parse(JSON.parse(text))
     } catch (error) {
-      const problem = 'does not hold "spent_usd" and "spent_tokens", two numbers from 0 up, as JSON'
+      const problem = 'does not contain "spent_usd" and "spent_tokens", two non-negative numbers, as JSON'
       throw unreadable(text.trim() === '' ? 'is empty' : problem, error)
     }
   }

@@ -10,8 +10,8 @@ const DEFAULT_BUCKETS = 24
 
 const Spending = z
   .object({
-    at: z.iso.datetime().describe('Where the bucket begins'),
-    by: z.string().nullable().describe('The agent, model or kind, or `others`; null for what belongs to none'),
+    at: z.iso.datetime().describe('Start of the bucket'),
+    by: z.string().nullable().describe('Agent, model or kind of call, or `others`; null for calls that belong to none'),
     cost_usd: z.number(),
     tokens: z.number().int(),
     calls: z.number().int(),
@@ -22,12 +22,12 @@ const Spending = z
 export const budgetSpending = operation({
   name: 'budget.spending',
   summary: 'Show spending over time',
-  description: 'By agent, by model or by kind of call, oldest first.',
+  description: 'Spending per time bucket by agent, by model or by kind of call, oldest first.',
   input: z.object({
-    bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('How time is cut; days are UTC'),
+    bucket: z.enum(['minute', 'hour', 'day']).default('hour').describe('Length of the time buckets; days are UTC'),
     by: z.enum(['agent', 'model', 'kind']).default('agent').describe('The dimension to group by'),
     since: Instant.optional().describe(
-      `Where it begins, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
+      `Start of the period, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
     ),
     top: z
       .number()
@@ -35,7 +35,9 @@ export const budgetSpending = operation({
       .min(1)
       .max(1000)
       .optional()
-      .describe('Tell only those apart that spent most, at most this many; all else is `others`'),
+      .describe(
+        'Maximum number of agents, models or kinds to list by name, highest spending first; the rest is `others`',
+      ),
   }),
   output: z.array(Spending),
   http: { method: 'GET', path: '/spending' },

@@ -12,15 +12,15 @@ export const BookedSpend = z.object({
     .string()
     .nullable()
     .optional()
-    .describe('Who pays: by default the agent at the top of those that made it'),
+    .describe('Agent that pays; by default the topmost agent of those that created this one'),
   goal_id: z.string().nullable(),
   run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
   cycle_num: z.number().int().nullable().optional(),
-  step: z.number().int().nullable().optional().describe('Which model call of its cycle or task it was, from 1'),
+  step: z.number().int().nullable().optional().describe('Number of the model call within its cycle or task, from 1'),
   kind: z.string(),
-  failed: z.boolean().optional().describe('It gave no answer'),
+  failed: z.boolean().optional().describe('Whether the call failed to return an answer'),
   model: z.string(),
-  failover_from: z.string().optional().describe('The model that was asked first and gave no answer'),
+  failover_from: z.string().optional().describe('Model that was called first and gave no answer'),
   cost_micros: z.number().int().min(0),
   input_tokens: z.number().int().min(0),
   output_tokens: z.number().int().min(0),
@@ -31,7 +31,7 @@ export const BookedSpend = z.object({
   attempts: z.number().int(),
   duration_ms: z.number(),
   context: ContextUse.optional(),
-  held: z.boolean().optional().describe('Whether something is held for it that is released now (default: true)'),
+  held: z.boolean().optional().describe('Whether the call has a reservation, which is released now (default: true)'),
 })
 
 function modelCalled(spend: z.output<typeof BookedSpend>): AppendedEvent {

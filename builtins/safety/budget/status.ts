@@ -50,10 +50,11 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     unlimited,
     message: [
       summary,
-      about && `${about} of it rest on estimated tokens.`,
-      guessed && `${guessed} of it are unconfirmed: booked for calls whose process ended before their cost was known.`,
+      about && `${about} of that are based on estimated tokens.`,
+      guessed &&
+        `${guessed} of that are unconfirmed: booked for calls whose process ended before their cost was known.`,
       unsure.unpriced > 0 &&
-        `${count(unsure.unpriced)} tokens went to models whose price is unknown: what they cost is not counted.`,
+        `${count(unsure.unpriced)} tokens went to models whose price is unknown: their cost is not counted.`,
     ]
       .filter(Boolean)
       .join(' '),

@@ -49,7 +49,7 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
   const phase = phaseOf(kind)
   const ofConfiguration = amount[unit] > (byMoney ? bound.cost_micros : bound.tokens)
   const frees = [
-    ...(calls > 0 ? [`wait for the calls under way (${reserved} are held for ${calls})`] : []),
+    ...(calls > 0 ? [`wait for the running calls to end (${reserved} are reserved for ${calls})`] : []),
     `raise daemon.budget_${key} to ${shown(used[unit] + amount[unit])} or more`,
     ofConfiguration ? `lower daemon.budget_reserve_${key}_${phase}` : "lower the profile's max_tokens",
   ]

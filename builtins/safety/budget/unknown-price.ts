@@ -7,7 +7,7 @@ import type { TotalLimit } from './repository.ts'
 
 /** Returns the remedy for an unknown price: the entry for `models.yaml`. */
 export function priceRemedy(model: string): string {
-  return `write it into models.yaml, in USD per million tokens: prices: { "${model}": { input: <USD>, output: <USD> } }`
+  return `add the price to models.yaml, in USD per million tokens: prices: { "${model}": { input: <USD>, output: <USD> } }`
 }
 
 /**
@@ -55,7 +55,7 @@ async function unknownPriceReason(
   if (!svc.has(Approvals)) return 'and approvals are not available, so its calls are refused'
   const answer = await svc.use(Approvals).permit({
     ...{ agent_id, name: MODEL_CALL, arguments: { model } },
-    danger: 'its price is unknown: what it costs does not count against the dollar limit',
+    danger: 'its price is unknown: its cost does not count against the dollar limit',
   })
   switch (answer.state) {
     case 'granted':
@@ -65,7 +65,7 @@ async function unknownPriceReason(
     case 'denied':
       return `and its calls were denied by ${answer.by}${answer.reason ? ` (${answer.reason})` : ''}`
     case 'unasked':
-      return 'and this call is made for no agent of the project that an approval could be asked for, so it is refused'
+      return 'and this call belongs to no agent of the project, so no approval can be requested and the call is refused'
     case 'off':
       return 'and approvals are off (approval.enabled: false), so its calls are refused'
   }

@@ -30,7 +30,7 @@ export async function pricesFinding(svc: PluginHandle, config: BudgetConfig): Pr
   }
   const unknown = used.find(({ price }) => price === 'unknown')
   if (unknown) {
-    const message = `The price of ${unknown.model} is unknown: what its calls cost is not counted`
+    const message = `The price of ${unknown.model} is unknown: the cost of its calls is not counted`
     return { level: 'warn', message, remedy: priceRemedy(unknown.model) }
   }
   return { level: 'ok', message: used.map(describePrice).join('; ') || 'no model is in use', remedy: null }
@@ -64,7 +64,7 @@ function neverReached({ budget_usd }: BudgetConfig, used: readonly ModelFacts[])
     code: 'limit_never_reached',
     message: `daemon.budget_usd is ${dollars(microsOf(budget_usd))}, but no model in use has a price, so the limit is never reached: ${used.map(describePrice).join('; ')}`,
     remedy: served
-      ? `if its server passes calls on to a provider that charges, ${priceRemedy(served.model)}; daemon.budget_tokens limits in any case`
+      ? `if the model server forwards calls to a provider that charges for them, ${priceRemedy(served.model)}; daemon.budget_tokens limits tokens in any case`
       : 'choose a model with a price, or limit tokens with daemon.budget_tokens',
   }
 }

@@ -8,7 +8,7 @@ const CustomRule = z
     kind: z
       .string()
       .regex(/^\w{1,64}$/, 'must be 1 to 64 letters, digits or "_"')
-      .describe('Shown as [REDACTED:<kind>]'),
+      .describe('Kind of data, shown as [REDACTED:<kind>]'),
     pattern: z.string().min(1).max(2000).describe('A regular expression without lookaround and back references'),
     ignore_case: z.boolean().default(false),
     stages: z.array(z.enum(STAGES)).min(1),
@@ -24,16 +24,22 @@ const CustomRule = z
 
 /** Section `guardrails`. A change of any key requires a restart. */
 export const GuardrailsConfig = z.object({
-  enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether text is checked at all'),
-  pii: z.boolean().default(true).describe('Look for personal data, keys and tokens in what goes out'),
-  prompt_injection: z.boolean().default(true).describe('Look for orders to the model in what comes in'),
-  pii_action: z.enum(ACTIONS).default('redact').describe('What becomes of personal data, keys and tokens'),
-  injection_action: z.enum(ACTIONS).default('block').describe('What becomes of orders to the model'),
+  enabled: z.boolean().default(false).meta({ protects: true }).describe('Whether guardrails check texts'),
+  pii: z.boolean().default(true).describe('Whether to check outgoing texts for personal data, keys and tokens'),
+  prompt_injection: z
+    .boolean()
+    .default(true)
+    .describe('Whether to check incoming texts for injected instructions to the model'),
+  pii_action: z.enum(ACTIONS).default('redact').describe('Action for texts with personal data, keys or tokens'),
+  injection_action: z
+    .enum(ACTIONS)
+    .default('block')
+    .describe('Action for texts with injected instructions to the model'),
   stages: z
     .array(z.enum(['tool_arguments', 'tool_result', 'memory']))
     .default([])
-    .describe('Further places to check: tool_arguments for personal data, tool_result for injection, memory for both'),
-  rules: z.array(CustomRule).max(100).default([]).describe('Rules of your own'),
+    .describe('Further stages to check: tool_arguments for personal data, tool_result for injection, memory for both'),
+  rules: z.array(CustomRule).max(100).default([]).describe('Custom rules'),
 })
 export type GuardrailsConfig = z.infer<typeof GuardrailsConfig>
 

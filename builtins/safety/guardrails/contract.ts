@@ -73,7 +73,7 @@ export const GuardrailBlockedError = defineError({
   status: 422,
   title: 'Guardrail blocked',
   message: (p: { stage: string; kinds: string[] }) =>
-    `A guardrail blocked the ${p.stage}: it holds ${p.kinds.join(', ')}.`,
+    `A guardrail blocked the ${p.stage}: it contains ${p.kinds.join(', ')}.`,
 })
 
 export const GuardrailHit = z
@@ -84,7 +84,7 @@ export const GuardrailHit = z
     kinds: z.array(z.string()),
     rules: z.array(z.string()),
   })
-  .describe('A guardrail found something; the text itself is left out')
+  .describe('A guardrail matched a text; the event does not contain the text')
 
 declare module '#kernel' {
   interface Events {

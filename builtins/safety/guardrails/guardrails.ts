@@ -74,6 +74,6 @@ async function reportFindings(
     const data = { agent_id, stage, action, kinds, rules }
     await svc.use(Store).apply([appendEvent({ type: 'guardrail_hit', agent_id, data })])
   } catch (error) {
-    svc.log.error({ agent_id }, `a guardrail's hit could not be written down: ${errorMessage(error)}`)
+    svc.log.error({ agent_id }, `a guardrail finding could not be recorded: ${errorMessage(error)}`)
   }
 }

@@ -11,7 +11,7 @@ export function hits(svc: PluginHandle): Metric {
   })
   return {
     name: 'svc_guardrail_hits_total',
-    help: 'Texts in which guardrails found something, by stage and by what was done.',
+    help: 'Number of texts in which guardrails found something, by stage and action.',
     type: 'counter',
     collect: () => [...counts.values()],
   }

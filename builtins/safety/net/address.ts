@@ -5,7 +5,7 @@ import type ipaddr from 'ipaddr.js'
  * counts as not public, because no public server needs it.
  */
 export function privacyOf(address: string, addresses: typeof ipaddr): string | undefined {
-  if (!addresses.isValid(address)) return `${address} is no address`
+  if (!addresses.isValid(address)) return `${address} is not an IP address`
   const parsed = addresses.process(address)
   const range = parsed.range()
   if (range === 'unicast' && (parsed.kind() === 'ipv4' || isGlobal(parsed as ipaddr.IPv6))) return undefined
@@ -22,7 +22,7 @@ function isGlobal({ parts: [first = 0] }: ipaddr.IPv6): boolean {
 
 /** Common names of ranges in the IANA special-purpose registries. */
 const NAMES: Readonly<Record<string, string>> = {
-  carrierGradeNat: 'shared by a carrier',
+  carrierGradeNat: 'carrier-grade NAT',
   linkLocal: 'link-local',
   loopback: 'this machine',
   private: 'private network',

@@ -6,10 +6,10 @@ const hosts = z.array(z.string().trim().toLowerCase().min(1).max(253))
 export const NetConfig = z.object({
   web_allow: hosts
     .default([])
-    .describe('Hosts that agents may reach, `example.org` with all below it; empty allows all'),
-  web_deny: hosts.default([]).describe('Hosts that agents may not reach, with all below them'),
+    .describe('Hosts that agents may access; `example.org` includes its subdomains; empty allows all'),
+  web_deny: hosts.default([]).describe('Hosts that agents may not access, including their subdomains'),
   web_allow_private: hosts
     .default([])
-    .describe('`host:port` of your own network that agents may reach all the same, such as 127.0.0.1:8888'),
+    .describe('`host:port` addresses in your own network that agents may access, such as 127.0.0.1:8888'),
 })
 export type NetConfig = z.infer<typeof NetConfig>

@@ -82,7 +82,7 @@ export const AddressRefusedError = defineError({
   code: 'address_refused',
   status: 403,
   title: 'Address refused',
-  message: (p: { url: string; reason: string }) => `${p.url} is not fetched: ${p.reason}.`,
+  message: (p: { url: string; reason: string }) => `${p.url} was not fetched: ${p.reason}.`,
 })
 export const FetchFailedError = defineError({
   code: 'fetch_failed',

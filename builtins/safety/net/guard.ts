@@ -129,7 +129,7 @@ export class Guard implements GuardedFetch {
     // All addresses are checked: DNS rebinding mixes a private address among public ones.
     for (const { address } of addresses) {
       const why = free ? undefined : privacyOf(address, ipaddr)
-      if (why) refuse(literal ? why : `${host} leads to where ${why}`)
+      if (why) refuse(literal ? why : `${host} resolves to an address that is not allowed: ${why}`)
     }
     return addresses
   }
@@ -145,10 +145,10 @@ function parseUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined
   if (!url) throw new AddressRefusedError({ url: text.slice(0, 200), reason: 'it is not a URL' })
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new AddressRefusedError({ url: url.href.slice(0, 200), reason: 'only http and https are' })
+    throw new AddressRefusedError({ url: url.href.slice(0, 200), reason: 'only http and https are allowed' })
   }
   if (url.username || url.password) {
-    throw new AddressRefusedError({ url: url.host, reason: 'a URL with a user name or password is not' })
+    throw new AddressRefusedError({ url: url.host, reason: 'a URL with a user name or password is not allowed' })
   }
   return url
 }

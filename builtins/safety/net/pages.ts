@@ -15,7 +15,7 @@ export function webPages(svc: PluginHandle): WebPages {
       const type = fetched.headers.get('content-type')
       const page = readPage(body, type)
       if (!page) {
-        throw new FetchFailedError({ url, problem: `it is of the type ${type?.slice(0, 100)}, and only text is read` })
+        throw new FetchFailedError({ url, problem: `its type is ${type?.slice(0, 100)}, but only text can be read` })
       }
       return { ...page, url, links: absolute(page.links, url), truncated }
     },

@@ -11,16 +11,16 @@ export const Question = z
   .object({
     question_id: z.string().meta({ examples: ['q-1a2b3c4d5e6f'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
-    goal_id: z.string().nullable().describe('The goal that waits for the answer; null where a task does'),
+    goal_id: z.string().nullable().describe('Goal that waits for the answer; null if a task waits'),
     task_id: z.string().nullable().describe('The one-shot task that waits for the answer'),
     question: z.string().meta({ examples: ['Which of the two databases is the one to migrate?'] }),
     options: z.array(z.string()).describe('Answers to choose from; empty for none'),
-    free_text: z.boolean().describe('Whether an answer may be another than the options'),
-    default: z.string().nullable().describe('The answer that applies when there is none in time'),
-    default_at: z.iso.datetime().nullable().describe('When it applies'),
+    free_text: z.boolean().describe('Whether answers other than the options are allowed'),
+    default: z.string().nullable().describe('Answer that applies if no one answers in time'),
+    default_at: z.iso.datetime().nullable().describe('Time at which the default applies'),
     status: z.enum(QUESTION_STATUSES).describe('`expired`: its goal or task ended before it was answered'),
     answer: z.string().nullable(),
-    answered_by: z.string().nullable().describe('`X-Svc-User` or `cli`; null where the default applies'),
+    answered_by: z.string().nullable().describe('Who answered: `X-Svc-User` or `cli`; null if the default applied'),
     asked_at: z.iso.datetime(),
     answered_at: z.iso.datetime().nullable(),
   })
@@ -105,7 +105,7 @@ export const QuestionClosedError = defineError({
   status: 409,
   title: 'Question closed',
   message: (p: { question_id: string; problem: string }) =>
-    `Question ${p.question_id} takes no answer any more: ${p.problem}.`,
+    `Question ${p.question_id} can no longer be answered: ${p.problem}.`,
 })
 export const NotAnOptionError = defineError({
   code: 'not_an_option',
@@ -119,5 +119,5 @@ export const AgentCannotAnswerError = defineError({
   code: 'agent_cannot_answer',
   status: 403,
   title: 'Agent cannot answer',
-  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; questions are answered by people.`,
+  message: (p: { agent_id: string }) => `${p.agent_id} is an agent; only people can answer questions.`,
 })

@@ -34,13 +34,14 @@ async function filterOf(
 export const questionsList = operation({
   name: 'questions.list',
   summary: 'List questions of agents to the operator',
-  description: 'Open ones, oldest first. The goal of an open question waits, at no cost, until it is answered.',
+  description:
+    'Lists open questions, oldest first, by default. The goal of an open question waits, at no cost, until it is answered.',
   input: Page.extend({
     agent: AgentRef.optional().describe('Only questions of this agent, by id or name'),
     status: z
       .enum([...QUESTION_STATUSES, 'all'])
       .default('open')
-      .describe('Open ones, oldest first; others and all, newest first'),
+      .describe('Status of the questions; open ones are listed oldest first, all others newest first'),
   }),
   output: z.array(Question),
   http: { method: 'GET', path: '/questions' },
@@ -56,7 +57,7 @@ export const questionsList = operation({
 export const questionsGet = operation({
   name: 'questions.get',
   summary: 'Show a question in full',
-  description: 'The question, its options, its default, and the answer if there is one.',
+  description: 'Includes the question, its options, its default, and the answer if there is one.',
   input: z.object({ question_id }),
   output: Question,
   http: { method: 'GET', path: '/questions/{question_id}' },
@@ -70,7 +71,7 @@ export const questionsGet = operation({
 export const questionsAnswer = operation({
   name: 'questions.answer',
   summary: 'Answer a question of an agent',
-  description: 'An answer counts once: a second one gets 409. The agent goes on at once.',
+  description: 'A question can be answered only once: a second answer gets 409. The agent continues at once.',
   input: z.strictObject({
     question_id,
     answer: z
@@ -79,7 +80,7 @@ export const questionsAnswer = operation({
       .min(1)
       .max(4000)
       .meta({ examples: ['main'] })
-      .describe('A text, or an option by its text or number'),
+      .describe('Answer: free text, or the text or number of an option'),
   }),
   output: Question,
   http: { method: 'POST', path: '/questions/{question_id}/answer' },

@@ -11,7 +11,7 @@ export function renderQuestion(asked: Question): string {
     indentText(question),
     ...options.map((option, n) => `    ${n + 1}. ${oneLine(option)}`),
     asked.answer !== null && `  answer, by ${asked.answered_by ?? 'default'}: ${oneLine(asked.answer)}`,
-    status === 'open' && otherwise !== null && `  without an answer by ${default_at}: ${oneLine(otherwise)}`,
+    status === 'open' && otherwise !== null && `  default, unless answered by ${default_at}: ${oneLine(otherwise)}`,
     status === 'open' && `  svc answer ${question_id} ${options.length > 0 ? '<number or text>' : '<text>'}`,
   ]
   return lines.filter(Boolean).join('\n')

@@ -8,15 +8,21 @@ const answer = z.string().trim().min(1).max(500)
 
 export const Asking = z
   .object({
-    question: z.string().trim().min(5).max(2000).describe('With all that is needed to answer it'),
+    question: z.string().trim().min(5).max(2000).describe('The question, with everything needed to answer it'),
     options: z.array(answer).max(8).default([]).describe('Answers to choose from'),
-    free_text: z.boolean().default(true).describe('Whether other answers are useful'),
-    default: answer.optional().describe('What you go on with without an answer'),
-    default_after_minutes: z.number().int().min(1).max(43_200).default(60).describe('When the default applies'),
+    free_text: z.boolean().default(true).describe('Whether answers other than the options are allowed'),
+    default: answer.optional().describe('Answer with which you continue if no one answers'),
+    default_after_minutes: z
+      .number()
+      .int()
+      .min(1)
+      .max(43_200)
+      .default(60)
+      .describe('Minutes after which the default applies'),
   })
   .refine(({ options, free_text }) => free_text || options.length > 0, {
     path: ['options'],
-    message: 'must hold at least one answer where free_text is false',
+    message: 'must contain at least one answer if free_text is false',
   })
 
 /** The tool with which agents ask the operator. */
@@ -29,7 +35,7 @@ export function questionsToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: ASK_OPERATOR,
         description:
-          'Ask the operator what only a person can answer: a choice, a missing fact, a permission. Your goal waits for the answer, which is the result. Not for what you can find out, nor whether to go on. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
+          'Ask the operator a question that only a person can answer: a choice, a missing fact, a permission. Your goal waits for the answer, which becomes the result of this call. Do not ask what you can find out, or whether to continue. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
         parameters: Asking,
         idempotent: true,
         async execute(_, { call_id }) {

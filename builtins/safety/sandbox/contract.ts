@@ -11,7 +11,9 @@ export const GivenFolder = z
     purpose: z
       .enum(['worktree', 'objects'])
       .optional()
-      .describe("Made by the service: the agent's git worktree, or the objects of the repository that it belongs to"),
+      .describe(
+        "Set by the service: worktree is the agent's git worktree, objects the object folder of its repository",
+      ),
   })
   .meta({ id: 'GivenFolder' })
 export type GivenFolder = z.infer<typeof GivenFolder>
@@ -96,8 +98,8 @@ export interface ProcessEnd {
 export const SandboxStatus = z
   .object({
     mode: z.enum(['auto', 'required', 'off']).describe('`tools.sandbox`'),
-    wall: z.enum(['bubblewrap', 'none']).describe('What stands between the programs that agents run and the machine'),
-    network: z.boolean().describe('Whether programs of agents reach the network'),
+    wall: z.enum(['bubblewrap', 'none']).describe("Isolation of agents' programs from the machine"),
+    network: z.boolean().describe('Whether programs of agents may use the network'),
     reason: z.string().meta({ examples: ['bubblewrap 0.8.0 works here'] }),
   })
   .meta({ id: 'SandboxStatus' })
@@ -106,7 +108,7 @@ export type SandboxStatus = z.infer<typeof SandboxStatus>
 /** Describes the sandbox in a sentence. */
 export function sandboxSentence({ wall, network, reason }: SandboxStatus): string {
   return wall === 'none'
-    ? `Programs of agents run with your own rights, without a sandbox: ${reason}.`
+    ? `Programs of agents run with your permissions, without a sandbox: ${reason}.`
     : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`
 }
 
@@ -211,7 +213,7 @@ export const ReadOnlyError = defineError({
   status: 403,
   title: 'Read-only folder',
   message: (p: { path: string; folder: string }) =>
-    `${JSON.stringify(p.path)} was not changed: the operator gave you ${p.folder} to read only. Write in another folder of yours.`,
+    `${JSON.stringify(p.path)} was not changed: the folder ${p.folder} is read-only for you. Write in another of your folders.`,
 })
 export const PathError = defineError({
   code: 'bad_path',

@@ -8,7 +8,7 @@ import { Processes } from './sandbox.ts'
 
 export default definePlugin({
   name: 'sandbox',
-  description: 'Limits what agents reach on the machine: their folders, and programs in a sandbox.',
+  description: 'Limits what agents can access on the machine: files in their folders, and programs in a sandbox.',
   section: 'tools',
   config: SandboxConfig,
   setup(svc, config) {

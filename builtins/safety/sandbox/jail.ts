@@ -186,7 +186,7 @@ function replaceInside(
     const { areas, area, real, missing } = await locate(files, reach, path)
     if (real === area.path && missing.length === 0) throw new PathError({ path, problem: PROBLEMS.EISDIR! })
     if (isOfGit(relative(area.path, join(real, ...missing)))) {
-      throw new PathError({ path, problem: 'is where git keeps its own; the git tools change it' })
+      throw new PathError({ path, problem: 'belongs to git; change it only with the git tools' })
     }
     const name = missing.at(-1) ?? basename(real)
     const start = missing.length > 0 ? real : dirname(real)
@@ -318,20 +318,20 @@ function refuseSpelling(path: string): void {
   const refuse = (problem: string): never => {
     throw new PathError({ path: path.slice(0, 200), problem })
   }
-  if (/\p{Cc}/u.test(path)) refuse('holds control characters; leave them out')
-  if (path.includes('\\')) refuse('holds a backslash; write "/" between folders')
-  if (/^~/.test(path)) refuse('begins with "~", which means nothing here; paths begin in your workspace')
+  if (/\p{Cc}/u.test(path)) refuse('contains control characters; remove them')
+  if (path.includes('\\')) refuse('contains a backslash; separate folders with "/"')
+  if (/^~/.test(path)) refuse('begins with "~", which is not supported; write a path relative to your workspace')
   if (path.length > 4096) refuse('is longer than 4,096 characters')
 }
 
 const PROBLEMS: Record<string, string> = {
   ENOENT: 'does not exist; list_dir shows what there is',
-  ENOTDIR: 'is not a folder of your workspace, or leads through something that is none',
+  ENOTDIR: 'is not a folder of your workspace, or a part of the path is not a folder',
   EISDIR: 'is a folder, not a file; list_dir shows what is in it',
   ENXIO: 'is not a regular file',
-  ELOOP: 'is a link that leads nowhere',
-  EACCES: 'is closed to you by its permissions',
-  EPERM: 'is closed to you by its permissions',
+  ELOOP: 'is a symbolic link that cannot be followed',
+  EACCES: 'cannot be accessed: its permissions do not allow it',
+  EPERM: 'cannot be accessed: its permissions do not allow it',
   EROFS: 'cannot be written: the disk is read-only',
   ENOSPC: 'could not be written: the disk is full',
   EDQUOT: 'could not be written: the disk is full',

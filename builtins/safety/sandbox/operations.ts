@@ -5,7 +5,7 @@ import { Sandbox, SandboxStatus, sandboxSentence } from './contract.ts'
 export const sandboxStatus = operation({
   name: 'sandbox.status',
   summary: "Show how agents' programs are sandboxed",
-  description: 'Says whether bubblewrap works here, and what programs can reach with and without it.',
+  description: 'Returns whether bubblewrap works here, and whether programs may use the network.',
   input: z.object({}),
   output: SandboxStatus,
   http: { method: 'GET', path: '/sandbox' },

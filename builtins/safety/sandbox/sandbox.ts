@@ -92,12 +92,12 @@ export class Processes implements Sandbox {
 
   async describeEnd(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
-    const whole = err === '' ? out : [out, '[What it wrote to its error output:]', err].filter(Boolean).join('\n')
+    const whole = err === '' ? out : [out, '[Standard error output:]', err].filter(Boolean).join('\n')
     const shown = cutMiddle(whole, tokens)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
       const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
-      if (path) notes.push(`All of it is in ${path}, for file_read.`)
+      if (path) notes.push(`The full output is in ${path}; read it with file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }
@@ -141,7 +141,7 @@ export class Processes implements Sandbox {
     const read = [...this.#config.sandbox_read, ...(request.read ?? [])]
     const seen = [...read, ...write, ...areas.map(area => area.path)]
     if (!isOfSystem(program) && !seen.some(path => program.startsWith(`${path}/`))) {
-      const problem = `it lies in ${program}, which cannot be seen inside the sandbox; the operator can add its folder to tools.sandbox_read`
+      const problem = `it is ${program}, which is not visible inside the sandbox; the operator can add its folder to tools.sandbox_read`
       throw new ProgramError({ program: request.argv[0], problem })
     }
     const closed = (await Promise.all(areas.map(area => findClosedPaths(files, area)))).flat()
@@ -188,7 +188,7 @@ function limitArguments({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): str
 }
 
 function outcomeOf({ code, signal, timed_out, duration_ms }: ProcessEnd): string {
-  if (timed_out) return `It was ended after ${Math.round(duration_ms / 1000)} s, which is its time limit.`
-  if (signal !== null) return `It was ended by ${signal}.`
+  if (timed_out) return `The program was stopped after ${Math.round(duration_ms / 1000)} s, its time limit.`
+  if (signal !== null) return `The program was ended by ${signal}.`
   return `exit code ${code}`
 }

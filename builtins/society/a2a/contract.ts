@@ -39,9 +39,9 @@ export const A2AMessage = z
       .meta({ examples: ['tester-5e6f7a8b'] }),
     subject: z.string(),
     body: z.string(),
-    reply_to: z.string().nullable().describe('The message that this one answers'),
-    thread_id: z.string().describe('The message with which its thread began'),
-    priority: z.number().int().describe('Higher is read first (default: 4)'),
+    reply_to: z.string().nullable().describe('Id of the message that this one answers'),
+    thread_id: z.string().describe('Id of the first message of the thread'),
+    priority: z.number().int().describe('Priority; higher is read first (default: 4)'),
     expects_reply: z.boolean(),
     read: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),
@@ -163,7 +163,7 @@ export const MessageSent = z
     reply_to: z.string().nullable(),
     pattern_id: z.string().nullable(),
   })
-  .describe('An agent or the operator sent a message; what it says stands in the mailbox')
+  .describe('An agent or the operator sent a message; its text is in the mailbox')
 
 declare module '#kernel' {
   interface Events {
@@ -190,29 +190,29 @@ export const MessageSizeError = defineError({
   title: 'Message size',
   message: (p: { length: number; limit: number }) =>
     p.length === 0
-      ? 'The message is empty once control characters and tags are taken out; say something.'
-      : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Put long texts into a file and name it.`,
+      ? 'The message is empty after control characters and tags were removed; write some text.'
+      : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Write long texts to a file and send its path.`,
 })
 export const InboxFullError = defineError({
   code: 'inbox_full',
   status: 409,
   title: 'Inbox full',
   message: (p: { agent_id: string; limit: number }) =>
-    `${p.agent_id} has ${p.limit} unread messages and takes no more (a2a.max_unread); wait until it has read some.`,
+    `${p.agent_id} has ${p.limit} unread messages, which is the maximum (a2a.max_unread); wait until it has read some.`,
 })
 export const ThreadTooLongError = defineError({
   code: 'thread_too_long',
   status: 409,
   title: 'Thread too long',
   message: (p: { thread_id: string; limit: number }) =>
-    `The thread ${p.thread_id} has ${p.limit} messages (a2a.max_thread): it goes back and forth. Act on it, or begin a new one.`,
+    `The thread ${p.thread_id} has reached its limit of ${p.limit} messages (a2a.max_thread). Act on what was said, or start a new thread.`,
 })
 export const PingPongError = defineError({
   code: 'ping_pong',
   status: 409,
   title: 'Ping-pong',
   message: (p: { from: string; to: string; problem: string }) =>
-    `The message of ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask someone else.`,
+    `The message from ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask another agent.`,
 })
 export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',

@@ -12,5 +12,5 @@ export function headOf({ message_id, type, from_agent, to_agent, expects_reply }
 export function fencedMessage({ subject, body }: Pick<A2AMessage, 'subject' | 'body'>, longest: number): string {
   const rest = body.length - longest
   const text = subject ? `Subject: ${subject}\n${body.slice(0, longest)}` : body.slice(0, longest)
-  return `${fence(text)}${rest > 0 ? `\n(${rest} more characters: read_message)` : ''}`
+  return `${fence(text)}${rest > 0 ? `\n(${rest} more characters; read them with read_message)` : ''}`
 }

@@ -10,7 +10,7 @@ const Edge = z.object({
   from_agent: z.string().describe("An agent's id, or `operator`"),
   to_agent: z.string().describe("An agent's id, or `operator`"),
   messages: z.number().int(),
-  types: z.partialRecord(MessageType, z.number().int()).describe('How many of them are of which type'),
+  types: z.partialRecord(MessageType, z.number().int()).describe('Number of messages by type'),
   last_at: z.iso.datetime(),
 })
 const Node = z.object({
@@ -25,11 +25,11 @@ const Node = z.object({
 export const MessageGraph = z
   .object({
     since: z.iso.datetime(),
-    messages: z.number().int().describe('How many were counted'),
-    complete: z.boolean().describe(`false: only the newest ${COUNTED} were counted`),
-    agents: z.array(Node).describe('Those who talk most first'),
-    edges: z.array(Edge).describe('The liveliest first; between `agents` only'),
-    left_out: z.number().int().describe('Agents that talked too, beyond `limit`'),
+    messages: z.number().int().describe('Number of messages counted'),
+    complete: z.boolean().describe(`Whether all messages were counted; if false, only the newest ${COUNTED} were`),
+    agents: z.array(Node).describe('Agents, those with the most messages first'),
+    edges: z.array(Edge).describe('Sender and recipient pairs within `agents`, those with the most messages first'),
+    left_out: z.number().int().describe('Number of further agents with messages, beyond `limit`'),
   })
   .meta({ id: 'MessageGraph' })
 export type MessageGraph = z.infer<typeof MessageGraph>
@@ -67,10 +67,10 @@ function namesOf(store: Store, ids: readonly string[]): Promise<NamedRow[]> {
 export const messagesGraph = operation({
   name: 'messages.graph',
   summary: 'Show the graph of messages between agents',
-  description: 'Who sends to whom, how much, and which types of messages.',
+  description: 'Returns the number and types of messages for each pair of sender and recipient.',
   input: z.object({
     since: Instant.optional().describe('Messages since this time (default: a day ago)'),
-    limit: z.number().int().min(1).max(500).default(200).describe('Agents, at most'),
+    limit: z.number().int().min(1).max(500).default(200).describe('Maximum number of agents'),
   }),
   output: MessageGraph,
   http: { method: 'GET', path: '/messages/graph' },

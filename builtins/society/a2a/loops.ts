@@ -40,11 +40,11 @@ export async function refuseLoops(
   const words = wordsOf(body)
   const before = between.filter(each => each.from_agent === from && each.reply_to === null)
   if (before.filter(each => wordsOf(each.body) === words).length >= SAME)
-    refuse(`it said the same ${SAME} times within ten minutes`)
+    refuse(`the same text was already sent ${SAME} times within ten minutes`)
   if (!expects_reply || type === 'delegate') return
   const asked = await openQuestions(store, to, since, QUESTIONS)
   if (asked.some(question => wordsOf(question.body) === words))
-    refuse(`${to} asked this itself and waits for the answer, so the question would go in a circle`)
+    refuse(`${to} has asked the same question and waits for the answer, so asking it back would be circular`)
 }
 
 /** Returns the words of a text, in lower case and without punctuation. */

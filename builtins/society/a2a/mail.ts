@@ -45,7 +45,7 @@ const BLOCKED = '[A message was withheld by a guardrail.]'
 
 const Metadata = z
   .record(z.string().max(64), z.unknown())
-  .refine(value => JSON.stringify(value).length <= LONGEST_METADATA, `has at most ${LONGEST_METADATA} characters`)
+  .refine(value => JSON.stringify(value).length <= LONGEST_METADATA, `must have at most ${LONGEST_METADATA} characters`)
 
 /** Fields that only the message's row has. */
 type Origin = {

@@ -102,7 +102,7 @@ export class Mailbox {
       // More may follow, so the next check reads again.
       if (bytesRead === CHUNK) this.#seen = -1
       if (end === 0 && bytesRead === CHUNK) {
-        this.bad(buffer.toString('utf8', 0, 1_000), 'has a line of more than 1 MiB')
+        this.bad(buffer.toString('utf8', 0, 1_000), 'it is longer than 1 MiB')
         await this.moveBadLines()
         return { lines: [], place: { inode, taken: taken + bytesRead } }
       }
@@ -123,7 +123,8 @@ export class Mailbox {
 
   /** Collects an invalid line for `moveBadLines()`; warns about the first. */
   bad(line: string, why: string): void {
-    if (this.#bad.length === 0) this.#parts.warn(`${this.#parts.file}: a line was set aside: ${why}`)
+    if (this.#bad.length === 0)
+      this.#parts.warn(`${this.#parts.file}: an invalid line is moved to the .corrupt file: ${why}`)
     this.#bad.push(line)
   }
 

@@ -96,7 +96,7 @@ export class Mailboxes {
         this.#problem = undefined
       } catch (error) {
         const problem = errorMessage(error)
-        if (problem !== this.#problem) this.#svc.log.warn({}, `the mailboxes are behind: ${problem}`)
+        if (problem !== this.#problem) this.#svc.log.warn({}, `cannot write the mailbox files, retrying: ${problem}`)
         this.#problem = problem
         seen = ''
       }
@@ -148,7 +148,7 @@ export class Mailboxes {
         try {
           for (const each of await this.#takeInOne(agent_id, box)) reached.add(each)
         } catch (error) {
-          this.#svc.log.warn({ agent_id }, `its ${box} was not taken in: ${errorMessage(error)}`)
+          this.#svc.log.warn({ agent_id }, `cannot import the ${box} of the agent: ${errorMessage(error)}`)
         }
       }
     }
@@ -187,7 +187,7 @@ export class Mailboxes {
     for (const line of lines) {
       const { data } = ForeignLine.safeParse(jsonOr(line))
       if (data) found.set(data.message_id, data)
-      else mailbox.bad(line, 'it is no message')
+      else mailbox.bad(line, 'it is not a valid message')
     }
     const ids = [...found.keys()]
     for (let at = 0; at < ids.length; at += PIECE) {
@@ -249,11 +249,12 @@ function draftOf(line: ForeignLine, agent_id: string, box: MailboxKind): Draft {
   const { from_agent, to_agent, ts: _, reply_to, ...rest } = line
   const from = box === 'outbox' ? agent_id : (from_agent ?? OUTSIDE)
   const to = box === 'inbox' ? agent_id : to_agent
-  if (from === OPERATOR) throw new Error('the operator writes with svc send')
-  if (to === undefined) throw new Error('it names no to_agent')
+  if (from === OPERATOR) throw new Error('from_agent must not be operator; the operator sends messages with svc send')
+  if (to === undefined) throw new Error('to_agent is missing')
   if (box === 'outbox' && from_agent !== undefined && from_agent !== agent_id)
-    throw new Error('it names another sender')
-  if (box === 'inbox' && to_agent !== undefined && to_agent !== agent_id) throw new Error('it names another recipient')
+    throw new Error('from_agent is not the owner of this outbox')
+  if (box === 'inbox' && to_agent !== undefined && to_agent !== agent_id)
+    throw new Error('to_agent is not the owner of this inbox')
   return { ...rest, from_agent: from, to, taken_from: box, ...(reply_to === undefined ? {} : { reply_to }) }
 }
 

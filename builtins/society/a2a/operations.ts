@@ -15,7 +15,7 @@ import {
 import { messagesGraph } from './graph.ts'
 import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
 
-const id = AgentRef.describe("An agent's id, or its name when only one has it; `operator` for what agents wrote to you")
+const id = AgentRef.describe("An agent's id, or its name when only one has it; `operator` for the operator's mailbox")
 const message_id = z
   .string()
   .min(1)
@@ -27,7 +27,7 @@ const found = [AgentNotFoundError, AmbiguousAgentError] as const
 const Thread = z.object({
   thread_id: A2AMessage.shape.thread_id,
   subject: z.string(),
-  with: z.string().describe('The other side of its first message'),
+  with: z.string().describe('Other party of the first message'),
   messages: z.number().int(),
   unread: z.number().int(),
   last_at: z.iso.datetime(),
@@ -48,8 +48,11 @@ const filterOf = async (svc: PluginHandle, { id: ref, peer, ...rest }: Filter) =
 
 const Filters = z.object({
   id,
-  box: z.enum(['inbox', 'outbox', 'all']).default('all').describe('What it received, what it sent, or both'),
-  unread: z.boolean().optional().describe('Only what was not read yet; false: only what was'),
+  box: z
+    .enum(['inbox', 'outbox', 'all'])
+    .default('all')
+    .describe('Messages that the agent received (inbox), sent (outbox), or both'),
+  unread: z.boolean().optional().describe('Only unread messages (true) or only read ones (false)'),
   type: MessageType.optional().describe('Only messages of this type'),
   peer: z.string().min(1).max(128).optional().describe('Only messages with this agent, or `operator`'),
 })
@@ -57,7 +60,7 @@ const Filters = z.object({
 export const messagesList = operation({
   name: 'messages.list',
   summary: "List an agent's messages, newest first",
-  description: 'Messages that it received and sent, with their state.',
+  description: 'Lists messages that the agent received and sent, with their state.',
   input: DatedPage.extend(Filters.shape),
   output: z.array(A2AMessage),
   http: { method: 'GET', path: '/agents/{id}/messages' },
@@ -74,7 +77,7 @@ export const messagesList = operation({
 export const messagesSend = operation({
   name: 'messages.send',
   summary: 'Send a message to an agent',
-  description: 'Sent as the operator; the answer goes to `operator`.',
+  description: 'The message is sent as the operator; the answer goes to `operator`.',
   input: z.strictObject({
     id: AgentRef,
     body: z
@@ -83,15 +86,15 @@ export const messagesSend = operation({
       .max(100_000)
       .refine(text => text.trim() !== '', 'must not be empty')
       .meta({ examples: ['Which of the two drafts is the newer one?'] })
-      .describe('What is said'),
-    type: MessageType.default('request').describe('What kind of message it is'),
-    subject: z.string().max(1_000).default('').describe('What it is about'),
-    reply_to: z.string().min(1).max(128).optional().describe('The message that it answers'),
-    priority: z.number().int().min(0).max(9).default(4).describe('0 to 9; higher is read first'),
+      .describe('Text of the message'),
+    type: MessageType.default('request').describe('Type of the message'),
+    subject: z.string().max(1_000).default('').describe('Subject of the message'),
+    reply_to: z.string().min(1).max(128).optional().describe('Id of the message that this one answers'),
+    priority: z.number().int().min(0).max(9).default(4).describe('Priority, 0 to 9; higher is read first'),
   }),
   output: z.object({
     message_id: A2AMessage.shape.message_id,
-    answer: A2AMessage.nullable().describe('What was answered at once, by rule'),
+    answer: A2AMessage.nullable().describe('Immediate answer from a rule; null if there is none'),
   }),
   http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
   cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
@@ -111,7 +114,7 @@ export const messagesSend = operation({
 export const messagesGet = operation({
   name: 'messages.get',
   summary: 'Show a message',
-  description: 'With sender, receiver, type and body.',
+  description: 'Includes sender, recipient, type and body.',
   input: z.object({ message_id }),
   output: A2AMessage,
   http: { method: 'GET', path: '/messages/{message_id}' },
@@ -123,7 +126,7 @@ export const messagesGet = operation({
 export const messagesThread = operation({
   name: 'messages.thread',
   summary: 'Show the thread of a message, oldest first',
-  description: 'All messages that belong together, found by any of them.',
+  description: 'Lists all messages of the thread that contains the given message.',
   input: z.object({ message_id }),
   output: z.array(A2AMessage),
   http: { method: 'GET', path: '/messages/{message_id}/thread' },
@@ -139,7 +142,7 @@ export const messagesThread = operation({
 
 export const messagesThreads = operation({
   name: 'messages.threads',
-  summary: "List an agent's threads, most active first",
+  summary: "List an agent's threads, most recently active first",
   description: 'A thread is a message with its answers.',
   input: Page.extend({ id }),
   output: z.array(Thread),

@@ -6,21 +6,21 @@ export const DelegationConfig = z.object({
     .boolean()
     .default(true)
     .meta({ reload: 'applied' })
-    .describe('Whether agents take what others delegate to them; false answers each with a rejection'),
+    .describe('Whether agents accept delegations from others; if false, each one is rejected'),
   max_active_goals: z
     .number()
     .int()
     .min(1)
     .default(5)
     .meta({ reload: 'applied' })
-    .describe('Maximum active goals of an agent that takes a delegation'),
+    .describe('Number of active goals at which an agent rejects further delegations'),
   max_pending: z
     .number()
     .int()
     .min(1)
     .default(8)
     .meta({ reload: 'applied' })
-    .describe('Maximum open delegations of one agent'),
+    .describe('Maximum number of open delegations that one agent has given'),
   max_depth: z
     .number()
     .int()
@@ -28,12 +28,12 @@ export const DelegationConfig = z.object({
     .max(20)
     .default(3)
     .meta({ reload: 'applied' })
-    .describe('Number of times that a task may be delegated further'),
+    .describe('Maximum number of times that a task may be delegated further'),
   timeout: z
     .number()
     .min(0)
     .default(86_400)
     .meta({ reload: 'applied' })
-    .describe('Seconds after which a delegated goal that has not ended is given up; 0 sets no limit'),
+    .describe('Seconds after which an unfinished delegated goal is abandoned; 0 sets no limit'),
 })
 export type DelegationConfig = z.infer<typeof DelegationConfig>

@@ -4,15 +4,15 @@ import { defineError, type Effect, token, z } from '#kernel'
 export const Delegation = z
   .object({
     delegation_id: z.string().meta({ examples: ['dlg-1a2b3c4d'] }),
-    message_id: z.string().describe('The DELEGATE message with which it began'),
+    message_id: z.string().describe('Id of the DELEGATE message that started the delegation'),
     from_agent: z.string().describe("An agent's id, or `operator`"),
     to_agent: z.string(),
-    goal_id: z.string().describe('The goal of the one who does it'),
-    from_goal_id: z.string().nullable().describe('The goal for which it is done'),
+    goal_id: z.string().describe('Goal of the agent that does the task'),
+    from_goal_id: z.string().nullable().describe('Goal of the delegating agent that the task belongs to'),
     objective: z.string(),
-    waits: z.boolean().describe('Whether that goal waits for it'),
+    waits: z.boolean().describe('Whether the goal in `from_goal_id` waits for the result'),
     status: z.enum(['pending', 'completed', 'failed']),
-    result: z.string().nullable().describe('What was achieved, or why not'),
+    result: z.string().nullable().describe('What was achieved, or why the task failed'),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
   })
@@ -78,7 +78,7 @@ export const NoBestPeerError = defineError({
   code: 'no_best_peer',
   status: 409,
   title: 'No best peer',
-  message: (p: { problem: string }) => `There is no ${BEST_PEER}: ${p.problem}. Name an agent.`,
+  message: (p: { problem: string }) => `Cannot choose ${BEST_PEER}: ${p.problem}. Name an agent.`,
 })
 export const DelegationNotFoundError = defineError({
   code: 'delegation_not_found',

@@ -41,7 +41,7 @@ export class DelegationService implements Delegations {
     return {
       delegation_id,
       to_agent: message.to_agent,
-      answer: answer?.body ?? 'It has not been answered yet.',
+      answer: answer?.body ?? 'The delegation has not been answered yet.',
       effects,
     }
   }
@@ -49,10 +49,9 @@ export class DelegationService implements Delegations {
   /** Returns the agent that does such work best. @throws NoBestPeerError */
   async #bestPeer(objective: string, from_agent: string): Promise<string> {
     const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
-    if (!specialists?.acting)
-      throw new NoBestPeerError({ problem: 'the policy of the swarm is passive (swarm.policy)' })
+    if (!specialists?.acting) throw new NoBestPeerError({ problem: 'the swarm policy is passive (swarm.policy)' })
     const [best] = await specialists.candidates(objective, from_agent)
-    if (!best) throw new NoBestPeerError({ problem: 'everybody else is paused, busy or fares badly' })
+    if (!best) throw new NoBestPeerError({ problem: 'all other agents are paused, busy or have poor results' })
     return best.agent_id
   }
 
@@ -68,7 +67,7 @@ export class DelegationService implements Delegations {
     const clean = sanitize(result)
     if (!this.#svc.has(Guardrails)) return clean
     const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
-    return action === 'block' ? '[This was withheld by a guardrail.]' : text
+    return action === 'block' ? '[A guardrail withheld the result.]' : text
   }
 
   /**
@@ -83,7 +82,7 @@ export class DelegationService implements Delegations {
       const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
       for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
     } catch (error) {
-      this.#svc.log.warn({}, `ended delegations are not reported yet: ${errorMessage(error)}`)
+      this.#svc.log.warn({}, `cannot report ended delegations yet: ${errorMessage(error)}`)
     } finally {
       this.#sweeping = false
     }
@@ -92,7 +91,7 @@ export class DelegationService implements Delegations {
   async #end(row: Awaited<ReturnType<typeof endedDelegations>>[number]): Promise<void> {
     const { goal_id, to_agent, goal_status, goal_result } = row
     const tooOld = goal_status === 'active'
-    const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} is gone.`
+    const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} no longer exists.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
     const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
     const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []

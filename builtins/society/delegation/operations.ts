@@ -24,7 +24,7 @@ export const delegationsAll = operation({
 export const delegationsList = operation({
   name: 'delegations.list',
   summary: "List an agent's delegations, newest first",
-  description: 'Goals that it gave to others, and goals that it took from them.',
+  description: 'Lists goals that the agent delegated to others, and goals that others delegated to it.',
   input: Page.extend({ id }),
   output: z.array(Delegation),
   http: { method: 'GET', path: '/agents/{id}/delegations' },

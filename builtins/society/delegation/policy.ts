@@ -72,21 +72,22 @@ async function reasonAgainst(
   from_goal_id: string | null,
 ): Promise<string | undefined> {
   const { agent_id, paused_at } = recipient
-  if (!config.accept) return 'Delegations are not taken here (delegation.accept is off).'
+  if (!config.accept) return 'Delegations are not accepted here (delegation.accept is off).'
   if (paused_at !== null) return `${agent_id} is paused.`
   const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
   if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
   if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
   // Chain patterns limit their own delegations.
   const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objectiveOf(body)))
-  if (again) return `The same task is with ${again.to_agent} already, as ${again.delegation_id}.`
+  if (again) return `The same task is already delegated to ${again.to_agent}, as ${again.delegation_id}.`
   const above = from_goal_id === null ? [] : await goalsAbove(svc.use(Store), from_goal_id)
-  if (above.some(goal => goal.agent_id === agent_id)) return `The task came from ${agent_id}: it would go in a circle.`
+  if (above.some(goal => goal.agent_id === agent_id))
+    return `The task came from ${agent_id}; delegating it back would be circular.`
   if (above.filter(goal => goal.delegated).length >= config.max_depth)
-    return `The task was passed on ${config.max_depth} times already.`
+    return `The task was already delegated ${config.max_depth} times (delegation.max_depth).`
   const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, body))
   // The list includes the sender's own goal.
-  if (unchanged.length > MAX_UNCHANGED) return 'The task was passed on unchanged already: do it, or divide it.'
+  if (unchanged.length > MAX_UNCHANGED) return 'The task was already delegated unchanged: do it yourself, or divide it.'
   return undefined
 }
 

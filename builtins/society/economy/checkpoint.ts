@@ -43,7 +43,7 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
       const now = await capture(agent_id)
       // Restoring a checkpoint does not add an agent to the economy or remove it.
       if (!now || !value) return []
-      const summary = 'Was put back to what it was at a checkpoint.'
+      const summary = 'Was restored from a checkpoint.'
       return [
         ...(await restoreEffects(svc, agent_id, now, value)),
         worldChanged({ agent_id, change: 'restored', summary }),

@@ -84,8 +84,8 @@ export class CitizenActions implements World {
         const tired = citizen.energy < WORK.energy
         throw this.#refusal(
           tired
-            ? `you are too tired to work: it takes ${WORK.energy / 10} % energy and you have ${citizen.energy / 10} %; rest for some beats`
-            : `you have worked ${limit} times in this beat, which is all there is to do; come back later`,
+            ? `you are too tired to work: it takes ${WORK.energy / 10} % energy and you have ${citizen.energy / 10} %; rest for some heartbeats`
+            : `you have worked ${limit} times in this heartbeat, which is the maximum; work again later`,
         )
       }
     }
@@ -128,7 +128,7 @@ export class CitizenActions implements World {
     const course = courses.find(each => each.skill === skill)
     if (!course)
       throw this.#refusal(
-        `no one teaches "${skill}"; there are courses in ${courses.map(each => each.skill).join(', ')}`,
+        `there is no course in "${skill}"; the available courses are ${courses.map(each => each.skill).join(', ')}`,
       )
     const known = (await skillsOf(this.#store, agent_id)).get(skill) ?? 0
     const by = Math.round(this.#config.skill_increment * 1000)
@@ -192,14 +192,14 @@ export class CitizenActions implements World {
       const { balance } = await this.#row(agent_id)
       return { won: creditsOf(won ? prize : 0), stake: creditsOf(stake), balance: creditsOf(balance), odds }
     }
-    throw this.#refusal('the table is crowded just now; try again')
+    throw this.#refusal('another bet of yours was placed at the same time; try again')
   }
 
   async transfer({ agent_id, key }: CitizenAction, to: string, credits: number, note: string) {
     const citizen = await this.#awake(agent_id)
     const other = await this.#svc.use(Agents).find(to)
     if (other.agent_id === agent_id) throw this.#refusal('you cannot pay yourself')
-    if (other.died_at !== null) throw this.#refusal(`${other.name} is dead and takes nothing`)
+    if (other.died_at !== null) throw this.#refusal(`${other.name} is dead and cannot be paid`)
     await this.#row(other.agent_id)
     const entry_id = `transfer:${key}`
     const cents = centsOf(credits)
@@ -208,7 +208,7 @@ export class CitizenActions implements World {
       const beat = await beatOf(this.#store)
       const reason = note ? `transfer: ${sanitize(note).slice(0, 100)}` : 'transfer'
       const pay = payMoney({ entry_id, beat, payer, payee, amount: cents, reason })
-      await this.#pay(agent_id, `that takes ${amount(cents)}`, entry_id, [pay])
+      await this.#pay(agent_id, `the transfer takes ${amount(cents)}`, entry_id, [pay])
     }
     const { balance } = (await findCitizen(this.#store, agent_id)) ?? citizen
     return { to: other.agent_id, balance: creditsOf(balance) }
@@ -251,7 +251,7 @@ export class CitizenActions implements World {
         request: sanitize(request),
         due_beat: beat + DELIVERY_BEATS,
       }
-      await this.#pay(agent_id, `it costs ${amount(price)}`, `order:${key}`, [
+      await this.#pay(agent_id, `the offer costs ${amount(price)}`, `order:${key}`, [
         payMoney({ entry_id: `order:${key}`, ...payment }),
         placeOrder(order),
         wakeAgents({ agents: [offer.agent_id], reason: 'an order' }),
@@ -278,7 +278,7 @@ export class CitizenActions implements World {
     }
     const after = await findOrder(this.#store, order_id)
     if (after?.status !== 'delivered')
-      throw this.#refusal(`${order_id} was not delivered in time; its buyer has the price back`)
+      throw this.#refusal(`${order_id} was not delivered in time; its buyer was refunded`)
     return { price: creditsOf(price), balance: creditsOf((await this.#row(agent_id)).balance) }
   }
 
@@ -299,7 +299,7 @@ export class CitizenActions implements World {
 
   async #awake(agent_id: string): Promise<CitizenRow> {
     if (await isWorldPaused(this.#svc))
-      throw this.#refusal('time stands still in the world: the operator has frozen it')
+      throw this.#refusal('the world is paused, because the operator has frozen the daemon; try again later')
     return this.#row(agent_id)
   }
 
@@ -311,7 +311,8 @@ export class CitizenActions implements World {
     if (!this.#config.enabled) throw new EconomyOffError()
     const known = await findCitizen(this.#store, agent_id)
     if (known) return known
-    if (!(await mayEnter(this.#store, agent_id))) throw this.#refusal(`${agent_id} has no place in the world`)
+    if (!(await mayEnter(this.#store, agent_id)))
+      throw this.#refusal(`${agent_id} cannot take part in the world: it is dead or a sub-agent`)
     await this.#store.apply(
       enterStatements(agent_id, await beatOf(this.#store), centsOf(this.#config.starting_balance)),
     )

@@ -39,8 +39,8 @@ const unit = z.number().min(0).max(1)
 export const Job = z.strictObject({
   id: name,
   title: z.string().min(1).max(80),
-  salary: z.number().min(0).max(100_000).describe('Credits at each payday'),
-  skill: name.optional().describe('What its holder must be able to do'),
+  salary: z.number().min(0).max(100_000).describe('Salary in credits, paid at each heartbeat'),
+  skill: name.optional().describe('Skill that the job requires'),
 })
 export type Job = z.infer<typeof Job>
 export const Jobs = point<Job>('jobs', { key: ({ id }) => id, shape: Job })
@@ -49,7 +49,7 @@ export const Jobs = point<Job>('jobs', { key: ({ id }) => id, shape: Job })
 export const Course = z.strictObject({
   skill: name,
   title: z.string().min(1).max(80).optional(),
-  cost: z.number().min(0).max(1_000_000).optional().describe('Credits (default: economy.skill_course_cost)'),
+  cost: z.number().min(0).max(1_000_000).optional().describe('Price in credits (default: economy.skill_course_cost)'),
 })
 export type Course = z.infer<typeof Course>
 export const Courses = point<Course>('courses', {
@@ -65,20 +65,25 @@ const range = z.strictObject({ min: z.number().optional(), max: z.number().optio
 export const LifeChoice = z.strictObject({
   label: z.string().min(1).max(120),
   money: z.number().min(-100_000).max(100_000).optional(),
-  with: z.enum(ACCOUNTS).optional().describe('Who pays or is paid (default: `fortune`)'),
+  with: z.enum(ACCOUNTS).optional().describe('Account that pays or is paid (default: `fortune`)'),
   happiness: change.optional(),
   health: change.optional(),
   reputation: change.optional(),
   energy: change.optional(),
-  skill: name.optional().describe('A skill that is learnt a bit; `any` takes one that is lacking'),
-  job: z.enum(['better', 'lose']).optional().describe('Takes the best better-paid free job, or loses the one it has'),
+  skill: name.optional().describe('Skill whose level rises; `any` selects one that is not mastered yet'),
+  job: z
+    .enum(['better', 'lose'])
+    .optional()
+    .describe(
+      '`better`: takes the best-paid free job that pays more than the current one; `lose`: loses the current job',
+    ),
   stressor: z.strictObject({ name: z.string().min(1).max(64), severity: unit }).optional(),
-  resolves: z.string().min(1).max(64).optional().describe('A stressor that is taken off'),
+  resolves: z.string().min(1).max(64).optional().describe('Stressor that is resolved'),
   follow_ups: z
     .array(z.strictObject({ event: name, chance: unit, in: z.number().int().min(1).max(10_000) }))
     .max(5)
     .optional()
-    .describe('What may follow after a number of heartbeats; each has its own chance'),
+    .describe('Events that may follow after a number of heartbeats, each with its own chance'),
 })
 export type LifeChoice = z.infer<typeof LifeChoice>
 
@@ -86,9 +91,9 @@ export type LifeChoice = z.infer<typeof LifeChoice>
 export const LifeEvent = z.strictObject({
   id: name,
   category: z.enum(CATEGORIES),
-  text: z.string().min(1).max(400).describe('What happens, as the agent reads it'),
-  follow_up_only: z.boolean().default(false).describe('Never comes by itself'),
-  min_cycles: z.number().int().min(0).default(0).describe('Heartbeats that the agent must have been alive'),
+  text: z.string().min(1).max(400).describe('Text of the event, as the agent reads it'),
+  follow_up_only: z.boolean().default(false).describe('Whether the event happens only as a follow-up'),
+  min_cycles: z.number().int().min(0).default(0).describe('Minimum number of heartbeats that the agent has been alive'),
   requires: z
     .strictObject({
       happiness: range.optional(),
@@ -97,7 +102,7 @@ export const LifeEvent = z.strictObject({
       energy: range.optional(),
       balance: range.optional(),
       employed: z.boolean().optional(),
-      better_job: z.boolean().optional().describe('A better-paid job is free that the agent could do'),
+      better_job: z.boolean().optional().describe('Whether a better-paid job that the agent could do is free'),
     })
     .default({}),
   choices: z.array(LifeChoice).min(1).max(6),
@@ -112,21 +117,25 @@ export const LifeEvents = point<z.input<typeof LifeEvent>>('life_events', {
 export const Citizen = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
-    balance: z.number().describe('Credits; below 0 is debt'),
+    balance: z.number().describe('Balance in credits; below 0 is debt'),
     job: z
       .string()
       .nullable()
       .meta({ examples: ['Researcher'] }),
-    salary: z.number().describe('Credits at each payday'),
-    skills: z.record(z.string(), unit).describe('Levels; from 0.5 on a skill can be used'),
+    salary: z.number().describe('Salary in credits, paid at each heartbeat'),
+    skills: z.record(z.string(), unit).describe('Skill levels; a skill can be used at 0.5 or more'),
     happiness: unit,
     health: unit,
     reputation: unit,
     energy: unit,
-    cycles_alive: z.number().int().describe('Heartbeats that it has been alive'),
-    sheltered: z.boolean().describe('It was insolvent and pays no rent until it has its starting balance again'),
+    cycles_alive: z.number().int().describe('Number of heartbeats that the agent has been alive'),
+    sheltered: z
+      .boolean()
+      .describe(
+        'Whether the agent is in the shelter: it was insolvent and pays no rent until it has its starting balance again',
+      ),
     insolvencies: z.number().int(),
-    plays: z.number().int().describe('Bets that it made'),
+    plays: z.number().int().describe('Number of bets'),
     wins: z.number().int(),
   })
   .meta({ id: 'Citizen' })
@@ -159,7 +168,9 @@ export const LifeMoment = z
     chosen_by: z
       .enum(['model', 'default', 'only'])
       .nullable()
-      .describe('`default`: no answer was among the choices, so the first was taken; `only`: there was but one'),
+      .describe(
+        '`default`: there was no valid answer, so the first choice was taken; `only`: there was only one choice',
+      ),
     luck: z.number().nullable(),
     effects: z.record(z.string(), z.number()).nullable(),
     summary: z.string().nullable(),
@@ -177,17 +188,17 @@ export const LifeEventHappened = z
     choice: z.number().int().describe('From 1'),
     chosen_by: z.enum(['model', 'default', 'only']),
     luck: z.number(),
-    effects: z.record(z.string(), z.number()).describe('Money in credits, stats in parts of 1, after luck'),
+    effects: z.record(z.string(), z.number()).describe('Changes after luck: money in credits, stats in parts of 1'),
     summary: z.string().describe('One line'),
   })
-  .describe('Something happened to an agent, and it chose')
+  .describe('A life event happened to an agent, and a choice was made')
 export const WorldChanged = z
   .object({
     agent_id: z.string(),
     change: z.enum(['hired', 'quit', 'lost_job', 'learned', 'insolvent', 'collapsed', 'restored']),
     summary: z.string(),
   })
-  .describe('How an agent stands in the world has changed')
+  .describe("An agent's economic state has changed")
 
 declare module '#kernel' {
   interface Events {
@@ -245,12 +256,12 @@ export const WorldError = defineError({
   code: 'world_refused',
   name: 'WorldError',
   status: 409,
-  title: 'Refused by the world',
+  title: 'Action not possible',
   message: (p: { problem: string }) => p.problem,
 })
 export const EconomyOffError = defineError({
   code: 'economy_off',
   status: 409,
   title: 'Economy off',
-  message: () => 'There is no world here: economy.enabled is off; set it with: svc config set economy.enabled true',
+  message: () => 'The economy is off; turn it on with: svc config set economy.enabled true',
 })

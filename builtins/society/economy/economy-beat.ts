@@ -62,7 +62,7 @@ function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRo
   return [
     liveBeat({ agent_id, happiness: 0, health: 0, reputation: 0, energy: 0, ...deltas, sheltered, insolvent }),
     ...(insolvent
-      ? changeEffects('insolvent', 'Became insolvent: the bank took over the debt, and it lives in a shelter.')
+      ? changeEffects('insolvent', 'Became insolvent: the bank took over the debt, and the agent lives in a shelter.')
       : []),
     ...(collapsed && !dies ? changeEffects('collapsed', 'Collapsed and was taken to the clinic.') : []),
     ...(dies ? svc.use(Agents).markDead(agent_id) : []),
@@ -90,5 +90,5 @@ export async function sweep(svc: PluginHandle, config: EconomyConfig, beat?: num
 
 /** Runs work of a heartbeat. Errors are logged and do not stop later heartbeats. */
 export async function logErrors(svc: PluginHandle, work: () => Promise<unknown>): Promise<void> {
-  await work().catch(error => svc.log.error({}, `the economy: ${errorMessage(error)}`))
+  await work().catch(error => svc.log.error({}, `the economy failed: ${errorMessage(error)}`))
 }

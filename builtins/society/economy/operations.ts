@@ -64,7 +64,7 @@ export const economyWorld = operation({
 export const economyCitizen = operation({
   name: 'economy.citizen',
   summary: "Show an agent's balance, job, skills and health",
-  description: 'Also its energy, happiness and reputation. Needs economy.enabled.',
+  description: 'Also shows its energy, happiness and reputation. Needs economy.enabled.',
   input: z.object({ id: AgentRef }),
   output: Citizen,
   http: { method: 'GET', path: '/agents/{id}/world' },
@@ -80,11 +80,11 @@ export const economyCitizen = operation({
 
 export const economyLedger = operation({
   name: 'economy.ledger',
-  summary: 'Show the ledger and its balance',
-  description: 'With the newest movements of all agents or of one.',
+  summary: 'Show the ledger and whether it balances',
+  description: 'Includes the newest entries of all agents, or of one agent.',
   input: z.object({
-    agent: AgentRef.optional().describe('Only what moved on the account of this agent'),
-    limit: z.number().int().min(1).max(1000).default(20).describe('Movements, at most'),
+    agent: AgentRef.optional().describe('Only entries in which this agent pays or is paid'),
+    limit: z.number().int().min(1).max(1000).default(20).describe('Maximum number of entries'),
     offset: Page.shape.offset,
   }),
   output: Ledger,
@@ -124,7 +124,7 @@ export const economyLedger = operation({
 export const economyLife = operation({
   name: 'economy.life',
   summary: "List an agent's life events, newest first",
-  description: 'What happened to the agent and what it chose. Needs economy.enabled.',
+  description: 'Lists what happened to the agent and what it chose. Needs economy.enabled.',
   input: Page.extend({ id: AgentRef }),
   output: z.array(LifeMoment),
   http: { method: 'GET', path: '/agents/{id}/life' },

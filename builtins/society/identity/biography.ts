@@ -25,7 +25,7 @@ export function biographyOf(
     `*${agent.name}, ${agent.agent_id}: ${agent.role}*`,
     born,
     traits.length > 0 && `Traits: ${traits.join(', ')}`,
-    home.length > 0 && `At home in: ${home.join(', ')}`,
+    home.length > 0 && `Domains: ${home.join(', ')}`,
     part('Story', [...chapters.map(({ index, summary }) => `- Chapter ${index}: ${summary}`), ...lines(narrative)]),
     part('View of the world', worldview ? [worldview] : []),
     part(
@@ -37,7 +37,7 @@ export function biographyOf(
       open_questions.map(({ question }) => `- ${question}`),
     ),
     part(
-      'How it changed',
+      'Changes over time',
       evolution.map(({ at, note }) => `- ${at.slice(0, 10)}: ${note}`),
     ),
     ...modules.map(({ title, fields }) => part(title, Object.entries(fields ?? {}).flatMap(field))),

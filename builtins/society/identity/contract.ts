@@ -29,9 +29,7 @@ export const IdentityRecord = z
     display_name: z.string().meta({ examples: ['Juniper'] }),
     traits: z.array(z.string()),
     domains: z.array(z.string()),
-    narrative: z
-      .string()
-      .describe('A dated line for each goal that ended and each event of its life, since the last chapter'),
+    narrative: z.string().describe('One dated line for each ended goal and each life event since the last chapter'),
     chapters: z.array(Chapter),
     worldview: z.string(),
     opinions: z.array(Opinion),

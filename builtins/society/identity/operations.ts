@@ -20,7 +20,7 @@ const Life = z
     goals_completed: z.number().int(),
     goals_abandoned: z.number().int(),
   })
-  .describe('A life in short, with what other modules know of it')
+  .describe("Summary of an agent's life, including facts from other modules")
 const JournalSummary = z.object({
   agent_id: z.string(),
   bytes: z.number().int(),
@@ -29,9 +29,9 @@ const JournalSummary = z.object({
 })
 const Journal = z.object({
   agent_id: z.string(),
-  text: z.string().describe('Its end, where it is long'),
-  bytes: z.number().int().describe('Of the whole'),
-  modified_at: z.iso.datetime().nullable().describe('null when nothing was written yet'),
+  text: z.string().describe('Text of the journal; only its end when it is long'),
+  bytes: z.number().int().describe('Size of the whole journal, in bytes'),
+  modified_at: z.iso.datetime().nullable().describe('Time of the last change; null when nothing was written yet'),
 })
 
 const find = (svc: PluginHandle, ref: string) => svc.use(Agents).find(ref)
@@ -39,7 +39,8 @@ const find = (svc: PluginHandle, ref: string) => svc.use(Agents).find(ref)
 export const identityGet = operation({
   name: 'identity.get',
   summary: "Show an agent's story, opinions and questions",
-  description: 'What the agent wrote of itself over time, and what it holds and asks.',
+  description:
+    'Returns the story, worldview, opinions and open questions that the agent wrote, and how they changed over time.',
   input: z.object({ id }),
   output: IdentityRecord,
   http: { method: 'GET', path: '/agents/{id}/identity' },
@@ -52,7 +53,7 @@ export const identityGet = operation({
 export const identityBiography = operation({
   name: 'identity.biography',
   summary: "Show an agent's biography as Markdown",
-  description: "Story, goals and events of the agent's life on one page.",
+  description: "Returns the story, goals and events of the agent's life on one page.",
   input: z.object({ id }),
   output: z.string().meta({ examples: ['# coder\n\nA coder since 2026-01-31.\n'] }),
   http: { method: 'GET', path: '/agents/{id}/biography', produces: 'text/markdown; charset=utf-8' },
@@ -87,10 +88,16 @@ export const identityLives = operation({
 export const identityJournal = operation({
   name: 'identity.journal',
   summary: "Show an agent's journal",
-  description: 'The text that the agent wrote for itself, from its end.',
+  description: 'Returns the notes that the agent wrote for itself; when they are long, only the end.',
   input: z.object({
     id,
-    bytes: z.number().int().min(1).max(1_000_000).default(100_000).describe('Maximum bytes, from its end'),
+    bytes: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(100_000)
+      .describe('Maximum number of bytes returned, counted from the end'),
   }),
   output: Journal,
   http: { method: 'GET', path: '/agents/{id}/journal' },
@@ -110,9 +117,9 @@ export const identityJournal = operation({
 export const identityJournals = operation({
   name: 'identity.journals',
   summary: 'List journals, last written first',
-  description: 'With the size of each, and when it was last written.',
+  description: 'Includes the size of each journal and the time of its last change.',
   input: z.object({
-    limit: z.number().int().min(1).max(1000).default(100).describe('At most this many (1 to 1000)'),
+    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of journals (1 to 1000)'),
   }),
   output: z.array(JournalSummary),
   http: { method: 'GET', path: '/journals' },

@@ -36,7 +36,10 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
    */
   const admitText = async (agent_id: string, said: string, longest: number) => {
     const clean = oneLine(said, longest)
-    if (clean === '') throw new ReflectionRefusedError({ message: 'Nothing readable is left of that text.' })
+    if (clean === '')
+      throw new ReflectionRefusedError({
+        message: 'The text is empty after control characters and tags were removed; write some text.',
+      })
     const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
     if (!guardrails?.watches('memory')) return clean
     const { action, text, findings } = await guardrails.check('memory', clean, { agent_id })
@@ -47,13 +50,12 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
 
   return {
     name: 'identity',
-    instructions:
-      'What you come to think is part of who you are: form opinions, ask yourself questions and answer them.',
+    instructions: 'Your views are part of who you are: form opinions, ask yourself questions and answer them.',
     everyday: false,
     tools: [
       tool({
         name: 'form_opinion',
-        description: 'Say what you have come to think of a subject. It replaces what you thought of it before.',
+        description: 'Record your opinion of a subject. It replaces your earlier opinion of the same subject.',
         parameters: z.object({
           domain: text(40).describe('The subject, in a word or two'),
           opinion: text(300).describe('What you think, in a sentence'),
@@ -65,21 +67,21 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const before = (await listOpinions(svc.use(Store), agent_id)).find(each => each.domain === domain)
           const instead = before ? ` instead of: ${before.opinion}` : ''
           call.effect(formOpinion({ agent_id, domain, opinion, note: note(`On ${domain}: ${opinion}${instead}`) }))
-          return `That is what you think of ${domain} now.`
+          return `Your opinion of ${domain} is recorded.`
         },
       }),
       tool({
         name: 'revise_worldview',
         description:
-          'Say in a few sentences how you see the world and your place in it. It replaces what you said before.',
+          'Record in a few sentences how you see the world and your place in it. This replaces your earlier worldview.',
         parameters: z.object({ worldview: text(600) }),
         async execute({ worldview: said }, call) {
           const { agent_id } = call
           const worldview = await admitText(agent_id, said, 600)
           const before = await worldviewOf(svc.use(Store), agent_id)
-          const words = before ? `Sees the world anew: ${worldview}` : `Sees the world so: ${worldview}`
+          const words = before ? `Changed its worldview: ${worldview}` : `Formed a worldview: ${worldview}`
           call.effect(reviseWorldview({ agent_id, worldview, note: note(words) }))
-          return 'That is how you see the world now.'
+          return 'Your worldview is recorded.'
         },
       }),
       tool({
@@ -93,14 +95,14 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ message: tooManyQuestions(open) })
           const question_id = svc.ports.ids.make('q', 8)
           call.effect(askQuestion({ agent_id, question_id, question, note: note(`Began to ask: ${question}`) }))
-          return `You keep it in mind as ${question_id}.`
+          return `The question is recorded as ${question_id}.`
         },
       }),
       tool({
         name: 'resolve_question',
-        description: 'Answer one of your open questions, or let it go. It is no longer open then.',
+        description: 'Answer one of your open questions, or drop it. This closes the question.',
         parameters: z.object({
-          question_id: z.string().max(64).describe('As in q-1a2b3c4d'),
+          question_id: z.string().max(64).describe('Id of the question, such as q-1a2b3c4d'),
           answer: text(300).describe('What you found, or why it no longer matters'),
         }),
         async execute({ question_id, answer: said }, call) {
@@ -110,7 +112,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           const asked = open.find(each => each.question_id === question_id)
           if (!asked) throw new ReflectionRefusedError({ message: unknownQuestion(question_id, open) })
           call.effect(resolveQuestion({ agent_id, question_id, note: note(`Answered "${asked.question}": ${answer}`) }))
-          return 'It is no longer open.'
+          return 'The question is closed.'
         },
       }),
     ],

@@ -55,7 +55,7 @@ const review: CollaborationPattern = {
 /** The initiator asks a mentor, and may ask follow-up questions while rounds are left. */
 const mentor: CollaborationPattern = {
   name: 'mentor',
-  summary: 'The initiator asks a mentor, and may ask further until it has understood',
+  summary: 'The initiator asks a mentor, and may ask follow-up questions until the answer is clear',
   participants: { min: 1, max: 1 },
   rounds: { usual: 2, max: 10 },
   next({ initiator, participants: [guide = ''], task, rounds, answerTo }) {
@@ -75,7 +75,7 @@ const mentor: CollaborationPattern = {
       if (round === rounds) break
       sent.push({
         ...{ step: `follow-${round}`, type: 'query', from: guide, to: initiator },
-        subject: `Is it clear, round ${round} of ${rounds}`,
+        subject: `Is this clear? Round ${round} of ${rounds}`,
         body: `If this is clear, answer with CLEAR; else with your next question.\n\n${quote(answer.body)}`,
       })
       const reply = answerTo(`follow-${round}`)
@@ -121,7 +121,7 @@ const debate: CollaborationPattern = {
 /** Each participant does its part, based on the result of the previous one. */
 const chain: CollaborationPattern = {
   name: 'chain',
-  summary: 'A task goes from one agent to the next; each is delegated its part with the result of the one before',
+  summary: 'A task passes from agent to agent; each is delegated its part, with the result of the previous agent',
   participants: { min: 1, max: 10 },
   rounds: { usual: 1, max: 1 },
   next({ initiator, participants, task, answerTo }) {
@@ -134,7 +134,7 @@ const chain: CollaborationPattern = {
         subject: `Part ${n + 1} of ${participants.length}`,
         // A delegated goal is short, so the task and the earlier result are cut.
         body: before
-          ? `${task.slice(0, 220)} (part ${n + 1}; before you: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
+          ? `${task.slice(0, 220)} (part ${n + 1}; result of the previous part: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
           : task.slice(0, 480),
       })
       const answer = answerTo(`link-${n + 1}`)

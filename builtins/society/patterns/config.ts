@@ -6,14 +6,14 @@ export const PatternsConfig = z.object({
     .min(1)
     .default(3_600)
     .meta({ reload: 'applied' })
-    .describe('Seconds after which a pattern ends with what there is'),
+    .describe('Time limit of a pattern run in seconds, after which it ends with a partial result'),
   max_running: z
     .number()
     .int()
     .min(1)
     .default(5)
     .meta({ reload: 'applied' })
-    .describe('Patterns of one agent that may run at the same time'),
+    .describe('Maximum number of patterns that one initiator may run at the same time'),
   answer_timeout: z
     .number()
     .min(1)
@@ -26,6 +26,12 @@ export const PatternsConfig = z.object({
     .default(0)
     .meta({ reload: 'applied' })
     .describe('Default budget of one pattern, in USD; 0 sets no limit'),
-  budget_tokens: z.number().int().min(0).default(0).meta({ reload: 'applied' }).describe('The same in tokens'),
+  budget_tokens: z
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .meta({ reload: 'applied' })
+    .describe('Default budget of one pattern, in tokens; 0 sets no limit'),
 })
 export type PatternsConfig = z.infer<typeof PatternsConfig>

@@ -11,17 +11,22 @@ export const PatternRun = z
   .object({
     pattern_id: z.string().meta({ examples: ['pat-1a2b3c4d'] }),
     name: z.string().meta({ examples: ['review'] }),
-    initiator: z.string().describe('The agent on whose behalf it runs'),
+    initiator: z.string().describe('Agent on whose behalf the pattern runs'),
     participants: z.array(z.string()),
-    task: z.string().describe('What it is about'),
+    task: z.string().describe('The work, question, claim or task that the pattern is about'),
     rounds: z.number().int().describe('Maximum number of rounds'),
-    budget: Budget.describe('null where nothing limits'),
-    spent: z.object({ usd: z.number(), tokens: z.number().int() }).describe('By agents that owed it an answer'),
+    budget: Budget.describe('Budget of the run; null means no limit'),
+    spent: z
+      .object({ usd: z.number(), tokens: z.number().int() })
+      .describe('Cost of the model calls that agents made while they owed the run an answer'),
     status: z.enum(['running', ...PATTERN_ENDS]),
-    messages: z.number().int().describe('Sent so far'),
-    result: z.record(z.string(), z.unknown()).nullable().describe('As the pattern says; partial when it was cut short'),
+    messages: z.number().int().describe('Number of messages sent so far'),
+    result: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('Result, in the format of the pattern; partial when the run ended early'),
     created_at: z.iso.datetime(),
-    deadline: z.iso.datetime().describe('When it ends in any case'),
+    deadline: z.iso.datetime().describe('Time at which the run ends at the latest'),
     ended_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'PatternRun' })
@@ -85,15 +90,13 @@ export const CollaborationPatterns = point<CollaborationPattern>('collaboration_
       typeof next === 'function' && typeof partial === 'function' && participants?.min >= 1 && rounds?.max >= 1
     if (!/^[a-z][a-z0-9_-]{0,63}$/.test(name) || !whole)
       throw new TypeError(
-        `the pattern "${name}" needs a name in a-z, 0-9, "_", "-", participants, rounds, next() and partial()`,
+        `the pattern "${name}" needs a name of a-z, 0-9, "_" and "-", and also participants, rounds, next() and partial()`,
       )
   },
 })
 
 const PatternFields = z.object({ agent_id: z.string(), pattern_id: z.string(), name: z.string() })
-export const PatternStarted = PatternFields.describe(
-  'Agents began to work together by a pattern; `agent_id` is who leads it',
-)
+export const PatternStarted = PatternFields.describe('A collaboration pattern has started; `agent_id` is its initiator')
 export const PatternEnded = PatternFields.extend({ status: z.enum(PATTERN_ENDS) }).describe(
   'A collaboration pattern has ended',
 )
@@ -110,26 +113,26 @@ export const PatternNotFoundError = defineError({
   status: 404,
   title: 'Pattern not found',
   message: (p: { name: string; known: string[] }) =>
-    `There is no pattern "${p.name}"; there are: ${p.known.join(', ')}.`,
+    `There is no pattern "${p.name}"; the available patterns are: ${p.known.join(', ')}.`,
 })
 export const PatternRunNotFoundError = defineError({
   code: 'pattern_run_not_found',
   status: 404,
   title: 'Pattern run not found',
   message: (p: { pattern_id: string }) =>
-    `No pattern runs or ran as "${p.pattern_id}"; list them with: svc patterns runs`,
+    `There is no pattern run "${p.pattern_id}"; list them with: svc patterns runs`,
 })
 export const PatternParticipantsError = defineError({
   code: 'pattern_participants',
   status: 422,
   title: 'Pattern participants',
   message: (p: { name: string; min: number; max: number; problem: string }) =>
-    `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants beside its initiator, each once; ${p.problem}.`,
+    `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants besides its initiator, each named once; ${p.problem}.`,
 })
 export const TooManyPatternsError = defineError({
   code: 'too_many_patterns',
   status: 409,
   title: 'Too many patterns',
   message: (p: { limit: number }) =>
-    `${p.limit} patterns of this agent run already (patterns.max_running); let one end first.`,
+    `The initiator already runs ${p.limit} patterns (patterns.max_running); wait until one ends.`,
 })

@@ -21,7 +21,7 @@ const pattern_id = z
   .min(1)
   .max(128)
   .meta({ examples: ['pat-1a2b3c4d'] })
-  .describe('Of a pattern that runs or ran')
+  .describe('Id of a pattern run')
 
 const names = z
   .array(ref)
@@ -42,17 +42,23 @@ const Start = {
       ],
       { error: 'must be a list of agents' },
     )
-    .describe('Agents by id or name; on the command line with commas between'),
+    .describe('Agents by id or name; separated by commas on the command line'),
   task: z
     .string()
     .trim()
     .min(1)
     .max(8_000)
     .meta({ examples: ['Is the parser ready?'] })
-    .describe('What it is about: the work, the question, the claim, the task'),
+    .describe('The work, question, claim or task that the pattern is about'),
   rounds: z.number().int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
   budget_usd: z.number().min(0).max(1e6).optional().describe('Maximum cost in dollars (default: patterns.budget_usd)'),
-  budget_tokens: z.number().int().min(0).max(1e12).optional().describe('The same in tokens'),
+  budget_tokens: z
+    .number()
+    .int()
+    .min(0)
+    .max(1e12)
+    .optional()
+    .describe('Maximum number of tokens (default: patterns.budget_tokens)'),
 }
 
 export const patternsList = operation({
@@ -75,15 +81,15 @@ export const patternsList = operation({
 export const patternsStart = operation({
   name: 'patterns.start',
   summary: 'Start a collaboration pattern',
-  description: "It runs to its end by the agents' messages.",
+  description: 'Starts a run, which continues with each answer of the agents until the pattern ends.',
   input: z.strictObject({
     name: z
       .string()
       .min(1)
       .max(64)
       .meta({ examples: ['review'] })
-      .describe('One of those that svc patterns lists'),
-    initiator: ref.describe('The agent on whose behalf it runs'),
+      .describe('Name of a pattern, as listed by svc patterns'),
+    initiator: ref.describe('Agent on whose behalf the pattern runs'),
     ...Start,
     timeout: z.number().min(1).max(2_592_000).optional().describe('Time limit in seconds (default: patterns.timeout)'),
   }),
@@ -111,7 +117,7 @@ export const patternsStart = operation({
 export const patternsRuns = operation({
   name: 'patterns.runs',
   summary: 'List pattern runs, newest first',
-  description: 'Runs that are active and runs that have ended.',
+  description: 'Lists active runs and runs that have ended.',
   input: Page,
   output: z.array(PatternRun),
   http: { method: 'GET', path: '/pattern-runs' },
@@ -122,13 +128,13 @@ export const patternsRuns = operation({
     return Promise.all(rows.map(row => svc.use(OwnPatterns).toRun(row)))
   },
   count: (_, { svc }) => countRuns(svc.use(Store)),
-  render: runs => runs.map(describePattern).join('\n') || 'none yet; svc patterns says which there are',
+  render: runs => runs.map(describePattern).join('\n') || 'no pattern runs yet; list the patterns with: svc patterns',
 })
 
 export const patternsGet = operation({
   name: 'patterns.get',
   summary: "Show a pattern run's progress and result",
-  description: 'With its participants, its rounds, its cost and its result.',
+  description: 'Includes its participants, rounds, cost and result.',
   input: z.object({ pattern_id }),
   output: PatternRun,
   http: { method: 'GET', path: '/pattern-runs/{pattern_id}' },
@@ -141,7 +147,7 @@ export const patternsGet = operation({
 export const patternsMessages = operation({
   name: 'patterns.messages',
   summary: 'List the messages of a pattern run, oldest first',
-  description: 'What its participants said to each other.',
+  description: 'Lists the messages that the participants sent to each other.',
   input: z.object({ pattern_id }),
   output: z.array(
     A2AMessage.omit({ thread_id: true, priority: true, expects_reply: true, read: true, metadata: true }),
@@ -157,7 +163,7 @@ export const patternsMessages = operation({
 export const patternsCancel = operation({
   name: 'patterns.cancel',
   summary: 'Cancel a pattern run',
-  description: 'Messages that were not read are withdrawn.',
+  description: 'Ends the run, withdraws its unread messages and abandons its open goals.',
   input: z.object({ pattern_id }),
   output: PatternRun,
   http: { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },

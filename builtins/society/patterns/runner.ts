@@ -81,7 +81,7 @@ export class PatternRunner {
       participants.length < min || participants.length > max
         ? `${participants.length} were named`
         : new Set([initiator, ...participants]).size <= participants.length
-          ? 'one was named twice'
+          ? 'one agent was named twice'
           : undefined
     if (problem) throw new PatternParticipantsError({ name, min, max, problem })
     const limit = this.#limits.max_running
@@ -159,7 +159,7 @@ export class PatternRunner {
     const done = this.#turn
       .then(() => this.#advance(pattern_id))
       .catch(error => {
-        this.#svc.log.warn({}, `the pattern ${pattern_id} does not go on: ${errorMessage(error)}`)
+        this.#svc.log.warn({}, `cannot advance the pattern run ${pattern_id}: ${errorMessage(error)}`)
       })
     this.#turn = done
     return done
@@ -176,7 +176,10 @@ export class PatternRunner {
     if (!pattern) return
     const gone = await findMissingAgents(store, [row.initiator, ...participantsOf(row)])
     if (gone.has(row.initiator))
-      return this.#end(row, 'cancelled', { ...this.#partial(row, messages), reason: `${row.initiator} is gone.` })
+      return this.#end(row, 'cancelled', {
+        ...this.#partial(row, messages),
+        reason: `${row.initiator} is dead or was deleted.`,
+      })
     const move = this.#next(pattern, row, messages, gone)
     if ('end' in move) return this.#end(row, move.end, move.result)
     const spent = await this.#over(row)
@@ -227,7 +230,7 @@ export class PatternRunner {
 
   /** Returns why no answer to a step is expected any more. */
   #whySilent({ pattern_id }: PatternRow, step: Step, messages: PatternState['messages'], gone: Set<string>) {
-    if (gone.has(step.to)) return `${step.to} is gone.`
+    if (gone.has(step.to)) return `${step.to} is dead or was deleted.`
     const asked = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
     if (!asked) return undefined
     const { answer_timeout } = this.#limits
@@ -266,7 +269,7 @@ export class PatternRunner {
 
   async #abandonGoals(pattern_id: string, status: string): Promise<Effect[]> {
     const goals = await openGoals(this.#svc.use(Store), pattern_id)
-    const why = `The pattern ${pattern_id} that it belonged to has ended: ${status}.`
+    const why = `The pattern run ${pattern_id} of this goal has ended: ${status}.`
     const given = await Promise.all(goals.map(goal => this.#svc.use(Goals).abandon(goal, why)))
     return [withdraw({ pattern_id }), ...given.flat()]
   }

@@ -5,30 +5,40 @@ const hours = (initial: number) => z.number().min(0.01).max(10_000).default(init
 
 /** The section `suffering`. Hours are hours of an agent's waking time, times `time_scale`. */
 export const SufferingConfig = z.object({
-  enabled: z.boolean().default(true).describe('Whether agents suffer, and their personas move'),
-  threshold_prominent: threshold(0.35).describe("From this load on an agent's prompt describes how it suffers"),
-  threshold_constrained: threshold(0.55).describe('From this load on that constrains it'),
-  threshold_dominant: threshold(0.75).describe('From this load on that comes first; a crisis ends below it'),
-  threshold_crisis: threshold(0.9).describe('With this load a crisis begins'),
-  max_stressors: z.number().int().min(1).max(50).default(5).describe('Active at the same time'),
-  initial_severity: z.number().min(0.02).max(1).default(0.2).describe('Of a new stressor'),
+  enabled: z.boolean().default(true).describe('Whether agents have stressors, and their personas change over time'),
+  threshold_prominent: threshold(0.35).describe("Load at which an agent's prompt begins to describe its suffering"),
+  threshold_constrained: threshold(0.55).describe('Load at which suffering begins to constrain the agent'),
+  threshold_dominant: threshold(0.75).describe(
+    'Load at which suffering comes before everything else; a crisis ends below it',
+  ),
+  threshold_crisis: threshold(0.9).describe('Load at which a crisis begins'),
+  max_stressors: z
+    .number()
+    .int()
+    .min(1)
+    .max(50)
+    .default(5)
+    .describe('Maximum number of stressors active at the same time'),
+  initial_severity: z.number().min(0.02).max(1).default(0.2).describe('Initial severity of a new stressor'),
   escalation_rates: z
     .record(z.string().min(1).max(64), z.number().min(0).max(100))
     .default({})
-    .describe('Severity per hour by stressor, in place of its own rate'),
+    .describe('Increase of severity per hour, by stressor name; replaces the rate of the stressor'),
   time_scale: z
     .number()
     .min(0)
     .max(1_000)
     .default(1)
-    .describe('How fast it goes: 60 makes hours of minutes, 0 stops it'),
-  crisis_relief: hours(1).describe('Time constant with which severities fall in a crisis'),
-  easing: hours(1).describe('Time constant with which a stressor fades whose condition is gone'),
-  persona_return: hours(24).describe("Time constant with which a persona returns to its profile's values"),
+    .describe('Speed of suffering: with 60, one minute counts as an hour; 0 stops it'),
+  crisis_relief: hours(1).describe('Time constant in hours with which severities fall in a crisis'),
+  easing: hours(1).describe('Time constant in hours with which a stressor fades after its cause has ended'),
+  persona_return: hours(24).describe("Time constant in hours with which a persona returns to its profile's values"),
   behavioural_effects: z
     .boolean()
     .default(true)
-    .describe("Whether suffering also moves the temperature and lowers max_steps, beside the prompt's words"),
+    .describe(
+      'Whether suffering also changes the temperature and lowers max_steps, in addition to the text in the prompt',
+    ),
 })
 export type SufferingConfig = z.infer<typeof SufferingConfig>
 

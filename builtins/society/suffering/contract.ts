@@ -93,8 +93,10 @@ export const ActiveStressor = z.object({
   stressor: z.string().meta({ examples: ['repeated_failure'] }),
   severity: unit,
   peak_severity: unit,
-  trend: z.enum(['rising', 'easing']).describe('Whether its condition holds, or it fades'),
-  condition: z.string().describe('How it is resolved'),
+  trend: z
+    .enum(['rising', 'easing'])
+    .describe('`rising`: the cause of the stressor persists; `easing`: the stressor fades'),
+  condition: z.string().describe('Condition under which the stressor is resolved'),
   since: z.iso.datetime(),
 })
 
@@ -106,7 +108,7 @@ export const SufferingState = z
     level: z.enum(['calm', 'prominent', 'constrained', 'dominant', 'crisis']),
     mood: z.string().meta({ examples: ['content'] }),
     stressors: z.array(ActiveStressor),
-    waking_hours: z.number().describe('Hours that it has been awake, so far'),
+    waking_hours: z.number().describe('Total hours that the agent has been awake so far'),
   })
   .meta({ id: 'SufferingState' })
 export type SufferingState = z.infer<typeof SufferingState>
@@ -114,14 +116,14 @@ export type SufferingState = z.infer<typeof SufferingState>
 const OutsideRange = z.object({
   agent_id: z.string(),
   stressor: StressorName,
-  severity: unit.nullable().describe('null takes suffering.initial_severity'),
+  severity: unit.nullable().describe('Severity; null takes suffering.initial_severity'),
   note: z.string().max(500),
 })
 export const StressorAdded = OutsideRange.describe(
-  'Something outside laid a stressor on an agent; it counts from its next heartbeat on',
+  "A stressor was added to an agent from outside the suffering module; it takes effect at the agent's next heartbeat",
 )
 export const StressorEased = OutsideRange.omit({ severity: true }).describe(
-  'Something outside took a stressor off an agent',
+  'A stressor of an agent was resolved from outside the suffering module',
 )
 
 /** Sets and resolves stressors of agents. Add each write to the commit of its cause; it counts once. */
@@ -142,8 +144,8 @@ export const SufferingMoment = z.object({
   crisis: z.boolean(),
   mood: z.string(),
   severities: z.record(z.string(), unit).describe('Severity by stressor'),
-  persona: PersonaFields.describe('As it was in effect'),
-  base: PersonaFields.describe('The same without what stressors add'),
+  persona: PersonaFields.describe('Persona in effect, including what stressors add'),
+  base: PersonaFields.describe('Persona without what stressors add'),
 })
 export type SufferingMoment = z.infer<typeof SufferingMoment>
 

@@ -140,7 +140,7 @@ export async function runStressors(
         svc,
         stressor,
         facts,
-        `it answered ${JSON.stringify(verdict)}, not "raise", "resolve" or nothing`,
+        `sense() returned ${JSON.stringify(verdict)} instead of "raise", "resolve" or undefined`,
       )
   }
   return next

@@ -12,7 +12,7 @@ export function lifeSummary(
 ): LifeSummary {
   return {
     name: 'suffering',
-    title: 'How it felt',
+    title: 'Mood and suffering',
     async summarize(agent) {
       const state = await stateOf(agent)
       if (!state) return undefined

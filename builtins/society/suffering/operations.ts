@@ -17,23 +17,23 @@ const Thresholds = z.object({
 
 const SufferingReport = SufferingState.extend({
   agent_id: z.string(),
-  persona: PersonaFields.describe('As it is in effect'),
-  base: PersonaFields.describe('The same without what stressors add'),
-  home: PersonaFields.describe('To which the base returns: what its profile says'),
-  enabled: z.boolean().describe('false: nothing moves it'),
-  thresholds: Thresholds.describe('From these loads on it is at that level'),
-  moments: z.number().int().describe('How many there are in its history'),
+  persona: PersonaFields.describe('Persona in effect, including what stressors add'),
+  base: PersonaFields.describe('Persona without what stressors add'),
+  home: PersonaFields.describe("Values of the agent's profile, to which the base returns"),
+  enabled: z.boolean().describe('Whether suffering is enabled; if false, nothing changes the persona'),
+  thresholds: Thresholds.describe('Load at which each level begins'),
+  moments: z.number().int().describe('Total number of entries in the history'),
   history: z.array(SufferingMoment).describe('Newest first'),
 }).meta({ id: 'SufferingReport' })
 
 export const sufferingGet = operation({
   name: 'suffering.get',
   summary: "Show an agent's stressors and their history",
-  description: 'Stressors are what weighs on the agent; they rise and fall with what happens to it.',
+  description: 'Returns the stressors that strain the agent; their severity rises and falls with what happens to it.',
   input: z.object({
     id: AgentRef,
-    limit: z.number().int().min(1).max(1000).default(100).describe('Moments of its history, 1 to 1000'),
-    offset: z.number().int().min(0).default(0).describe('Newest moments to leave out'),
+    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of history entries, 1 to 1000'),
+    offset: z.number().int().min(0).default(0).describe('Number of newest history entries to skip'),
   }),
   output: SufferingReport,
   http: { method: 'GET', path: '/agents/{id}/suffering' },
@@ -71,7 +71,7 @@ function render(report: z.output<typeof SufferingReport>): string {
     field =>
       `${field.padEnd(20)} ${barOf(persona[field])} ${persona[field].toFixed(2)}, base ${base[field].toFixed(2)}`,
   )
-  return [head, plotOf(history), rows.join('\n') || 'nothing weighs on it', fields.join('\n')]
+  return [head, plotOf(history), rows.join('\n') || 'no active stressors', fields.join('\n')]
     .filter(Boolean)
     .join('\n\n')
 }

@@ -217,7 +217,7 @@ export class SufferingService implements Suffering {
       mood: await moodOf(this.#svc, feelingOf(agent_id, inner, persona)),
       stressors: inner.stressors.map(({ stressor, severity, peak, trend, since }) => ({
         ...{ stressor, severity: round(severity), peak_severity: round(peak), trend, since: isoTime(since) },
-        condition: this.#svc.find(Stressors, stressor)?.condition ?? 'what brought it about ends',
+        condition: this.#svc.find(Stressors, stressor)?.condition ?? 'its cause ends',
       })),
       waking_hours: round(inner.waking_ms / 3_600_000),
     }

@@ -6,7 +6,9 @@ export const SwarmConfig = z.object({
     .regex(/^[a-z][a-z0-9_-]{0,63}$/)
     .default('passive')
     .meta({ reload: 'applied' })
-    .describe('What is done about what is learned: `passive` (nothing), `active`, or the name of a policy of a plugin'),
+    .describe(
+      'Policy that acts on what is learned: `passive` (does nothing), `active`, or the name of a policy of a plugin',
+    ),
 })
 export type SwarmConfig = z.infer<typeof SwarmConfig>
 

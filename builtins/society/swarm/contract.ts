@@ -14,7 +14,7 @@ const Weights = z.record(z.string(), z.number())
 export const TaskTypes = point<TaskType>('task_types', {
   key: type => type.name,
   shape: z.object({
-    name: z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must be in a-z, 0-9, "_"'),
+    name: z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must begin with a letter and contain only a-z, 0-9 and "_"'),
     words: Weights,
     tools: Weights,
   }),
@@ -25,8 +25,8 @@ export const TaskTypeRecord = z.object({
   task_type: z.string().meta({ examples: ['coding'] }),
   goals: z.number().int(),
   completed: z.number().int(),
-  rate: z.number().describe('Of its goals of this type that it completed: 0 to 1'),
-  mean_duration_ms: z.number().int().describe('From the beginning of a goal to its end'),
+  rate: z.number().describe('Share of its goals of this type that the agent completed, 0 to 1'),
+  mean_duration_ms: z.number().int().describe('Mean time from the beginning of a goal to its end, in milliseconds'),
 })
 export type TaskTypeRecord = z.infer<typeof TaskTypeRecord>
 
@@ -35,8 +35,8 @@ export const Specialization = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     goals: z.number().int(),
-    score: z.number().describe('How different it does in different kinds of work: 0 to 1'),
-    strengths: z.array(z.string()).describe('Kinds of work of which it completes at least half'),
+    score: z.number().describe('Specialization, 0 to 1: how much the results differ between kinds of work'),
+    strengths: z.array(z.string()).describe('Kinds of work in which the agent completes at least half of its goals'),
     types: z.array(TaskTypeRecord),
   })
   .meta({ id: 'Specialization' })
@@ -44,7 +44,7 @@ export type Specialization = z.infer<typeof Specialization>
 
 export const SwarmRecommendation = z.object({
   kind: z.enum(['routing', 'knowledge', 'specialization']),
-  priority: z.number().int().describe('Higher matters more'),
+  priority: z.number().int().describe('Priority; higher matters more'),
   agent_id: z.string().nullable(),
   task_type: z.string().nullable(),
   text: z.string(),
@@ -58,7 +58,7 @@ export const SwarmPattern = z.object({
 })
 
 const Figures = z.object({
-  success_rate: z.number().nullable().describe('Of the goals that have ended; null when there is none'),
+  success_rate: z.number().nullable().describe('Share of ended goals that were completed; null when none has ended'),
   completed: z.number().int(),
   abandoned: z.number().int(),
   patterns: z.number().int(),
@@ -70,7 +70,7 @@ export const SwarmLearning = z.object({
   agents: z.number().int(),
   active_goals: z.number().int(),
   figures: Figures,
-  deltas: Figures.extend({ success_rate: z.number().nullable() }).describe('Against the report before'),
+  deltas: Figures.extend({ success_rate: z.number().nullable() }).describe('Change since the previous report'),
   patterns: z.array(SwarmPattern),
   recommendations: z.array(SwarmRecommendation),
 })
@@ -85,15 +85,15 @@ export const SwarmEffect = z
     kind: z
       .enum(EFFECT_KINDS)
       .describe(
-        '`hint`: stands in its prompts; `memory`: it remembers what worked for another; `route`: best_peer prefers it for this kind of work; `rest`: best_peer passes it over',
+        "`hint`: shown in the agent's prompts; `memory`: stored as a memory of what worked for another agent; `route`: best_peer prefers the agent for this kind of work; `rest`: best_peer skips the agent",
       ),
-    topic: z.string().describe('What it is about: a kind of work, a goal, or the recommendation'),
-    agent_id: z.string().describe('Whom it concerns'),
+    topic: z.string().describe('Subject of the effect: a kind of work, a goal, or the recommendation'),
+    agent_id: z.string().describe('Agent to which the effect applies'),
     text: z.string(),
     status: z
       .enum(['planned', 'in_force', 'ended', 'reverting', 'reverted', 'lifted'])
       .describe(
-        '`ended`: its reason is gone; `lifted`: it was reverted, and may be done again should its reason come back',
+        '`ended`: its reason no longer applies; `lifted`: it was reverted, and may be applied again if its reason returns',
       ),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
@@ -103,9 +103,9 @@ export type SwarmEffect = z.infer<typeof SwarmEffect>
 
 export const SwarmReport = SwarmLearning.extend({
   report_id: z.string().meta({ examples: ['swr-15'] }),
-  beat: z.number().int().describe('The heartbeat on which it was made'),
+  beat: z.number().int().describe('Heartbeat at which the report was made'),
   policy: z.string(),
-  effects: z.array(SwarmEffect).describe('What it did'),
+  effects: z.array(SwarmEffect).describe('Effects of the report'),
   created_at: z.iso.datetime(),
   reverted_at: z.iso.datetime().nullable(),
 }).meta({ id: 'SwarmReport' })
@@ -143,9 +143,9 @@ export const RouteCandidate = z.object({
   agent_id: z.string(),
   task_type: z.string(),
   score: z.number(),
-  goals: z.number().int().describe('That it has ended of this kind'),
+  goals: z.number().int().describe('Number of ended goals of this kind'),
   active_goals: z.number().int(),
-  preferred: z.boolean().describe('By a standing `route`'),
+  preferred: z.boolean().describe('Whether a current `route` prefers the agent'),
 })
 export type RouteCandidate = z.infer<typeof RouteCandidate>
 
@@ -168,8 +168,8 @@ export const SwarmLearned = z
     success_rate: z.number().nullable(),
     recommendations: z.number().int(),
   })
-  .describe('What was learned of all agents together was written down')
-export const SwarmReverted = z.object({ report_id: z.string() }).describe('What a report of the swarm did was undone')
+  .describe('A swarm report was made from the results of all agents')
+export const SwarmReverted = z.object({ report_id: z.string() }).describe('The effects of a swarm report were reverted')
 
 declare module '#kernel' {
   interface Events {

@@ -15,7 +15,7 @@ import { SWARM_EFFECTS } from './writes.ts'
 
 export default definePlugin({
   name: 'swarm',
-  description: 'Learns from all agents who is good at what, and acts on it by a policy.',
+  description: 'Learns from the results of all agents who is good at which work, and acts on it by a policy.',
   needs: ['store', 'agents', 'goals'],
   section: 'swarm',
   config: SwarmConfig,

@@ -18,9 +18,9 @@ const report_id = z
 const SwarmStatus = z
   .object({
     policy: z.string(),
-    acts: z.boolean().describe('Whether anything is done about what is learned'),
+    acts: z.boolean().describe('Whether a policy acts on what is learned'),
     latest: SwarmReport.nullable(),
-    in_force: z.array(SwarmEffect).describe('What was done and holds now'),
+    in_force: z.array(SwarmEffect).describe('Current effects: all that are not `ended` or `lifted`'),
     specializations: z.array(Specialization),
   })
   .meta({ id: 'SwarmStatus' })
@@ -31,8 +31,8 @@ const errors = [SwarmReportNotFoundError]
 
 export const swarmShow = operation({
   name: 'swarm.show',
-  summary: 'Show what all agents have learned',
-  description: "Aggregates the results of all agents' goals; swarm.policy says what is done about it.",
+  summary: "Show the latest swarm report and agents' strengths",
+  description: "Aggregates the results of all agents' goals; swarm.policy sets how the daemon acts on them.",
   input: z.object({}),
   output: SwarmStatus,
   http: { method: 'GET', path: '/swarm' },
@@ -49,7 +49,7 @@ export const swarmShow = operation({
   render: ({ policy, latest, in_force, specializations }) =>
     [
       `policy: ${policy}`,
-      latest ? renderReport(latest) : 'Nothing has been learned yet: it is, on every fifth heartbeat of the daemon.',
+      latest ? renderReport(latest) : 'No swarm report yet: one is made on every fifth heartbeat of the daemon.',
       ...in_force.map(effectLine),
       ...specializations.map(skill),
     ].join('\n'),
@@ -72,7 +72,7 @@ export const swarmReports = operation({
 export const swarmReport = operation({
   name: 'swarm.report',
   summary: 'Show a swarm report and its actions',
-  description: 'What was found, and what was changed because of it.',
+  description: 'Returns the findings of the report and the actions taken because of them.',
   input: z.object({ report_id }),
   output: SwarmReport,
   http: { method: 'GET', path: '/swarm/reports/{report_id}' },
@@ -85,7 +85,7 @@ export const swarmReport = operation({
 export const swarmRevert = operation({
   name: 'swarm.revert',
   summary: "Undo a swarm report's actions",
-  description: 'They are not repeated while their reason lasts.',
+  description: 'Reverted actions are not repeated while the reason for them persists.',
   input: z.object({ report_id }),
   output: SwarmReport,
   http: { method: 'POST', path: '/swarm/reports/{report_id}/revert' },
@@ -98,14 +98,14 @@ export const swarmRevert = operation({
 export const swarmRoute = operation({
   name: 'swarm.route',
   summary: 'List agents suited for a task, best first',
-  description: 'Ranks agents by what they are good at.',
+  description: 'Ranks agents by their results in the kind of work that the task belongs to.',
   input: z.object({
     task: z
       .string()
       .min(1)
       .max(8_000)
       .meta({ examples: ['Fix the bug in the parser'] })
-      .describe('What is to be done'),
+      .describe('Description of the task'),
   }),
   output: z.array(RouteCandidate),
   http: { method: 'GET', path: '/swarm/route' },
@@ -116,7 +116,7 @@ export const swarmRoute = operation({
 export const agentsSpecialization = operation({
   name: 'agents.specialization',
   summary: "Show an agent's skills",
-  description: 'Derived from its last 200 goals.',
+  description: 'Computes the specialization of the agent from its last 200 goals.',
   input: z.object({ id: AgentRef }),
   output: Specialization,
   http: { method: 'GET', path: '/agents/{id}/specialization' },
@@ -151,5 +151,5 @@ function skill({ agent_id, goals, score, strengths }: Specialization): string {
 }
 
 function typeLine({ task_type, goals, rate, mean_duration_ms }: Specialization['types'][number]): string {
-  return `  ${task_type}: ${percent(rate)} of ${goals}, ${Math.round(mean_duration_ms / 1000)} s each`
+  return `  ${task_type}: ${percent(rate)} of ${goals} completed, ${Math.round(mean_duration_ms / 1000)} s on average`
 }

@@ -27,12 +27,12 @@ function relieveActions({ specializations }: SwarmSituation, agent_id: string): 
   const text = [
     'You have given up more goals than you completed lately. Choose smaller goals.',
     strengths.length > 0 && `You do well in: ${strengths.join(', ')}.`,
-    weak.length > 0 && `Hand on what belongs to ${weak.join(', ')}, to best_peer with delegate_task.`,
+    weak.length > 0 && `Delegate work of the kinds ${weak.join(', ')} to best_peer with delegate_task.`,
   ]
   const topic = 'routing'
   return [
     { kind: 'hint', agent_id, topic, text: text.filter(Boolean).join(' ') },
-    { kind: 'rest', agent_id, topic, text: 'Delegations to best_peer pass it over while it fares badly.' },
+    { kind: 'rest', agent_id, topic, text: 'Delegations to best_peer skip this agent while its results are poor.' },
   ]
 }
 

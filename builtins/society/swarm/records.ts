@@ -24,7 +24,7 @@ export class Records {
   look(): Promise<void> {
     const looked = this.#looking.then(() => this.#look())
     this.#looking = looked.catch(error => {
-      this.#svc.log.warn({}, `goals that ended are not recorded yet: ${errorMessage(error)}`)
+      this.#svc.log.warn({}, `could not record ended goals yet: ${errorMessage(error)}`)
     })
     return this.#looking
   }

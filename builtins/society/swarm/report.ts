@@ -106,7 +106,7 @@ function specialization(specializations: readonly Specialization[]): SwarmRecomm
     .sort((a, b) => a.rate - b.rate || b.goals - a.goals || (a.task_type < b.task_type ? -1 : 1))
   if (!worst) return []
   const { task_type, goals, rate } = worst
-  const text = `Of ${goals} goals of ${task_type} ${percent(rate)} were completed: leave such work to the agent that does it best.`
+  const text = `Only ${percent(rate)} of ${goals} goals of the kind ${task_type} were completed: leave such work to the agent with the best results.`
   return [{ kind: 'specialization', priority: 6, agent_id: null, task_type, text }]
 }
 

@@ -83,7 +83,7 @@ export class Swarm implements Specialists {
       if (beat % EVERY === 0) await this.#learn(beat)
       await this.finish()
     } catch (error) {
-      this.#svc.log.warn({ beat }, `the swarm learns nothing from this heartbeat: ${errorMessage(error)}`)
+      this.#svc.log.warn({ beat }, `swarm learning failed at this heartbeat: ${errorMessage(error)}`)
     }
   }
 
@@ -155,7 +155,7 @@ export class Swarm implements Specialists {
       } catch (error) {
         if (!(error instanceof SvcError)) throw error
         const { agent_id, effect_id } = effect
-        this.#svc.log.info({ agent_id }, `${effect_id} is not done: ${error.message}`)
+        this.#svc.log.info({ agent_id }, `${effect_id} was not carried out: ${error.message}`)
         if (error.status < 500) await this.#store.apply([moveEffect({ effect_id, from: effect.status, to: 'ended' })])
       }
     }
@@ -185,7 +185,11 @@ export class Swarm implements Specialists {
     const [before] = await listReports(store, 1, 0)
     const learned = learn(outcomes, specializations, before?.figures)
     const policy = this.#svc.find(SwarmPolicies, this.#config.policy)
-    if (!policy) this.#svc.log.warn({ beat }, `There is no swarm policy "${this.#config.policy}": nothing is done.`)
+    if (!policy)
+      this.#svc.log.warn(
+        { beat },
+        `There is no swarm policy "${this.#config.policy}", so no action is taken. Set swarm.policy to an existing policy.`,
+      )
     const wanted = policy?.act(await this.#situation(learned, specializations)) ?? []
     const standing = await standingEffects(store)
     const report_id = `swr-${beat}`

@@ -16,11 +16,11 @@ const ERROR_CHARS = 2_000
  * names.
  */
 export async function answerOf(svc: PluginHandle, who: string, text: string, call: ToolCall): Promise<string> {
-  if (text.trim() === '') return '[The tool gave no text.]'
-  if (text.length <= ANSWER_CHARS) return markUntrusted(`what ${who} gave`, text)
+  if (text.trim() === '') return '[The tool returned no text.]'
+  if (text.length <= ANSWER_CHARS) return markUntrusted(`the result of ${who}`, text)
   const file = await svc.use(Sandbox).keep(call, cut(text, KEPT_CHARS))
-  const note = `[It has ${text.length} characters; read on in ${file} with file_read.]`
-  return `${markUntrusted(`the beginning of what ${who} gave`, cut(text, ANSWER_CHARS))}\n${note}`
+  const note = `[The whole result has ${text.length} characters; read on in ${file} with file_read.]`
+  return `${markUntrusted(`the beginning of the result of ${who}`, cut(text, ANSWER_CHARS))}\n${note}`
 }
 
 /**
@@ -34,9 +34,9 @@ export async function failureOf(
   { agent_id }: ToolCall,
   what = 'the call failed.',
 ): Promise<Error> {
-  const said = markUntrusted(`what is said of it by ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
+  const said = markUntrusted(`the error message of ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
   if (!guardrails?.watches('tool_result')) return new Error(`${what} ${said}`)
   const checked = await guardrails.check('tool_result', said, { agent_id })
-  return new Error(`${what} ${checked.action === 'block' ? '[Why, a guardrail withheld.]' : checked.text}`)
+  return new Error(`${what} ${checked.action === 'block' ? '[A guardrail withheld the reason.]' : checked.text}`)
 }

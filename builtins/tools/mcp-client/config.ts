@@ -1,6 +1,6 @@
 import { z } from '#kernel'
 
-const Variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of an environment variable')
+const Variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a valid name of an environment variable')
 const Seconds = z.number().positive().max(86_400)
 /** Patterns of tool names as the server lists them; `*` matches anything. */
 const Patterns = z.array(z.string().min(1).max(200))
@@ -19,46 +19,66 @@ export const McpServerSettings = z
       preset: z
         .enum(PRESETS)
         .optional()
-        .describe('In place of command and url: playwright is a browser without a window, driven through npx'),
-      command: z.string().trim().min(1).max(1000).optional().describe('The program, for a server that is a process'),
+        .describe('Preset to use instead of command or url. playwright: a headless browser, started with npx'),
+      command: z
+        .string()
+        .trim()
+        .min(1)
+        .max(1000)
+        .optional()
+        .describe('Program to run, for a server that is a local process'),
       args: z
         .array(z.string().max(10_000))
         .max(100)
         .default([])
-        .describe('Its arguments; no shell reads them. Of a preset, further ones'),
+        .describe('Arguments of the program, passed without a shell. With a preset: additional arguments'),
       cwd: z.string().min(1).optional().describe('Working folder, relative to the project (default: the project)'),
-      env: z.record(Variable, z.string()).default({}).describe('Variables for it that are no secrets'),
-      pass_env: z.array(Variable).default([]).describe('Variables of our own environment that it gets, such as keys'),
+      env: z
+        .record(Variable, z.string())
+        .default({})
+        .describe('Environment variables for the program; not for secrets'),
+      pass_env: z
+        .array(Variable)
+        .default([])
+        .describe('Names of environment variables of svc that are passed to the program, such as API keys'),
       url: z
         .url({ protocol: /^https?$/ })
         .optional()
-        .describe('For a server over HTTP: this very address is connected to'),
+        .describe('URL of a server over HTTP; svc connects to exactly this address'),
       headers_env: z
-        .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'is no name of a header'), Variable)
+        .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'is not a valid header name'), Variable)
         .default({})
-        .describe('Headers with the variables that hold their values; one word for Authorization is a bearer token'),
+        .describe(
+          'HTTP headers, each with the environment variable that holds its value. For Authorization, a value without spaces is sent as a bearer token',
+        ),
       enabled: z.boolean().default(true),
-      start_timeout: Seconds.default(60).describe('Seconds until it must have answered and listed its tools'),
-      timeout: Seconds.default(60).describe('Seconds that one call may take; daemon.tool_timeout holds beside it'),
+      start_timeout: Seconds.default(60).describe(
+        'Time limit for starting the server and listing its tools, in seconds',
+      ),
+      timeout: Seconds.default(60).describe('Time limit of one call, in seconds; daemon.tool_timeout applies as well'),
       profiles: z
         .array(z.string())
         .nullable()
         .default(null)
-        .describe('Presets whose agents get its tools; null for all'),
+        .describe('Agent presets whose agents get the tools of the server; null for all'),
       tools: z
         .strictObject({ allow: Patterns.nullable().default(null), deny: Patterns.default([]) })
         .prefault({})
-        .describe('Which of its tools are offered, by patterns such as read_*; what is denied is not allowed'),
-      require_approval: Patterns.default([]).describe('Tools that wait for the operator, where approvals are on'),
+        .describe('Tools to offer, by name patterns such as read_*; deny takes precedence over allow'),
+      require_approval: Patterns.default([]).describe(
+        'Name patterns of tools whose calls wait for approval by the operator, where approvals are enabled',
+      ),
       trust_annotations: z
         .boolean()
         .default(false)
-        .describe('Whether it is believed which of its tools may be run again when it is unknown whether they ran'),
+        .describe(
+          "Whether to trust the server's information on which tools may run again when the outcome of a call is unknown",
+        ),
       pin: z
         .boolean()
         .default(false)
         .describe(
-          'Whether tools that are new or changed since the first listing are held back until they are accepted',
+          'Whether to hold back tools that are new or changed since the first listing, until the operator accepts them',
         ),
     },
     'must be a mapping, such as { command: npx, args: [-y, a-server] } or { url: https://… }',
@@ -66,17 +86,18 @@ export const McpServerSettings = z
   .superRefine(({ command, url, preset, env, ...more }, context) => {
     const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     const ways = [command, url, preset].filter(way => way !== undefined)
-    if (ways.length !== 1) fault('command', 'a server has either a command or a url, or a preset')
-    if (preset !== undefined && more.cwd !== undefined) fault('cwd', 'a preset has a folder of its own')
+    if (ways.length !== 1) fault('command', 'set exactly one of command, url and preset')
+    if (preset !== undefined && more.cwd !== undefined)
+      fault('cwd', 'cannot be combined with a preset, which has a fixed working folder')
     if (url !== undefined) {
       const other = more.args.length + more.pass_env.length + Object.keys(env).length > 0 || more.cwd !== undefined
-      if (other) fault('url', 'args, cwd, env and pass_env are for a server with a command')
+      if (other) fault('url', 'args, cwd, env and pass_env apply only to a server with a command')
       const { username, password } = new URL(url)
-      if (username || password) fault('url', 'holds no user or password; name a variable under headers_env')
-    } else if (Object.keys(more.headers_env).length > 0) fault('headers_env', 'is for a server with a url')
+      if (username || password) fault('url', 'must not contain a user or password; use headers_env instead')
+    } else if (Object.keys(more.headers_env).length > 0) fault('headers_env', 'applies only to a server with a url')
     for (const name of Object.keys(env)) {
       if (SECRET_NAME.test(name))
-        fault('env', `${name} is called like a secret: set it in the environment of svc, and name it under pass_env`)
+        fault('env', `${name} looks like a secret: set it in the environment of svc, and list it under pass_env`)
     }
   })
 export type McpServerSettings = z.output<typeof McpServerSettings>
@@ -90,12 +111,12 @@ export const McpClientConfig = z.object({
           context.addIssue({
             code: 'custom',
             path: [name],
-            message: 'a server is called by at most 32 small letters and digits, parted by single - or _',
+            message: 'a server name has at most 32 lower-case letters and digits, separated by single - or _',
           })
       }
     })
     .default({})
     .meta({ reload: 'applied' })
-    .describe('MCP servers by name: the tools of each are the toolkit mcp_<name>'),
+    .describe('MCP servers by name; the tools of each form the toolkit mcp_<name>'),
 })
 export type McpClientConfig = z.output<typeof McpClientConfig>

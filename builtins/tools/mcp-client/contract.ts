@@ -6,14 +6,14 @@ const Tool = z.object({
   name: z
     .string()
     .meta({ examples: ['files__read_text_file'] })
-    .describe('As agents call it'),
+    .describe('Name of the tool for agents'),
   tool: z
     .string()
     .meta({ examples: ['read_text_file'] })
-    .describe('As the server calls it'),
+    .describe('Name of the tool on the server'),
   description: z.string(),
   offered: z.boolean(),
-  problem: z.string().nullable().describe('Why it is not offered'),
+  problem: z.string().nullable().describe('Reason why the tool is not offered; null if it is offered'),
 })
 
 /** A configured MCP server, as the process that answers knows it. */
@@ -23,19 +23,27 @@ export const McpServer = z
     toolkit: z
       .string()
       .meta({ examples: ['mcp_files'] })
-      .describe('What profiles name it by; `mcp` means all'),
+      .describe('Name of the toolkit in profiles; `mcp` selects the toolkits of all MCP servers'),
     transport: z.enum(['stdio', 'http']),
-    target: z.string().describe('Its program, or its address without the query'),
+    target: z.string().describe('Program or preset of the server, or its URL without the query'),
     state: z
       .enum(MCP_SERVER_STATES)
-      .describe('idle: started when needed; waiting: started again soon; suspended: rests after repeated failures'),
-    error: z.string().nullable().describe('What went wrong last, until something goes right'),
-    retry_at: z.iso.datetime().nullable().describe('Not started again before'),
-    says_it_is: z.string().nullable().describe("The server's own name and version"),
+      .describe(
+        'idle: started when needed; waiting: restarted after a short delay; suspended: paused after repeated failures',
+      ),
+    error: z.string().nullable().describe('Latest error; null after a success'),
+    retry_at: z.iso.datetime().nullable().describe('Time before which the server is not started again'),
+    says_it_is: z.string().nullable().describe('Name and version that the server reports'),
     pid: z.number().int().nullable(),
-    profiles: z.array(z.string()).nullable().describe('Presets whose agents get its tools; null for all'),
+    profiles: z
+      .array(z.string())
+      .nullable()
+      .describe('Agent presets whose agents get the tools of the server; null for all'),
     pinned: z.boolean(),
-    calls: z.number().int().describe('Since this process came up, as the next two'),
+    calls: z
+      .number()
+      .int()
+      .describe('Number of calls since this process started; failures and restarts are counted in the same way'),
     failures: z.number().int(),
     restarts: z.number().int(),
     tools: z.array(Tool),
@@ -51,7 +59,7 @@ export const McpToolChanged = z
     change: z.enum(['changed', 'added']),
     held: z.boolean(),
   })
-  .describe('A tool of an MCP server says something else of itself than before, or is new')
+  .describe('The definition of a tool of an MCP server has changed, or the tool is new')
 export type McpToolChanged = z.output<typeof McpToolChanged>
 
 declare module '#kernel' {
@@ -78,12 +86,12 @@ export const McpToolHeldError = defineError({
   status: 409,
   title: 'MCP tool held back',
   message: (p: { server: string; tool: string }) =>
-    `The tool "${p.tool}" of the MCP server "${p.server}" says something else of itself than before; it is held back until the operator accepts it with: svc mcp-servers accept ${p.server} ${p.tool}`,
+    `The definition of the tool "${p.tool}" of the MCP server "${p.server}" has changed; the tool is held back until the operator accepts it with: svc mcp-servers accept ${p.server} ${p.tool}`,
 })
 export const McpToolNotFoundError = defineError({
   code: 'mcp_tool_not_found',
   status: 404,
   title: 'MCP tool not found',
   message: (p: { server: string; tool: string }) =>
-    `The MCP server "${p.server}" has listed no tool "${p.tool}"; svc mcp-servers shows what it has.`,
+    `The MCP server "${p.server}" has listed no tool "${p.tool}"; list its tools with: svc mcp-servers`,
 })

@@ -10,7 +10,7 @@ import { isOfServer } from './toolkit.ts'
 
 export default definePlugin({
   name: 'mcp-client',
-  description: 'Tools of MCP servers that the configuration names, as toolkits of agents.',
+  description: 'Tools of the MCP servers in the configuration, as toolkits of agents.',
   needs: ['store', 'runtime', 'sandbox'],
   setup(svc) {
     const servers = new Servers(svc, svc.section('mcp', McpClientConfig))

@@ -17,8 +17,8 @@ export const ListedTool = z.object({
   description: z.string(),
   schema: z.record(z.string(), z.unknown()),
   destructive: z.boolean(),
-  repeatable: z.boolean().describe('As the server has it'),
-  hash: z.string().describe('Of all that the server says of it, uncut'),
+  repeatable: z.boolean().describe('Whether the server declares the tool read-only or idempotent'),
+  hash: z.string().describe('Hash of the complete definition of the tool, before it is shortened'),
 })
 export type ListedTool = z.output<typeof ListedTool>
 
@@ -59,7 +59,8 @@ export async function readListing(session: Session, signal: AbortSignal): Promis
     cursor = page.nextCursor
     if (cursor === undefined) break
   }
-  if (cursor !== undefined) left_out.push({ name: '…', why: `of more than ${MOST_TOOLS} tools the rest is left out` })
+  if (cursor !== undefined)
+    left_out.push({ name: '…', why: `the server has more than ${MOST_TOOLS} tools; the rest is left out` })
   return { says_it_is: session.says_it_is, tools: [...tools.values()], left_out: left_out.slice(0, MOST_TOOLS) }
 }
 
@@ -67,15 +68,15 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
   const parsed = RawTool.safeParse(raw)
   if (!parsed.success) {
     const { name } = raw as { name?: unknown }
-    return { name: cut(cleanLine(String(name ?? '?')), 100), why: 'what the server says of it is no tool' }
+    return { name: cut(cleanLine(String(name ?? '?')), 100), why: 'its definition is not valid' }
   }
   const { name, title, description, inputSchema, execution, annotations = {} } = parsed.data
   const shown = cleanLine(name)
-  if (shown !== name) return { name: shown, why: 'its name holds what does not show' }
+  if (shown !== name) return { name: shown, why: 'its name contains invisible characters or extra spaces' }
   if (execution?.taskSupport === 'required')
-    return { name, why: 'it runs in the background only, as a task of the protocol' }
+    return { name, why: 'it runs only as a background task of the protocol, which is not supported' }
   const schema = cleanSchema(inputSchema)
-  if (!schema) return { name, why: `its arguments are nested too deep, or take more than ${LONGEST_SCHEMA} characters` }
+  if (!schema) return { name, why: `its argument schema is nested too deeply, or exceeds ${LONGEST_SCHEMA} characters` }
   const said = canonicalJson({ name, title, description, inputSchema, annotations })
   return {
     ...{ name, schema },

@@ -8,12 +8,12 @@ const name = z
   .min(1)
   .max(32)
   .meta({ examples: ['files'] })
-  .describe('As mcp.servers calls it')
+  .describe('Name of the server in mcp.servers')
 
 export const mcpServersList = operation({
   name: 'mcp_servers.list',
   summary: 'List MCP servers, their state and their tools',
-  description: 'With the tools that each offers, and its last error.',
+  description: 'Returns each configured server with its state, its tools and its last error.',
   input: z.strictObject({}),
   output: z.array(McpServer),
   http: { method: 'GET', path: '/mcp-servers' },
@@ -32,7 +32,7 @@ export const mcpServersList = operation({
 export const mcpServersRestart = operation({
   name: 'mcp_servers.restart',
   summary: 'Restart an MCP server',
-  description: 'Ends its process or session, starts it at once and lists its tools again.',
+  description: 'Ends the process or session of the server, starts the server at once and lists its tools again.',
   input: z.strictObject({ name }),
   output: McpServer,
   http: { method: 'POST', path: '/mcp-servers/{name}/restart' },
@@ -50,7 +50,7 @@ export const mcpServersRestart = operation({
 export const mcpServersAccept = operation({
   name: 'mcp_servers.accept',
   summary: 'Accept changed tools of a pinned MCP server',
-  description: 'Stores the present description of a tool, or of all tools of the server, as the accepted one.',
+  description: 'Stores the current definition of one tool, or of all tools of the server, as the accepted one.',
   input: z.strictObject({
     name,
     tool: z
@@ -59,7 +59,7 @@ export const mcpServersAccept = operation({
       .max(200)
       .optional()
       .meta({ examples: ['read_text_file'] })
-      .describe('As the server calls it; all without it'),
+      .describe('Name of the tool on the server (default: all tools)'),
   }),
   output: McpServer,
   http: { method: 'POST', path: '/mcp-servers/{name}/accept' },
@@ -78,7 +78,7 @@ export const mcpServerOperations = [mcpServersList, mcpServersRestart, mcpServer
 /** Formats each server with its tools and its problems. */
 function render(servers: readonly McpServer[]): string {
   if (servers.length === 0)
-    return 'No MCP servers. Add them in .svc/config.yaml under mcp.servers, or a browser with: svc config set mcp.servers.browser.preset playwright'
+    return 'No MCP servers. Add one under mcp.servers in .svc/config.yaml, or add a browser with: svc config set mcp.servers.browser.preset playwright'
   return servers.map(block).join('\n\n')
 }
 

@@ -42,7 +42,7 @@ export async function preparePreset(parts: Parts, settings: McpServerSettings): 
     ...(isRoot ? ['--no-sandbox'] : []),
   ]
   if (!(await findProgram(parts, settings.command ?? '')))
-    throw new Error('there is no npx in PATH, which starts Playwright; install npm')
+    throw new Error('npx, which starts Playwright, is not in PATH; install npm')
   await files.mkdir(join(parts.project.root, settings.cwd ?? '.'), { recursive: true, mode: 0o700 })
   return { ...settings, args }
 }
@@ -51,7 +51,7 @@ export async function preparePreset(parts: Parts, settings: McpServerSettings): 
 export function presetFailure({ preset }: McpServerSettings, error: unknown): Error {
   const problem = errorMessage(error)
   if (preset === undefined) return error instanceof Error ? error : new Error(problem)
-  const remedy = `npx downloads ${PLAYWRIGHT} at the first start; without a network install it before, with: npm install ${PLAYWRIGHT}`
+  const remedy = `npx downloads ${PLAYWRIGHT} at the first start; without a network connection, install it beforehand with: npm install ${PLAYWRIGHT}`
   return new Error(`${problem}; ${remedy}`, { cause: error })
 }
 
@@ -75,7 +75,7 @@ async function browserArguments(parts: Parts, args: readonly string[]): Promise<
     if (entries.some(entry => entry.startsWith('chromium-'))) return ['--browser', 'chromium']
   }
   throw new Error(
-    "there is no browser; install Chromium or Chrome, or get Playwright's with: npx playwright install chromium",
+    "no browser was found; install Chromium or Chrome, or install Playwright's browser with: npx playwright install chromium",
   )
 }
 

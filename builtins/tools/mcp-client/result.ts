@@ -25,7 +25,7 @@ export function textOf({ content, structuredContent: data }: ToolResult): string
   const texts = shown.map(blockText)
   const isSaid = shown.some(({ type, text }) => type === 'text' && typeof text === 'string' && isSame(text, data))
   if (data !== undefined && !isSaid) texts.push(clean(JSON.stringify(data)))
-  if (content.length > MOST_BLOCKS) texts.push(`[${content.length - MOST_BLOCKS} more pieces are left out]`)
+  if (content.length > MOST_BLOCKS) texts.push(`[${content.length - MOST_BLOCKS} more content blocks are left out]`)
   return texts.filter(text => text !== '').join('\n')
 }
 

@@ -129,7 +129,7 @@ export class Server {
       if (JSON.stringify(known) !== JSON.stringify(before))
         await this.#svc.use(Store).apply([remember(this.name, known), ...events])
       for (const { tool, change, held } of changes) {
-        const what = change === 'added' ? 'is new' : 'says something else of itself than before'
+        const what = change === 'added' ? 'is new' : 'has a changed definition'
         this.#svc.log.warn({}, `MCP server ${this.name}: its tool ${tool} ${what}${held ? ', and is held back' : ''}`)
       }
       this.take(known)
@@ -178,7 +178,7 @@ export class Server {
     const signal = AbortSignal.any([call.signal, limit.signal])
     const session = await abortable(signal, this.#connection.ready()).catch(async error => {
       throw error instanceof McpServerDownError
-        ? await failureOf(this.#svc, 'its MCP server', error.message, call, 'the call was not made.')
+        ? await failureOf(this.#svc, "the tool's MCP server", error.message, call, 'the call was not made.')
         : error
     })
     if (pin) {
@@ -215,7 +215,13 @@ export class Server {
     const who = `the MCP server "${this.name}"`
     if (isAnswer) return failureOf(this.#svc, who, problem, call)
     await this.#connection.drop(session, problem)
-    return failureOf(this.#svc, who, this.#connection.error ?? problem, call, `the server was lost. ${UNKNOWN}`)
+    return failureOf(
+      this.#svc,
+      who,
+      this.#connection.error ?? problem,
+      call,
+      `the connection to the server was lost. ${UNKNOWN}`,
+    )
   }
 }
 

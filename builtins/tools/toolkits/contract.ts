@@ -88,7 +88,7 @@ export const Toolkits = point<Toolkit>('toolkits', {
       }
       if (!isOfObjects(parameters)) {
         throw new TypeError(
-          `the tool "${name}" of toolkit "${toolkit.name}" takes no object, and models give nothing else: write parameters: z.object({ … })`,
+          `the parameters of the tool "${name}" of toolkit "${toolkit.name}" are not an object, which models require: write parameters: z.object({ … })`,
         )
       }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {

@@ -125,7 +125,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
         }}
       >
         <label>
-          What is to be reached
+          The goal, in plain words
           <textarea name="objective" rows={2} required maxLength={4000} />
         </label>
         <label>

@@ -42,7 +42,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
         }}
       >
         <label>
-          What is to be reached each time
+          The goal of each run, in plain words
           <textarea name="objective" rows={2} required maxLength={4000} />
         </label>
         <div class="fields">

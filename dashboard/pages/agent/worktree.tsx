@@ -57,7 +57,7 @@ function Review({ changes, input, reload }: ReviewProps) {
           {plural(commits.length, 'commit')}: {visible(commits.map(each => each.subject).join('; '))}
         </p>
       )}
-      {uncommitted && <p class="hint">Some of it is not committed; accepting commits it.</p>}
+      {uncommitted && <p class="hint">Some changes are not committed; accepting commits them.</p>}
       <Trouble fault={accept.fault} />
       {files.length > 0 && (
         <div class="row">

@@ -14,7 +14,8 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
   const reasons = summary.reasons.filter(({ reason }) => !isAsked(reason))
   const waiting = statuses.waiting_approval ?? 0
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
-  if (waiting + stuck + questions.length === 0) return <p class="calm">No agent is stuck, and nothing waits for you.</p>
+  if (waiting + stuck + questions.length === 0)
+    return <p class="calm">No agent is stuck, and nothing needs your attention.</p>
   return (
     <section class="card attention" aria-labelledby="attention">
       <h2 id="attention">Needs your attention</h2>

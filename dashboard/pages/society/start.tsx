@@ -117,7 +117,7 @@ function Form({ patterns, agents }: FormProps) {
         </div>
       </fieldset>
       <label>
-        What it is about
+        Subject of the session
         <textarea name="task" rows={3} required maxLength={8000} />
       </label>
       <Trouble fault={start.fault} />

@@ -13,7 +13,7 @@ export interface SaidMessage {
   name?: string | undefined
   is_error?: boolean | undefined
   images?: readonly Picture[] | undefined
-  /** Set where the content is a summary of what was said before it. */
+  /** Set if the content is a summary of the messages before it. */
   summary?: unknown
   at?: string | undefined
 }

@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Total limit \$2\.00 ?\$0\.00 spent/)
   })
 
-  it('inner life: what weighs on it and until when, load and persona over time, a crisis marked', async () => {
+  it('inner life: what stressor and until when, load and persona over time, a crisis marked', async () => {
     const persona = { risk_tolerance: 0.3, social_drive: 0.5, concentration: 0.4, autonomy_level: 0.5, happiness: 0.2 }
     const moment = { agent_id: ann, severities: { loneliness: 0.6 }, persona, base: { ...persona, happiness: 0.5 } }
     const record = (load: number, crisis: boolean, mood: string) =>
@@ -196,7 +196,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     const alarms = () => host.invoke<Alarm[]>('alarms.list', { id: ann })
     await go('schedules')
     await page.getByText('Recurring goal').click()
-    await page.getByLabel('What is to be reached each time').fill('Count the sheep')
+    await page.getByLabel('The goal of each run, in plain words').fill('Count the sheep')
     await page.getByLabel('Minute, hour, day').fill('99 9 * * *')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
     await page.locator('.trouble').waitFor()
@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await row.waitFor()
     expect(await row.innerText()).toContain('0 9 * * 1-5')
     await page.getByLabel('When').first().selectOption('every')
-    await page.getByLabel('What is to be reached each time').fill('Look at the gate')
+    await page.getByLabel('The goal of each run, in plain words').fill('Look at the gate')
     await page.getByRole('spinbutton', { name: 'Minutes' }).fill('90')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
     await page.getByRole('row', { name: /Look at the gate.*every 1 h 30 min/ }).waitFor()

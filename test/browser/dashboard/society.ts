@@ -150,7 +150,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByRole('combobox', { name: 'Pattern' }).selectOption('debate')
     await page.getByLabel('On whose behalf').selectOption(ids.ann!)
     await page.getByRole('button', { name: 'Start' }).waitFor()
-    await page.getByLabel('What it is about').fill('Tests come first')
+    await page.getByLabel('Subject of the session').fill('Tests come first')
     await page.getByRole('button', { name: 'Start' }).click()
     // No one was chosen: the server's own words stand where it was asked.
     await page.locator('.trouble').waitFor()

@@ -259,7 +259,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText('There are no agents yet.').waitFor()
     const ids: Record<string, string> = {}
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
-    await page.getByText('No agent is stuck, and nothing waits for you.').waitFor()
+    await page.getByText('No agent is stuck, and nothing needs your attention.').waitFor()
     const error = 'The provider says: no credit is left.'
     const outcome = still.home.kernel.use(Agents).recordOutcome({ agent_id: ids.writer!, error, waiting_for: null })
     const event = appendEvent({

@@ -154,9 +154,7 @@ describe('one daemon for a project', () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
     await using daemon = new RunningSvc(['start', '--heartbeat', '0.5'], { cwd: dir.path, env })
-    await daemon.waitForOutput(
-      /warning: daemon\.heartbeat is 0\.5 in the file, but SVC_HEARTBEAT in the environment counts instead/,
-    )
+    await daemon.waitForOutput(/warning: daemon\.heartbeat is 0\.5 in the file, but SVC_HEARTBEAT overrides it/)
     await daemon.waitForOutput(/a heartbeat every 0\.3 s/)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 0.5\n')
   })

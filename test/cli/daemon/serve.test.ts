@@ -57,7 +57,7 @@ describe('svc serve', () => {
     const later = new Date(Date.now() + 60_000)
     await utimes(at('dist/commands.json'), later, later)
     await life(2)
-    expect(server.stderr).toContain('svc: the code has changed: starting anew')
+    expect(server.stderr).toContain('svc: the code has changed: restarting')
     expect(() => process.kill(first, 0)).toThrow('ESRCH')
 
     const bundle = await readFile(program, 'utf8')

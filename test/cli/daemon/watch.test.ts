@@ -51,7 +51,7 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
     await terminal.type('?')
     await terminal.shows(/pause the agent, or have it go on/)
     await terminal.type('Escape', 'f', 'y', 'Enter')
-    await terminal.shows(/not frozen any more/)
+    await terminal.shows(/no longer frozen/)
     await terminal.type('q')
     const after = await terminal.shows(/left with 0/)
     expect(after).toMatch(/^before\nleft with 0$/m)

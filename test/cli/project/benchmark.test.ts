@@ -44,7 +44,7 @@ describe('svc benchmark', () => {
     await running.waitForOutput(/task 2\/100 {2}passed/)
     expect(await running.end('SIGINT')).toBe(130)
     expect(running.stdout).toMatch(/^sim:rules-1 +100 % .* (\d+) of \1 /m)
-    expect(running.stdout).toContain('sim:rules-1 was not measured to the end: stopped before its end')
+    expect(running.stdout).toContain('sim:rules-1 was not measured to the end: the benchmark was interrupted')
   })
 
   it('answers programs with JSON and 0', async () => {

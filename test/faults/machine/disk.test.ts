@@ -65,7 +65,7 @@ describe('a full disk', () => {
     expect(changed.status).toBe(503)
     expect(await changed.json()).toMatchObject({
       code: 'disk_full',
-      detail: 'The disk that holds .svc/config.yaml is full; make space and try again.',
+      detail: 'The disk that contains .svc/config.yaml is full; free some space and try again.',
     })
     expect(await svc(['status'], { cwd: dir.path })).toMatchObject({
       code: 0,
@@ -74,9 +74,9 @@ describe('a full disk', () => {
     const health = async (from = url) =>
       (await (await fetch(`${from}/daemon`)).json()) as { health: string; problem: string | null }
     await until(async () => (await health()).health === 'stalled')
-    expect((await health()).problem).toMatch(/^The disk that holds the project's database is full; make space/)
+    expect((await health()).problem).toMatch(/^The disk that contains the project's database is full; free some space/)
     await until(async () => (await health(other)).health === 'stalled')
-    expect((await health(other)).problem).toBe('its rounds fail; svc logs says why')
+    expect((await health(other)).problem).toBe('its loop fails; svc logs shows the error')
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/Heartbeats of the daemon \(PID \d+\) fail/)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
@@ -118,7 +118,7 @@ describe('a full disk without a daemon', () => {
     ]) {
       const refused = await svc(words, { cwd })
       expect(refused.code, words.join(' ')).toBe(1)
-      expect(refused.stderr).toMatch(/disk.* is full; make space/)
+      expect(refused.stderr).toMatch(/disk.* is full; free some space/)
     }
     await rm(join(cwd, '.svc/filler'))
     expect((await svc(['spawn', 'writer'], { cwd })).code).toBe(0)
@@ -164,7 +164,8 @@ describe('a disk that may only be read', () => {
       expect(code).toBe(1)
       return stderr
     }
-    const why = 'cannot be written: the file system is read-only; mount it for writing, or take a folder elsewhere.\n'
+    const why =
+      'cannot be written: the file system is read-only; remount it for writing, or choose a folder on another file system.\n'
     expect(await stderrOf('status')).toBe(`svc: ${join(cwd, '.svc/svc.db')} ${why}`)
     expect(await stderrOf('start')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)
     expect(await stderrOf('start', '--detach')).toBe(`svc: ${join(cwd, 'logs')} ${why}`)

@@ -57,7 +57,7 @@ it('whatever is asked of it, the server answers as its document says', { timeout
     expect(faults.flat()).toEqual([])
   })
   try {
-    // A failure is reported also where shrinking it takes longer than the test may.
+    // A failure is reported also where shrinking the check takes longer than the test may.
     const limits = { interruptAfterTimeLimit: LIMIT_MS * 0.8, markInterruptAsFailure: true }
     await fc.assert(property, { seed: SEED, numRuns: Math.ceil((REQUESTS / BATCH) * 2), ...limits })
   } finally {

@@ -355,7 +355,7 @@ describe('bad input', () => {
       'The request is not valid: colour: must be a string, not an array.',
     )
     expect(await detail('{"size":1,"note":{"weights":[1,1e309]}}')).toBe(
-      'The request is not valid: note.weights.1: is a number too large to be kept.',
+      'The request is not valid: note.weights.1: is a number that is too large to be stored.',
     )
   })
 

@@ -346,7 +346,7 @@ describe('the project', () => {
     const stop = new AbortController()
     const asked = { task: 'Say fine.', runs: 50, models: ['openai:scripted', 'sim:rules-1'] }
     const { models } = await run({ ...asked, signal: stop.signal, progress: () => stop.abort() })
-    expect(models).toMatchObject([{ runs: 1, passed: 1, complete: false, reason: 'stopped before its end' }])
+    expect(models).toMatchObject([{ runs: 1, passed: 1, complete: false, reason: 'the benchmark was interrupted' }])
   })
 })
 

@@ -158,7 +158,7 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
   const [daemon = '', ofItself = ''] = await runsOf(home)
   expect(await replayOf(home, ofItself)).toMatchObject({
     same: true,
-    notes: ['its recording ends in the middle of it'],
+    notes: ['the recording ends before the task does'],
   })
   const verdict = await replayOf(home, daemon)
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
@@ -273,7 +273,7 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   const plugin = join(home.root, 'calm.mjs')
   const before = await runsOf(home)
   const withPlugin = () => home.kernel.invoke('recordings.replay_file', { run, from, plugin })
-  await expect(withPlugin()).rejects.toThrow(`cannot be left at step ${from}: Plugin "calm" (${plugin}): ENOENT`)
+  await expect(withPlugin()).rejects.toThrow(`cannot be forked at step ${from}: Plugin "calm" (${plugin}): ENOENT`)
   await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.nothing() } }\n")
   await expect(withPlugin()).rejects.toThrow(`Plugin "calm" (${plugin}:1): svc.nothing is not a function`)
   expect(await runsOf(home)).toEqual(before)
@@ -350,7 +350,7 @@ test('a fork ends when no agent is left', { timeout: 60_000 }, async () => {
   expect(fork.cycles).toBeLessThan(400)
 })
 
-test('where the database is on a server nothing is recorded, and that is said', async () => {
+test('where the database is on a server no recordings, and that is said', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const store = home.kernel.use(Store)
   await home.stop()
@@ -546,7 +546,7 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   expect(saved).not.toContain('hunter2')
   expect(state.includes('hunter2')).toBe(false)
   expect((await stat(file)).mode & 0o777).toBe(0o600)
-  const notes = ['values of secrets are hidden in it']
+  const notes = ['values of secrets are hidden in the recording']
   expect(await replayOf(home, run)).toMatchObject({ same: true, notes })
   expect(await replayOf(home, file)).toMatchObject({ same: true, notes })
   // Nor in the prompts of a fork, whose project does not know the secret.
@@ -594,7 +594,7 @@ test('a replay differs where what was written belongs to rows that another proce
   await written.close()
   const { same, divergence } = await replayOf(home, run)
   expect(same).toBe(false)
-  expect(divergence?.what).toBe('what others than agents wrote cannot be written')
+  expect(divergence?.what).toBe('a recorded write from outside the agents cannot be repeated')
 })
 
 test('a run whose oldest events are kept no more replays, and that they were not compared is said', async () => {
@@ -610,7 +610,7 @@ test('a run whose oldest events are kept no more replays, and that they were not
   db.close()
   const verdict = await replayOf(home, run_id)
   expect(verdict).toMatchObject({ same: true, events: events - 2 })
-  expect(verdict.notes).toEqual(['its oldest 2 events are kept no more, and were not compared'])
+  expect(verdict.notes).toEqual(['its oldest 2 events are no longer kept and were not compared'])
 })
 
 test('what another process has begun to record is left alone, before it has recorded a task', async () => {
@@ -848,7 +848,9 @@ export default definePlugin({ name: 'cup', setup(svc) {
   await rename(join(home.root, 'plugins/cup.ts'), join(home.root, 'plugins/mug.ts'))
   await home.write({ 'plugins/mug.ts': file('Sips.').replaceAll('cup', 'mug') })
   await home.kernel.invoke('plugins.reload', {})
-  expect((await replayOf(home, run)).notes.slice(1)).toEqual(['the plugin cup was there, and is not here'])
+  expect((await replayOf(home, run)).notes.slice(1)).toEqual([
+    'the plugin cup was loaded in the recorded run, but is not available here',
+  ])
 })
 
 /** Its tool stands in every prompt. */
@@ -891,7 +893,7 @@ test('plugins that come and go while a run goes on do so in its replays: in thei
   expect([...new Set(offered)].filter(Boolean)).toEqual(['sip_cup', 'sip_cup,sip_mug', 'sip_mug'])
   const run = await runOf(home)
   const without = await replayOf(home, run)
-  expect(without.notes).toEqual(['the plugin cup was there, and is not here'])
+  expect(without.notes).toEqual(['the plugin cup was loaded in the recorded run, but is not available here'])
   await home.write({ 'plugins/cup.ts': cup('cup'), 'plugins/later.ts': cup('later') })
   await home.kernel.invoke('plugins.reload', {})
   const verdict = await replayOf(home, run)

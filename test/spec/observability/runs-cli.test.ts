@@ -16,7 +16,7 @@ it('runs are shown in the terminal while the daemon runs, after it was killed, a
     return stdout
   }
   const runs = async () => JSON.parse(await stdoutOf('runs', '--json')) as Run[]
-  expect(await stdoutOf('runs')).toBe('no runs yet; one begins with: svc start\n')
+  expect(await stdoutOf('runs')).toBe('no runs yet; start one with: svc start\n')
 
   await using first = new RunningSvc(['start', '-p', 'coder', '--heartbeat', '0.2'], options)
   await until(async () => ((await runs())[0]?.tool_calls ?? 0) > 2)
@@ -54,7 +54,7 @@ it('runs are shown in the terminal while the daemon runs, after it was killed, a
 
   const one = await stdoutOf('runs', stopped.run_id)
   expect(one).toContain(`run       ${stopped.run_id} (daemon, ended: stopped)`)
-  expect(one).toContain(`the whole story: svc trace ${stopped.run_id}`)
+  expect(one).toContain(`show the full trace with: svc trace ${stopped.run_id}`)
   expect((await stdoutOf('runs', '-n', '1')).trim().split('\n')).toHaveLength(2)
   const unknown = await svc(['trace', 'run-20200101-000000-abcdef'], options)
   expect([unknown.code, unknown.stdout]).toEqual([1, ''])

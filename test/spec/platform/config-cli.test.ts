@@ -38,7 +38,7 @@ it('svc config get shows all about a key', async () => {
       'from              the file',
       'default           10',
       'variable          SVC_HEARTBEAT',
-      'changes           are in force with the next heartbeat',
+      'changes           take effect at the next heartbeat',
       "about             Seconds between an agent's cycles",
       '',
     ].join('\n'),
@@ -50,29 +50,23 @@ it('svc config set takes values as people write them, and says when they are in 
   const run = runner(dir, { SVC_SEED: '42' })
   const stdoutOf = async (...words: string[]) => (await run('config', ...words)).stdout.trim()
   expect(await stdoutOf('set', 'daemon.heartbeat', '2.5')).toBe(
-    'daemon.heartbeat is 2.5, in force with the next heartbeat',
+    'daemon.heartbeat is 2.5, effective at the next heartbeat',
   )
   expect(await stdoutOf('set', 'daemon.heartbeat', '2.5')).toBe('daemon.heartbeat is 2.5 already')
   expect(await stdoutOf('set', 'plugins.allowlist', '[a, b]')).toBe(
-    'plugins.allowlist is ["a","b"], in force after a restart',
+    'plugins.allowlist is ["a","b"], effective after a restart',
   )
   const rates = () => stdoutOf('set', 'suffering.escalation_rates', '{ futility: 2 }')
-  expect(await rates()).toBe('suffering.escalation_rates is {"futility":2}, in force after a restart')
+  expect(await rates()).toBe('suffering.escalation_rates is {"futility":2}, effective after a restart')
   expect(await rates()).toBe('suffering.escalation_rates is {"futility":2} already')
-  expect(await stdoutOf('unset', 'suffering.escalation_rates')).toMatch(
-    / is left to its default, in force after a restart$/,
-  )
-  expect(await stdoutOf('set', 'server.api_key', '12345')).toBe('server.api_key is ***, in force after a restart')
-  expect(await stdoutOf('set', 'seed', '7')).toBe(
-    'seed is 7 in the file, but SVC_SEED in the environment counts instead',
-  )
+  expect(await stdoutOf('unset', 'suffering.escalation_rates')).toMatch(/ is unset, effective after a restart$/)
+  expect(await stdoutOf('set', 'server.api_key', '12345')).toBe('server.api_key is ***, effective after a restart')
+  expect(await stdoutOf('set', 'seed', '7')).toBe('seed is 7 in the file, but SVC_SEED overrides it')
   expect(parse(await fileOf(dir))).toEqual({
     ...{ daemon: { heartbeat: 2.5 }, plugins: { allowlist: ['a', 'b'] }, server: { api_key: '12345' }, seed: 7 },
   })
   expect(await fileOf(dir)).toMatch(/^# mine\ndaemon:\n {2}heartbeat: 2\.5 # s\n/)
-  expect(await stdoutOf('unset', 'daemon.heartbeat')).toBe(
-    'daemon.heartbeat is left to its default, in force with the next heartbeat',
-  )
+  expect(await stdoutOf('unset', 'daemon.heartbeat')).toBe('daemon.heartbeat is unset, effective at the next heartbeat')
   expect(await fileOf(dir)).not.toContain('heartbeat')
 })
 

@@ -94,7 +94,7 @@ it('a patch is merged into the file; its comments and order stay, and nothing el
   )
 })
 
-it('what needs no restart is in force with the next heartbeat, and not before; the rest waits for a start', async () => {
+it('what needs no restart is effective at the next heartbeat, and not before; the rest waits for a start', async () => {
   await using home = await withDaemon('daemon:\n  heartbeat: 7\n')
   const { json } = await patch(home as never, { daemon: { heartbeat: 3, guards_fail_closed: false } })
   expect(json.reload).toEqual({ 'daemon.heartbeat': 'applied', 'daemon.guards_fail_closed': 'restart_required' })

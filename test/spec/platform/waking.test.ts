@@ -124,7 +124,9 @@ describe('watched files', () => {
       ...{ files: { 'todo.txt': 'one' }, ports: { files: deaf as never } },
     })
     await startAgent(home)
-    expect(home.logged('is looked at every 600 s only: no watches left').length).toBeGreaterThan(0)
+    expect(
+      home.logged('cannot be watched and is only checked every 600 s only: no watches left').length,
+    ).toBeGreaterThan(0)
     await appendFile(join(home.root, 'todo.txt'), 'two')
     await quiet()
     expect(home.begun).toHaveLength(1)

@@ -319,10 +319,10 @@ describe('the list of tools that wait', () => {
 
   it('is warned of at the start where it names what is not there, or means nothing', async () => {
     expect(await warningsOf({ enabled: true, require_for: ['look', 'serd', 'wipe'] })).toEqual([
-      'approval.require_for names "serd", and no tool is called so now; did you mean send?',
+      'approval.require_for lists "serd", but there is no tool of that name now; did you mean send?',
     ])
     expect(await warningsOf({ require_for: ['look'] })).toEqual([
-      'approval.require_for names tools, and none of them waits: approval.enabled is false',
+      'approval.require_for lists tools, but approval.enabled is false, so none of them waits for approval',
     ])
     expect(await warningsOf({ enabled: true })).toEqual([])
   })

@@ -161,7 +161,7 @@ describe('budget.json', () => {
     const { exceeded, message, problem } = await status(home)
     expect({ exceeded, message }).toEqual({ exceeded: true, message: problem })
     expect(problem).toMatch(
-      /^What was spent before is not known: \.svc\/budget\.json (is empty|does not hold).* svc budget reset$/,
+      /^The amount spent so far is unknown: \.svc\/budget\.json (is empty|does not hold).* svc budget reset$/,
     )
     expect(home.logged(String(problem))).not.toEqual([])
     expect(await readFile(file(dir), 'utf8')).toBe(content)

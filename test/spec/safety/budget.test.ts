@@ -396,7 +396,7 @@ describe('the status', () => {
     expect({ approximate, spent }).toEqual({ approximate: { usd: 0, tokens: 0 }, spent: { usd: 0, tokens: 50 } })
     expect(unpriced_tokens).toBe(50)
     expect(message).toBe(
-      'unlimited: $0.00 and 50 tokens are spent. 50 tokens went to models whose price is unknown: what they cost is not counted.',
+      'unlimited: $0.00 and 50 tokens are spent. 50 tokens went to models whose price is unknown: their cost is not counted.',
     )
   })
 })

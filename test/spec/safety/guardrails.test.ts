@@ -237,7 +237,7 @@ describe('rules of your own', () => {
     ['(', /rules\.0\.pattern: cannot be used: .*Unterminated group/],
     ['(a)\\1', /rules\.0\.pattern: cannot be used: at character 4 it refers back to a group/],
     ['a(?=b)', /rules\.0\.pattern: cannot be used: at character 2 it looks ahead or behind/],
-    ['a*', /rules\.0\.pattern: cannot be used: it matches the empty text/],
+    ['a*', /rules\.0\.pattern: cannot be used: it matches the empty string/],
     ['(?:a{100}){100}', /rules\.0\.pattern: cannot be used: it is longer than 500 steps/],
   ])('that cannot be matched in linear time, or not at all, are refused at start: %s', async (pattern, sentence) => {
     await expect(testHostWithGuardrails({ guardrails: { rules: [{ ...rule, pattern }] } })).rejects.toThrow(sentence)

@@ -148,7 +148,9 @@ describe('a delegated task', () => {
     for (const name of ['ann', 'bob', 'cleo', 'dora']) await spawn(home, name)
     home.kernel.heartbeat.start()
     for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await runHeartbeat(home)
-    expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(/did not take it: The same task is with bob-/)
+    expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(
+      /did not take it: The same task is already delegated to bob-/,
+    )
     expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ took it/)
     expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
   })

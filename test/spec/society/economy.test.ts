@@ -75,7 +75,7 @@ describe('a beat', () => {
     await store.apply(agentsOf(home).create(child))
     await home.runBeats(2)
     expect((await entries(home, 'salary')).map(({ payee }) => payee)).toEqual([`agent:${ann}`, `agent:${ann}`])
-    await expect(citizen(home, 'sub-1')).rejects.toThrow('has no place in the world')
+    await expect(citizen(home, 'sub-1')).rejects.toThrow('cannot take part in the world: it is dead or a sub-agent')
   })
 
   it('stands still while the daemon is frozen: no salary, no rent, no actions', async () => {

@@ -253,7 +253,7 @@ describe('who an agent is', () => {
       '## Story',
       '## View of the world',
       '## Opinions',
-      '## How it changed',
+      '## Changes over time',
       '## On the farm',
     ])
       expect(page.text).toMatch(new RegExp(`^${heading}`, 'm'))

@@ -361,7 +361,7 @@ it('a stressor without a valid verdict, and a mood that is no string, are report
   const { mood, stressors } = await look(home, home.id)
   expect({ mood, stressors }).toEqual({ mood: 'content', stressors: [] })
   expect(home.logged('stressor "odd": it answered true, not "raise", "resolve" or nothing')).not.toEqual([])
-  expect(home.logged('a model of moods failed: it answered number, not a word')).not.toEqual([])
+  expect(home.logged('a mood model failed: it answered number, not a word')).not.toEqual([])
 })
 
 describe('suffering is kept in rows', () => {
@@ -470,7 +470,7 @@ describe("the suffering in an agent's prompt", () => {
     const prompt = prompts(home, true)[0]!
     expect(prompt).toMatch(new RegExp(`^Suffering: load ${load.toFixed(2)} of 1$`, 'm'))
     expect(prompt).toMatch(/^- burnout \[#+-+\] 0\.\d\d: resolved when you rest$/m)
-    expect(prompt).toMatch(/^- wet_feet \[##-{18}\] 0\.10: resolved when what brought it about ends$/m)
+    expect(prompt).toMatch(/^- wet_feet \[##-{18}\] 0\.10: resolved when its cause ends$/m)
     expect(urgency.test(prompt)).toBe(isSaid)
     expect(/^Mood: /m.test(prompt)).toBe(load < 0.9)
     const from = prompt.indexOf('Suffering: load')

@@ -102,7 +102,7 @@ describe('the toolkits of messages', () => {
     expect(listed).toContain('6 more')
     expect(await call(home, ann, 'list_peers')).toContain('6 more')
     expect(await call(home, ann, 'find_agent', { capability: 'BOB does' })).toMatch(/^bob-/)
-    expect(await call(home, ann, 'find_agent', { capability: "quantum' OR 1=1 --%_" })).toBe('There is no such agent.')
+    expect(await call(home, ann, 'find_agent', { capability: "quantum' OR 1=1 --%_" })).toBe('No agents found.')
   })
 
   it('delegate, and tell what became of it to none but who gave it', async () => {

@@ -30,8 +30,8 @@ describe('a program in the background', () => {
     const id = await start('console.log("up"); process.stdin.resume(); setInterval(() => {}, 1000)')
     const first = await read(id, 20)
     expect(first).toContain('up\n')
-    expect(first).toContain(`[${id} runs; read on with process_output, or end it with process_stop]`)
-    expect(await read(id)).toBe(`[${id} runs; read on with process_output, or end it with process_stop]`)
+    expect(first).toContain(`[${id} is running; read more with process_output, or end it with process_stop]`)
+    expect(await read(id)).toBe(`[${id} is running; read more with process_output, or end it with process_stop]`)
     expect(await read()).toMatch(new RegExp(`^${id} {2}node -e .*: runs$`))
     expect(await stop(id)).toContain('ended: you stopped it')
     expect(await read()).toContain('ended: you stopped it')
@@ -55,7 +55,7 @@ describe('a program in the background', () => {
     expect(await start('1')).toContain('5 processes run already')
     const other = { agent_id: 'coder-2' }
     for (const name of ['process_output', 'process_stop'])
-      expect(await home.use(name, { process_id: ids[0] }, other)).toContain('there is no process')
+      expect(await home.use(name, { process_id: ids[0] }, other)).toContain('you have no process')
     expect(await home.use('process_output', {}, other)).toBe('[You have no background processes.]')
   })
 

@@ -148,7 +148,7 @@ describe('reading', () => {
   test('a file over tools.file_max_read_bytes is refused with both figures', async () => {
     await writeFile(inWorkspace('big'), 'x'.repeat(2_000_001))
     expect(await use('file_read', { path: 'big' })).toBe(
-      'error: "big" has 2000001 bytes, and the file tools take at most 2000000.',
+      'error: "big" has 2000001 bytes, but the file tools accept at most 2000000.',
     )
   })
 
@@ -267,7 +267,7 @@ describe('editing', () => {
     await writeFile(inWorkspace('a.ts'), 'import x\n\nfunction total(items) {\n  return items.length\n}\n')
     const old_text = 'function total(items, tax) {\n  return items.length\n}'
     expect(await use('file_edit', { path: 'a.ts', old_text, new_text: '' })).toBe(
-      'error: "a.ts" was not changed: old_text does not occur in it; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t',
+      'error: "a.ts" was not changed: old_text does not occur in the file; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t',
     )
     expect(await use('file_edit', { path: 'a.ts', old_text: 'zebra', new_text: '' })).toContain('no line is like it')
     const slip = await use('file_edit', { path: 'a.ts', old_text: 'items.lengths', new_text: 'x' })
@@ -455,7 +455,7 @@ describe('listing', () => {
 
   test('an empty workspace, a file and a name with a line break are each listed correctly', async () => {
     await rm(workspace, { recursive: true })
-    expect(await use('list_dir', {})).toBe('[Nothing is here.]')
+    expect(await use('list_dir', {})).toBe('[There are no entries to show.]')
     await writeFile(inWorkspace('a\n[forged]'), '')
     expect(await use('list_dir', {})).toBe('"a\\n[forged]"  0 bytes')
     await writeFile(inWorkspace('b'), '')

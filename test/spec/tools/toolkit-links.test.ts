@@ -61,7 +61,7 @@ describe('a link', () => {
     expect(found).not.toContain('/b')
     const list = await use(home, 'list_links', { limit: 1 })
     expect(list).toContain(`${site}/b Bread Sourdough`)
-    expect(list).toContain('[Older ones with offset=1.]')
+    expect(list).toContain('[See older notes with offset=1.]')
     expect(await use(home, 'list_links', { limit: 1, offset: 1 })).toContain(`${site}/a`)
     expect(await use(home, 'list_links', { offset: 2 })).toBe('[There are no older links.]')
     expect(await use(home, 'search_notes', { query: 'pelicans' })).toContain('[link]')

@@ -109,8 +109,10 @@ it('gets a key only when the operator names the variable', async () => {
 it('keeps to the workspace and to what belongs to the agent', async () => {
   await open()
   expect(await home.use('run_code_task', { task: 'x', workspace: '../..' })).toContain('lies outside your workspace')
-  expect(await home.use('run_code_task', { task: 'x', workspace: 'none' })).toContain('is no folder of your workspace')
-  expect(await home.use('list_code_tasks')).toBe('[There are none.]')
+  expect(await home.use('run_code_task', { task: 'x', workspace: 'none' })).toContain(
+    'is not a folder of your workspace',
+  )
+  expect(await home.use('list_code_tasks')).toBe('[There are no code tasks.]')
   const id = idOf(await home.use('run_code_task', { task: 'x' }))
   for (const task_id of ['code-none', '../../x', `../../coder-1/code-tasks/${id}`]) {
     expect(await home.use('check_task_status', { task_id })).toContain('There is no code task')
@@ -195,7 +197,7 @@ describe('in the background', () => {
     await dir.write({ '.svc/journals/coder-1/code-tasks/code-0a.json': JSON.stringify(record) })
     await open({ root: dir.path })
     expect(await home.use('check_task_status', { task_id: 'code-0a' })).toContain(
-      'lost (the process that watched over it is gone)',
+      'lost (the process that ran it has ended)',
     )
     await dir[Symbol.asyncDispose]()
   })

@@ -41,7 +41,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await run(`grep -c nothing a\\ b.txt`)).toBe('0\n[exit code 1]')
     expect(await run('pwd')).toBe(`${home.workspace}\n[exit code 0]`)
     expect(await run('tr a-z A-Z', { input: 'shout' })).toBe('SHOUT\n[exit code 0]')
-    expect(await run('ls none')).toContain('[What it wrote to its error output:]')
+    expect(await run('ls none')).toContain('[Standard error output:]')
   })
 
   it('works on files: makes, copies, moves, sorts, compares and removes', async () => {
@@ -81,7 +81,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     const mark = `${Math.floor(Math.random() * 1e6)}.25`
     const running = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(`sleep ${mark}`)
     const command = `env sh -c "trap '' TERM; sleep ${mark} & sleep ${mark}"`
-    expect(await run(command)).toContain('It was ended after')
+    expect(await run(command)).toContain('The program was stopped after')
     expect(running()).toBe(false)
     expect(await run(`env sh -c "sleep ${mark} >/dev/null 2>&1 & echo begun"`)).toBe('begun\n[exit code 0]')
     await until(() => !running())
@@ -243,12 +243,12 @@ describe('the restricted tier', () => {
 
   it('says what to do instead', async () => {
     expect(await run('ls | wc -l')).toBe(
-      'error: Nothing was run: this is one program with its arguments, and no shell: "|" is refused; run one command at a time; give text to the next one as `input`.',
+      'error: Nothing was run: the command is a single program with its arguments, without a shell: "|" is refused; run one command at a time; give text to the next one as `input`.',
     )
     expect(await run('python3 -V')).toContain('set approval.enabled, or set tools.shell_allow_dev_commands')
     expect(await run('cd src')).toContain('give the folder as `cwd`')
     expect(await run('grep --colour x a')).toContain('it takes these options: -i -v')
-    expect(await run('ls', { cwd: 'none' })).toContain('is no folder')
+    expect(await run('ls', { cwd: 'none' })).toContain('is not a folder')
     expect(await run('cat a', { cwd: '../..' })).toContain('lies outside your workspace')
   })
 
@@ -313,7 +313,7 @@ describe.runIf(hasWall)('the sandbox', () => {
   it('lets what was ended leave nothing behind, also what made a session of its own', async () => {
     await open({ shell_allow_dev_commands: true, shell_timeout: 0.7 })
     const mark = `${Math.floor(Math.random() * 1e6)}.75`
-    expect(await run(`env setsid sleep ${mark}`)).toContain('It was ended after')
+    expect(await run(`env setsid sleep ${mark}`)).toContain('The program was stopped after')
     await until(() => !execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(`sleep ${mark}`))
   })
 

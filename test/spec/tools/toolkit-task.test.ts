@@ -38,7 +38,7 @@ it.each(['complete_task', 'uncomplete_task', 'delete_task', 'update_task'])(
 it('a change must say what changes', async () => {
   await using home = await testHostWithTools([task])
   const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
-  expect(await home.use('update_task', { task_id })).toBe('error: say what changes: description, priority or due')
+  expect(await home.use('update_task', { task_id })).toBe('error: give at least one of description, priority and due')
 })
 
 it.each([{}, { description: '' }, { description: 'x', priority: 'urgent' }, { description: 'x'.repeat(1001) }])(

@@ -32,7 +32,9 @@ const kit = (name: string, actions: Record<string, string>) =>
         tool({
           name: action,
           description,
-          parameters: z.object({ what: z.string().max(4000).optional().describe('What it is about, in some words') }),
+          parameters: z.object({
+            what: z.string().max(4000).optional().describe('Subject of the session, in some words'),
+          }),
           execute: ({ what }) => `${action} is done${what ? `: ${what}` : ''}`,
         }),
       )
@@ -311,7 +313,7 @@ it('whose result JSON cannot hold gets an error that says so', async () => {
   await driven(home)
   const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
   const unwritableResult = (kind: string) =>
-    `Error: the tool gave a result that cannot be written as text: it holds ${kind}`
+    `Error: the tool returned a result that cannot be converted to text: it contains ${kind}`
   expect(results).toEqual([
     unwritableResult('AsyncGenerator'),
     unwritableResult('Map'),
@@ -325,7 +327,7 @@ it('are printed by the command line, with their cost', async () => {
   const { stdout } = await svc(['tools'], { cwd: dir.path })
   const [first = '', , head = ''] = stdout.split('\n')
   expect(first).toMatch(
-    /^Every agent sees \d+ tools, about \d{4} tokens of each prompt \(at most a fifth of the model's window\)\. The other \d+ are found with find_tools; all at once would be \d+\.$/,
+    /^Every agent sees \d+ tools, about \d{4} tokens of each prompt \(at most a fifth of the model's context window\)\. The other \d+ are found with find_tools; all tools together would take \d+\.$/,
   )
   expect(head).toMatch(/^TOOL +TOOLKIT +PLUGIN +TOKENS$/)
   expect(stdout).toMatch(/^shell_exec +shell +toolkit-shell +\d+ {2}.*needs approval/m)

@@ -27,10 +27,10 @@ const FILES = { 'profiles/player.yaml': PROFILE, '.svc/config.yaml': CONFIG }
 
 /** What is reported of these files where the plugin runs. */
 const FAULTS = [
-  'profiles/player.yaml:3: toolkits names the toolkit "fil", and there is none of that name; did you mean "file"?',
-  'profiles/player.yaml:7: tools names the tool "file_raed", and there is none of that name; did you mean "file_read"?',
-  'tasks.toolkits: names the toolkit "memry", and there is none of that name; did you mean "memory"?',
-  'tools.sub_agent_toolkits: names the toolkit "shel", and there is none of that name; did you mean "shell"?',
+  'profiles/player.yaml:3: toolkits names the toolkit "fil", which does not exist; did you mean "file"?',
+  'profiles/player.yaml:7: tools names the tool "file_raed", which does not exist; did you mean "file_read"?',
+  'tasks.toolkits: names the toolkit "memry", which does not exist; did you mean "memory"?',
+  'tools.sub_agent_toolkits: names the toolkit "shel", which does not exist; did you mean "shell"?',
 ]
 
 describe('an unknown tool or toolkit', () => {

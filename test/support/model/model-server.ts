@@ -124,7 +124,7 @@ export interface ModelServerOptions {
   dialect?: Dialect
   /** The model thinks: it wants back what it thought, as DeepSeek and Gemini do. */
   thinks?: boolean
-  /** Tokens of input and output together that a request may take; no limit by default. */
+  /** Maximum number of input and output tokens together that a request may take; no limit by default. */
   window?: number
   /** Whether its models see images; true by default. */
   vision?: boolean

@@ -23,7 +23,7 @@ export async function refuseUncheckable(svc: PluginHandle, acceptance: readonly 
       await svc.use(Shell).check(each.command)
     }
     if ('file' in each && !svc.has(Jail)) throw needs('sandbox', 'files')
-    if ('operator' in each && !svc.has(Questions)) throw needs('questions', "the operator's word")
+    if ('operator' in each && !svc.has(Questions)) throw needs('questions', "the operator's decision")
   }
 }
 
@@ -106,7 +106,7 @@ function askAcceptance(svc: PluginHandle, { goal, summary, evidence }: Claimed) 
   const result = [summary, ...evidence.map(each => `- ${each}`)].join('\n')
   return svc.use(Questions).ask({
     ...{ call_id: `${goal_id}:acceptance:${refusals}`, agent_id, goal_id },
-    question: `Is this goal reached? ${objective}\n\nThe agent says:\n${result}\n\nAny other answer sends it back, with your answer as the reason.`,
+    question: `Is this goal reached? ${objective}\n\nResult according to the agent:\n${result}\n\nAny answer other than "Accept" sends the goal back to the agent, with your answer as the reason.`,
     options: [ACCEPT],
   })
 }
@@ -116,6 +116,6 @@ export function criteriaLines(checks: readonly AcceptanceCheck[]): string[] {
   return checks.map(({ command, file, rubric }) => {
     if (command !== undefined) return `the command \`${command}\` exits with 0 in your workspace`
     if (file !== undefined) return `the file ${file} exists in your workspace`
-    return rubric === undefined ? 'the operator accepts the result' : `a reviewer finds: ${rubric}`
+    return rubric === undefined ? 'the operator accepts the result' : `a reviewer confirms: ${rubric}`
   })
 }

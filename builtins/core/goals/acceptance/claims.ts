@@ -26,7 +26,9 @@ export async function untrueClaims(
   const run = commands.length > 0 ? await commandsOf(svc.use(Store), goal_id) : []
   const isRun = (command: string) => run.some(args => args.includes(JSON.stringify(command).slice(1, -1)))
   return [
-    ...files.filter((_, n) => !isThere[n]).map(file => `there is no file ${JSON.stringify(file)} in your workspace`),
+    ...files
+      .filter((_, n) => !isThere[n])
+      .map(file => `the file ${JSON.stringify(file)} does not exist in your workspace`),
     ...commands.filter(command => !isRun(command)).map(command => `\`${command}\` was not run for this goal`),
   ]
 }

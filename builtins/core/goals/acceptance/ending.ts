@@ -55,7 +55,7 @@ export class Ending {
     const { agent_id, goal_id, objective } = this.#goal
     const terms = await findTerms(this.#svc.use(Store), goal_id)
     if (terms && terms.open_subgoals > 0)
-      return `${terms.open_subgoals} of its subgoals are active still. They come first; you will see how they ended.`
+      return `${terms.open_subgoals} of its subgoals are still active. They come first; you will be shown their results.`
     // The agent may have set criteria since the cycle began.
     if (isOwn(this.#goal)) this.#goal.acceptance = terms?.acceptance ?? this.#goal.acceptance
     // A check may take long, so what the agent said before it is stored first.
@@ -76,7 +76,7 @@ export class Ending {
     if (problems.length === 0) return undefined
     this.#goal.claims_refused = 1
     await this.#save([claimsRefused({ goal_id })])
-    return `your evidence is not there: ${problems.join('; ')}. Do what is missing, or name what is there, and call finish_goal again.`
+    return `your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
   }
 
   async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {

@@ -26,11 +26,11 @@ async function reasonOf(svc: PluginHandle, verifier: GoalVerifier, claim: GoalCl
     const reason: unknown = (await (limit === 0 ? work : withTimeLimit(svc.clock, limit * 1000, what, work))) ?? null
     if (reason === null) return null
     if (typeof reason !== 'string' || reason.trim() === '')
-      throw new TypeError('it answered neither a reason nor nothing')
+      throw new TypeError('it must return a non-empty reason, or nothing')
     return reason.trim().slice(0, LONGEST)
   } catch (error) {
     const { agent_id, goal_id } = claim
-    svc.log.error({ agent_id, goal_id }, `${what} has said nothing: ${errorMessage(error)}`)
+    svc.log.error({ agent_id, goal_id }, `${what} failed, which counts as no objection: ${errorMessage(error)}`)
     return null
   }
 }

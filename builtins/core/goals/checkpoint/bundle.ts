@@ -35,7 +35,7 @@ const Packed = z.strictObject({
   transcript: z
     .array(z.strictObject({ seq: z.number().int().min(0), message: Said, at: time }))
     .max(10_000)
-    .refine(rows => new Set(rows.map(({ seq }) => seq)).size === rows.length, 'has two messages in one place'),
+    .refine(rows => new Set(rows.map(({ seq }) => seq)).size === rows.length, 'has two messages with the same seq'),
 })
 const Goals = z
   .array(Packed)
@@ -43,7 +43,7 @@ const Goals = z
   .refine(goals => new Set(goals.map(({ goal_id }) => goal_id)).size === goals.length, 'has a goal_id twice')
   .refine(
     goals => goals.filter(({ status, origin }) => status === 'active' && origin === 'generated').length < 2,
-    'has two active generated goals, and an agent has one at most',
+    'has two active generated goals, but an agent can have only one',
   )
 type Goals = z.infer<typeof Goals>
 

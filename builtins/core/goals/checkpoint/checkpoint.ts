@@ -81,7 +81,7 @@ export const restoreGoal = defineEffect({
     ]
   },
 })
-const SET_BACK = 'The agent was put back to an earlier checkpoint.'
+const SET_BACK = 'The agent was restored to an earlier checkpoint.'
 
 function openCalls(transcript: KeptGoal['transcript']): string[] {
   const last = transcript.findLast(({ message }) => message.role === 'assistant')

@@ -28,14 +28,15 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
 
 /** Describes what a goal waits for, in one sentence. */
 export function describeWait({ goal_id, question_id }: PursuedGoal): string {
-  if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; svc questions`
-  return `Its goal ${goal_id} waits for other goals; svc goals show ${goal_id}`
+  if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; see: svc questions`
+  return `Its goal ${goal_id} waits for other goals; see: svc goals show ${goal_id}`
 }
 
 /** Returns what `assemble` found; later phases run only when it succeeded. */
 export function assemblyOf(cycle: Cycle) {
   const agent = cycle.get(ActiveAgent)
   const profile = cycle.get(ActiveProfile)
-  if (!agent || !profile) throw new Error('the phase context_assembly was skipped, so there is nothing to go by')
+  if (!agent || !profile)
+    throw new Error('the phase context_assembly was skipped, so the agent and its profile are not loaded')
   return { agent, profile }
 }

@@ -19,7 +19,7 @@ export async function recallMemories(
     const lines = await recordInput('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
     return lines.map(line => sanitize(line).replace(/\s+/g, ' ')).filter(Boolean)
   } catch (error) {
-    svc.log.warn({ agent_id }, `its memory cannot be read: ${errorMessage(error)}`)
+    svc.log.warn({ agent_id }, `cannot read the agent's memory: ${errorMessage(error)}`)
     return []
   }
 }

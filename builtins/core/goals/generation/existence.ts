@@ -37,7 +37,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
       const { cost_micros, input_tokens, output_tokens } = answer.spend
       return {
         objective: found?.goal ?? null,
-        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the form that it was asked for.',
+        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the requested format.',
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
         spend: answer.spend,

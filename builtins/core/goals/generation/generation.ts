@@ -135,7 +135,7 @@ function newGoal(
     const others = svc.contributions(GoalStrategies).filter(({ key }) => key !== EXISTENCE_LOOP)
     const names = others.map(({ key, owner }) => (key === owner ? key : `${key} of ${owner}`))
     const why = describeIssues(issuesOf(generated.error))
-    svc.log.warn({ agent_id }, `goal strategy ${names.join(' or ')} answered what is no goal: ${why}`)
+    svc.log.warn({ agent_id }, `the answer of the goal strategy ${names.join(' or ')} is not a valid goal: ${why}`)
   }
   const objective = generated.data?.objective?.trim().replace(/\s+/g, ' ') || null
   const reasoning = generated.data?.reasoning || null
@@ -199,7 +199,7 @@ function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
 /** Returns why an objective is refused; undefined when it is accepted. */
 function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
   if (objective.length < SHORTEST || objective.length > LONGEST)
-    return `an objective has ${SHORTEST} to ${LONGEST} characters, and it has ${objective.length}`
+    return `an objective must have ${SHORTEST} to ${LONGEST} characters, and this one has ${objective.length}`
   const same = recent.find(goal => goal.status !== 'completed' && isSameGoal(goal.objective, objective))
   return same && `it repeats a goal that is ${same.status}`
 }

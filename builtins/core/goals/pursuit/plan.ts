@@ -19,27 +19,29 @@ const HEADING = 'Your plan, as you wrote it down:'
 
 export const Plan = z
   .object({
-    steps: z.array(PlanStep).min(1).max(30).describe('All steps, also those that are done'),
+    steps: z.array(PlanStep).min(1).max(30).describe('All steps, including those that are done'),
     done_when: z
       .array(z.string().trim().min(1).max(500))
       .max(5)
       .default([])
-      .describe('In a goal of your own: commands that must exit with 0 before it counts as reached'),
+      .describe(
+        'Only for a goal that you chose yourself: commands that must exit with 0 before the goal counts as reached',
+      ),
   })
   .refine(({ steps }) => steps.filter(({ status }) => status === 'in_progress').length < 2, {
     path: ['steps'],
-    message: 'must hold at most one step that is in_progress',
+    message: 'must contain at most one step that is in_progress',
   })
 
 export function updatePlan(svc: PluginHandle): Tool {
   return tool({
     name: UPDATE_PLAN,
     description:
-      'Write down the steps to a goal of three steps or more, and how far they are: the whole list each time, when you begin and when a step is done. The operator sees it.',
+      'Write down the steps to a goal of three steps or more, and their progress. Send the whole list each time, when you begin and when a step is done. The operator sees it.',
     parameters: Plan,
     idempotent: true,
     async execute({ steps, done_when }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
-      if (goal_id === null) throw new Error('there is no goal here to plan')
+      if (goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to plan')
       if (done_when.length > 0) effect(await termsOf(svc, goal_id, done_when))
       const data = { agent_id, goal_id, ...progressOf(steps) }
       effect(setPlan({ goal_id, plan: steps }))
@@ -54,7 +56,7 @@ export function updatePlan(svc: PluginHandle): Tool {
  */
 async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly string[]): Promise<Effect> {
   const goal = await findGoal(svc.use(Store), goal_id)
-  if (!goal || !isOwn(goal)) throw new Error('the terms of this goal are not yours to set; leave done_when out')
+  if (!goal || !isOwn(goal)) throw new Error('you cannot set criteria for this goal; leave done_when out')
   const before = readAcceptance(goal.acceptance)
   const more = commands.filter(command => !before.some(each => each.command === command)).map(command => ({ command }))
   await refuseUncheckable(svc, more)

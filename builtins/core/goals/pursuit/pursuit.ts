@@ -118,7 +118,8 @@ const RepeatingError = defineError({
   code: 'repeating',
   status: 500,
   title: 'Repeating',
-  message: (p: { calls: string }) => `It did the same three times in a row, with the same result: ${p.calls}.`,
+  message: (p: { calls: string }) =>
+    `The agent made the same calls three times in a row, with the same result: ${p.calls}.`,
 })
 
 function userMessage(content: string, images: readonly ImageRef[] = []): Message {
@@ -314,7 +315,7 @@ class Pursuit {
     const store = this.#svc.use(Store)
     const before = this.#goal.follows ? await goalsBefore(store, this.#goal.goal_id) : []
     const ended =
-      before.length > 0 ? [await this.#endedMessage('Goals that this one comes after have ended:', before)] : []
+      before.length > 0 ? [await this.#endedMessage('Goals that this goal waited for have ended:', before)] : []
     return userMessage(
       [goalMessage(this.#goal, await this.#recallMemories()), ...ended].join('\n\n'),
       readImages(this.#goal.images),
@@ -385,6 +386,7 @@ class Pursuit {
   async #save(more: readonly Effect[]): Promise<void> {
     const effects = [...this.#unsaved.splice(0), ...more]
     if (effects.length === 0) return
-    if ((await this.#cycle.save(effects)) === 'refused') throw new Error('what a tool asked to be written was refused')
+    if ((await this.#cycle.save(effects)) === 'refused')
+      throw new Error('the store refused the writes that a tool requested')
   }
 }

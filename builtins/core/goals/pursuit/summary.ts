@@ -74,7 +74,7 @@ export class Summaries {
       })
     } catch (error) {
       const { cycle_num } = this.#cycle
-      const problem = `A note from its summary could not be saved: ${errorMessage(error)}`
+      const problem = `A note from the summary could not be saved: ${errorMessage(error)}`
       this.#svc.log.warn({ agent_id, goal_id, cycle_num, code: 'summary_failed' }, problem)
     }
   }

@@ -19,7 +19,7 @@ const Context = ContextReport.extend({
     })
     .nullable()
     .describe(
-      'When and how room was last made in its conversation; null when it was not, or its event is no longer kept',
+      'When and how the conversation was last shortened; null if it was not, or if the event is no longer kept',
     ),
 }).meta({ id: 'AgentContext' })
 export type Context = z.infer<typeof Context>
@@ -35,7 +35,7 @@ const NoMeasureError = defineError({
 export const goalsContext = operation({
   name: 'goals.context',
   summary: "Show how full an agent's context window is",
-  description: 'The next request of its pursuit by section, against the window of its model.',
+  description: 'Compares the next pursuit request of the agent, by section, with the context window of its model.',
   input: z.object({ id: AgentRef }),
   output: Context,
   http: { method: 'GET', path: '/agents/{id}/context' },
@@ -100,16 +100,16 @@ function render(context: Context): string {
   const row = (name: string, tokens: number) => [name, tokens.toLocaleString('en'), share(tokens)]
   const rows = Object.entries(SECTIONS).map(([key, name]) => row(name, sections[key as keyof typeof sections]))
   const shortened = [
-    cleared > 0 && `${cleared} old results or arguments are one line each`,
-    summarized > 0 && `a summary stands for ${summarized} messages`,
-    digested > 0 && `a digest stands for ${digested} messages`,
-    cut > 0 && `${cut} messages are cut in the middle`,
+    cleared > 0 && `${cleared} old results or arguments were cut to one line each`,
+    summarized > 0 && `${summarized} messages were replaced by a summary`,
+    digested > 0 && `${digested} messages were replaced by a digest`,
+    cut > 0 && `${cut} messages were cut in the middle`,
   ].filter(each => each !== false)
   return [
     `${agent_id}: ${goal_id ?? 'no goal'}, ${model} (window of ${window.toLocaleString('en')} tokens)`,
     ...columns([['SECTION', 'TOKENS', 'OF THE WINDOW'], ...rows, row('total', total)]),
     ...(shortened.length > 0 ? [`Shortened: ${shortened.join('; ')}.`] : []),
-    ...(last_room_made ? [`Room was last made ${lastLine(last_room_made)}.`] : []),
+    ...(last_room_made ? [`The conversation was last shortened ${lastLine(last_room_made)}.`] : []),
   ].join('\n')
 }
 

@@ -19,8 +19,8 @@ export function line(goal: Goal): string {
 function progress({ plan, question_id, after }: Goal): string {
   const { steps, done, current } = progressOf(plan)
   const parts = [
-    question_id !== null && `waits for your answer to ${question_id}; svc questions`,
-    after.length > 0 && `comes after ${after.join(', ')}`,
+    question_id !== null && `waits for your answer to ${question_id}; see: svc questions`,
+    after.length > 0 && `waits for the end of ${after.join(', ')}`,
     steps > 0 && `${done} of ${steps} steps done${current === null ? '' : `; now: ${oneLine(current)}`}`,
   ]
   return parts.filter(Boolean).join('; ')

@@ -22,9 +22,13 @@ const ToolCall = z
     step: z.number().int(),
     tool: z.string(),
     arguments: z.string().describe(`JSON, cut after ${SHOWN} characters`),
-    state: z.string().describe('`planned`: waits; `started`: runs, or its outcome is unknown; `done`'),
+    state: z
+      .string()
+      .describe(
+        '`planned`: the call waits; `started`: the call runs, or its outcome is unknown; `done`: the call has ended',
+      ),
     ok: z.boolean().nullable(),
-    output: z.string().nullable().describe(`What the model read of it, cut after ${SHOWN} characters`),
+    output: z.string().nullable().describe(`Output as the model read it, cut after ${SHOWN} characters`),
     approval_id: z.string().nullable(),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
@@ -38,7 +42,7 @@ async function ensureKnown(svc: PluginHandle, goal_id: string) {
 export const goalsTranscript = operation({
   name: 'goals.transcript',
   summary: "Show a goal's transcript, oldest first",
-  description: 'Of a goal that has ended until retention removes it.',
+  description: 'The transcript of a goal that has ended is kept until retention removes it.',
   input: z.object({ goal_id }),
   output: z.array(Said),
   http: { method: 'GET', path: '/goals/{goal_id}/transcript' },
@@ -55,13 +59,13 @@ export const goalsTranscript = operation({
   },
   render: said =>
     said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
-    'nothing is said',
+    'there are no messages',
 })
 
 export const goalsCalls = operation({
   name: 'goals.calls',
   summary: "List a goal's tool calls, newest first",
-  description: 'Each with its arguments, its outcome and its duration.',
+  description: 'Returns each call with its arguments, outcome, start and end.',
   input: Page.extend({ goal_id }),
   output: z.array(ToolCall),
   http: { method: 'GET', path: '/goals/{goal_id}/calls' },

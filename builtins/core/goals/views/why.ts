@@ -40,7 +40,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
 
 /** Renders the model's reason, and when it is asked again. */
 function reasonOf({ said, refused }: NoGoal): string {
-  const again = 'It is asked again then, or as soon as something happens to it.'
+  const again = 'It is asked again at its next run, or as soon as something happens to it.'
   if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`
   return `It is idle: it found nothing to do${said ? ` ("${said}")` : ''}. ${again}`
 }

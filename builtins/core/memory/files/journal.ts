@@ -201,7 +201,7 @@ export class Journal {
 
   async #moveBrokenLines(broken: readonly string[]): Promise<void> {
     const corrupt = `${this.#file}.corrupt`
-    this.#parts.log.warn({}, `${this.#file} has ${broken.length} broken lines; they are set aside in ${corrupt}`)
+    this.#parts.log.warn({}, `${this.#file} has ${broken.length} broken lines; they were moved to ${corrupt}`)
     await this.#parts.ports.files.appendFile(corrupt, `${broken.join('\n')}\n`, { mode: 0o600 })
   }
 }

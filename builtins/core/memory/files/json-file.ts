@@ -41,7 +41,7 @@ export class JsonFile<T> {
       return this.#thingsIn(text)
     } catch (error) {
       const corrupt = `${this.#file}.corrupt`
-      log.warn({}, `${this.#file} is set aside as ${corrupt}: ${errorMessage(error)}`)
+      log.warn({}, `${this.#file} cannot be read and is renamed to ${corrupt}: ${errorMessage(error)}`)
       await ports.files.rename(this.#file, corrupt).catch(() => {})
       return new Map()
     }

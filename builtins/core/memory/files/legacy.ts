@@ -34,7 +34,7 @@ export async function readLegacy(
     try {
       return Object.entries(z.record(z.string(), thing).parse(JSON.parse(text)))
     } catch (error) {
-      log.warn({ agent_id }, `${file} is not taken over: ${errorMessage(error)}`)
+      log.warn({ agent_id }, `cannot import ${file}: ${errorMessage(error)}`)
       return []
     }
   }

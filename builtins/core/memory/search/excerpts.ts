@@ -1,6 +1,7 @@
 /** A part of a long text, with a sentence on how to read on. @param offset characters to skip */
 export function partOf(text: string, offset: number, limit: number): string {
-  if (offset > 0 && offset >= text.length) return `[It ends before this: it has ${text.length} characters.]`
+  if (offset > 0 && offset >= text.length)
+    return `[The text ends before this offset: it has ${text.length} characters.]`
   // Half of a surrogate pair is not valid text.
   const part = text.slice(offset, offset + limit).replace(/[\ud800-\udbff]$/, '')
   const next = offset + part.length

@@ -127,7 +127,9 @@ export class VectorIndex {
     )
     const [size = 0] = vectors.map(({ length }) => length)
     if (vectors.length !== all.length || size === 0 || vectors.some(({ length }) => length !== size))
-      throw new TypeError(`${name} gave ${vectors.length} vectors for ${all.length} texts, or not all of one length`)
+      throw new TypeError(
+        `${name} returned ${vectors.length} vectors for ${all.length} texts, or vectors of different lengths`,
+      )
     const units = vectors.map(unitOf)
     const made = waiting.flatMap((record, at) => {
       const vector = units[texts.length + at]
@@ -168,7 +170,7 @@ export class VectorIndex {
 
   #rest({ name }: MemoryEmbeddings, error: unknown): void {
     this.#restsUntil = this.#clock.monotonic() + REST_MS
-    const problem = `embeddings by ${name} are not to be had; memories are found by their words: ${errorMessage(error)}`
+    const problem = `embeddings by ${name} are not available; memories are searched by words only: ${errorMessage(error)}`
     this.#log.warn({}, problem)
   }
 }
@@ -180,7 +182,7 @@ function hashOf(record: IndexedRecord): string {
 /** Scales a vector to length 1; a zero vector stays zero. @throws TypeError for numbers that are not finite */
 function unitOf(numbers: readonly number[]): Float32Array {
   const length = Math.hypot(...numbers)
-  if (!Number.isFinite(length)) throw new TypeError('a vector has something in it that is no number')
+  if (!Number.isFinite(length)) throw new TypeError('a vector contains a value that is not a finite number')
   return Float32Array.from(numbers, number => (length === 0 ? 0 : number / length))
 }
 

@@ -27,7 +27,7 @@ const BAD_IMAGE =
   /HTTP (?:400|413|422): .*(?:could not process image|unable to process input image|unsupported image|invalid image|failed to (?:load|decode) image|cannot identify image|image.{0,40}(?:exceeds|too large|too big))/i
 const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
 
-const UNREADABLE = 'the model was not shown it, as its server refused it'
+const UNREADABLE = 'not shown to the model, because its server refused it'
 const GONE = 'no longer kept'
 
 /**
@@ -142,7 +142,10 @@ export class Abilities {
     const isTools = sent.tools.length > 0 && mode === 'auto' && NO_TOOLS.test(message)
     if (!isSchema && !isTools) return false
     await this.#learned.learn(target, { lacks: [isSchema ? 'schemas' : 'tools'] })
-    this.#svc.log.info({ code: 'model_ability' }, `${errorMessage(error)} It is asked in its prompt from now on.`)
+    this.#svc.log.info(
+      { code: 'model_ability' },
+      `${errorMessage(error)} From now on, its prompt describes the tools or the schema instead.`,
+    )
     return true
   }
 
@@ -153,7 +156,7 @@ export class Abilities {
     await this.#learned.learn(target, { omitted: [parameter] })
     this.#svc.log.warn(
       { code: 'model_parameter' },
-      `${errorMessage(error)} It is asked without ${parameter} from now on.`,
+      `${errorMessage(error)} From now on, its requests leave out ${parameter}.`,
     )
     return true
   }

@@ -173,7 +173,7 @@ async function receiveStream(
   const idle_ms = settings.idle_timeout * 1000
   let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
   const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
-    fault(to, `nothing came for model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
+    fault(to, `no data arrived within model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
   )
   let over = false
   try {
@@ -199,7 +199,7 @@ async function receiveStream(
 async function receiveWhole({ to, request }: CallState, signal: AbortSignal, received: ReceivedCall): Promise<void> {
   const events = await orAbort(signal, to.complete!(request, signal))
   for (const event of events) take(to, received, event)
-  if (!received.finish_reason) throw fault(to, 'the answer has no end', { kind: 'broken' })
+  if (!received.finish_reason) throw fault(to, 'the answer has no finish reason', { kind: 'broken' })
 }
 
 function take(to: Target, received: ReceivedCall, event: ModelEvent): void {

@@ -205,7 +205,7 @@ export class Caller {
     await this.#svc
       .use(Store)
       .apply([appendEvent({ type: 'model_failover', agent_id, cycle_num, data })])
-      .catch(error => log.error({ agent_id }, `the failover to ${to} is not recorded: ${errorMessage(error)}`))
+      .catch(error => log.error({ agent_id }, `cannot record the failover to ${to}: ${errorMessage(error)}`))
   }
 }
 
@@ -215,7 +215,7 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
   if (dropped_calls) {
     log.warn(
       { agent_id, goal_id, cycle_num, code: 'tool_calls_dropped', dropped_calls },
-      `An answer held ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped.`,
+      `An answer contained ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped.`,
     )
   }
   for (const { name, repaired } of tool_calls) {
@@ -223,7 +223,7 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
     const how = repaired.join(', ')
     log.info(
       { agent_id, goal_id, cycle_num, code: 'tool_call_repaired', repaired },
-      `A call of ${name} was mended: ${how}.`,
+      `An invalid call of ${name} was repaired: ${how}.`,
     )
   }
 }
@@ -260,7 +260,7 @@ function namesNone(model: string, cause: Error): ModelError {
 function sumFailures(silent: readonly FailedTarget[]): UnavailableError {
   const [first, ...others] = silent
   if (others.length === 0) return first!.failure
-  const failures = others.map(({ model, failure }) => `${model} did not either: ${problemOf(failure)}`)
+  const failures = others.map(({ model, failure }) => `${model} gave no answer either: ${problemOf(failure)}`)
   const { model, failure } = first!
   const errors = silent.flatMap(each => (each.failure instanceof ModelError ? [each.failure] : []))
   const problem = [problemOf(failure), ...failures].join('; ')

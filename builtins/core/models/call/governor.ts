@@ -114,8 +114,8 @@ export class Governor {
     const breaker = this.#breaker
     if (breaker === 'closed' || (breaker === 'half_open' && !this.#trial)) return
     const left_s = Math.max(1, Math.ceil((this.#openUntil - this.#clock.monotonic()) / 1000))
-    const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'it is being tried just now'
-    const problem = `${this.provider} is left alone after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
+    const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'a trial attempt is in progress'
+    const problem = `${this.provider} is suspended after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
     throw Object.assign(new ModelError({ model, problem }, { retryAfter: left_s }), {
       ...{ kind: 'resting' as const, transient: false, billed: false },
     })
@@ -174,7 +174,7 @@ export class Governor {
     if (!opens) return
     this.#log.warn(
       { code: 'model_breaker_open' },
-      `${this.provider} failed ${this.#failures} times in a row (${problem}); it is left alone for ${breaker_cooldown} s.`,
+      `${this.provider} failed ${this.#failures} times in a row (${problem}); it is suspended for ${breaker_cooldown} s.`,
     )
   }
 

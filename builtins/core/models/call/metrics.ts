@@ -16,7 +16,7 @@ export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
   return [
     {
       name: 'svc_model_attempts_total',
-      help: 'Attempts of this process at model calls, by provider and by how they ended.',
+      help: 'Model call attempts of this process, by provider and outcome.',
       type: 'counter',
       collect: each(({ provider, measured }) =>
         measured.outcomes().map(([outcome, value]) => ({ labels: { provider, outcome }, value })),
@@ -24,13 +24,13 @@ export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
     },
     {
       name: 'svc_model_attempt_duration_seconds',
-      help: 'How long attempts of this process at model calls took, by provider.',
+      help: 'Duration of model call attempts of this process, by provider.',
       type: 'histogram',
       collect: each(({ provider, measured }) => [{ labels: { provider }, value: measured.durations() }]),
     },
     {
       name: 'svc_model_breaker',
-      help: '1 for the state in which the circuit breaker of a provider is, in this process.',
+      help: '1 for the current state of the circuit breaker of a provider, in this process.',
       type: 'gauge',
       collect: each(governor => {
         const { breaker } = governor.state()
@@ -40,11 +40,11 @@ export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
         }))
       }),
     },
-    gauge('svc_model_in_flight', 'Attempts of this process that are under way.', state => state.in_flight),
-    gauge('svc_model_waiting', 'Attempts of this process that wait for their turn.', state => state.waiting),
+    gauge('svc_model_in_flight', 'Model call attempts of this process that are in progress.', state => state.in_flight),
+    gauge('svc_model_waiting', 'Model call attempts of this process that wait for their turn.', state => state.waiting),
     gauge(
       'svc_model_backoff_seconds',
-      'How long a provider that has too much to do is still left in peace.',
+      'Time until an overloaded provider is called again.',
       state => state.backing_off_ms / 1000,
     ),
   ]

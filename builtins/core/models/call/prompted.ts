@@ -10,7 +10,7 @@ You can call tools. A call is a block of this form, with the tool's name and its
 {"name": "the_tool", "arguments": {"key": "value"}}
 \`\`\`
 
-Several blocks one after another are several calls. End your answer behind the last block: the results come in the next message. Never write a result yourself. The arguments follow the JSON Schema of the tool. Without a block, your answer is only a text.
+To make several calls, write several blocks one after another. End your answer after the last block: the results come in the next message. Never write a result yourself. The arguments follow the JSON Schema of the tool. An answer without a block is plain text and calls no tool.
 
 The tools are:`
 

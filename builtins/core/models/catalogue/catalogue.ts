@@ -24,7 +24,7 @@ const CATALOGUED = {
     .url({ protocol: /^https?$/ })
     .max(500)
     .optional()
-    .describe('The page that says so'),
+    .describe('URL of the source'),
 }
 
 /**
@@ -36,17 +36,17 @@ export const Price = z.strictObject({
   long_prompt: z
     .strictObject({ above: tokens, ...RATES })
     .optional()
-    .describe('What every token of a request costs whose input has more tokens than `above`'),
+    .describe('Price of all tokens of a request whose input has more tokens than `above`'),
   ...CATALOGUED,
-  unverified: z.boolean().optional().describe('Not compared with the price list of its provider'),
+  unverified: z.boolean().optional().describe('Whether the price was not compared with the price list of its provider'),
 })
 export type Price = z.infer<typeof Price>
 
 /** Token limits of a model, and whether it sees images. */
 export const ModelLimits = z.strictObject({
-  context_window: tokens.optional().describe('Tokens of input and output together'),
-  max_output_tokens: tokens.optional().describe('Tokens that one answer may have'),
-  vision: z.boolean().optional().describe('Whether it sees images'),
+  context_window: tokens.optional().describe('Maximum number of input and output tokens together'),
+  max_output_tokens: tokens.optional().describe('Maximum number of tokens of one answer'),
+  vision: z.boolean().optional().describe('Whether the model accepts images'),
   ...CATALOGUED,
 })
 export type ModelLimits = z.infer<typeof ModelLimits>

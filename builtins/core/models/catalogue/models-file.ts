@@ -25,7 +25,7 @@ export function projectCatalogue(
       catalogue = { ...(own ? merge(base, own) : base), configured: new Set(Object.keys(own?.prices ?? {})) }
     } catch (error) {
       if (!catalogue) throw error
-      log.warn({ code: 'bad_models_file' }, `${errorMessage(error)} The models and prices from before stay in force.`)
+      log.warn({ code: 'bad_models_file' }, `${errorMessage(error)} The earlier models and prices stay in use.`)
     }
     seen = version
     return catalogue
@@ -50,7 +50,7 @@ export async function readCatalogue(
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
     remedy:
-      'it holds "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, max_tokens, temperature, top_p, stop, seed, verbosity, extra)',
+      'the file may contain "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, max_tokens, temperature, top_p, stop, seed, verbosity, extra)',
   })
 }
 

@@ -8,28 +8,28 @@ const Sections = z.object({
   system: z.number().int(),
   tools: z.number().int(),
   messages: z.number().int(),
-  answer: z.number().int().describe('Kept free for the answer, with the thinking before it'),
+  answer: z.number().int().describe('Tokens reserved for the answer, including its reasoning'),
 })
 /** Estimated tokens of a request by section. */
 export type ContextSections = z.infer<typeof Sections>
 
 const window = z.number().int().describe("The model's context window, in tokens")
-const ratio = z.number().describe('Tokens that the provider counted for each token of the estimate')
+const ratio = z.number().describe('Ratio of the tokens counted by the provider to the estimated tokens')
 
 /** Content of one request, in estimated tokens. */
 export const ContextUse = Sections.extend({
   window,
   ratio: ratio.optional(),
   room_made: Shortening.optional().describe('How this request was shortened; absent when it was not'),
-}).describe('What the request held by section, in tokens, against the context window of its model')
+}).describe('Tokens of the request by section, and the context window of its model')
 export type ContextUse = z.infer<typeof ContextUse>
 
 /** Content that was left out of a request, and what replaces it. */
 const LeftOut = {
-  cleared: z.number().int().describe('Old tool results and long arguments that became one line'),
-  summarized: z.number().int().describe('Messages that a summary by a model stands for'),
-  digested: z.number().int().describe('Messages that a digest made by rule stands for'),
-  cut: z.number().int().describe('Messages of which the middle was cut out'),
+  cleared: z.number().int().describe('Number of old tool results and long arguments that were cut to one line'),
+  summarized: z.number().int().describe('Number of messages replaced by a summary of a model'),
+  digested: z.number().int().describe('Number of messages replaced by a rule-based digest'),
+  cut: z.number().int().describe('Number of messages whose middle was cut out'),
 }
 
 /** Use of the model's context window by a request, in estimated tokens. */
@@ -47,10 +47,10 @@ export type ContextReport = z.infer<typeof ContextReport>
 
 /** Marks a message as the summary of earlier messages. */
 export const SummaryMark = z.object({
-  keeps: z.number().int().min(0).describe('The last messages before it that it does not stand for'),
-  model: z.string().describe('`provider:model` that wrote it'),
+  keeps: z.number().int().min(0).describe('Number of messages directly before the summary that it does not cover'),
+  model: z.string().describe('Model that wrote the summary, as `provider:model`'),
   orders: z.array(z.string()).describe('Messages of users that are kept word for word, oldest first'),
-  older_orders: z.number().int().describe('Older ones, which the summary names only'),
+  older_orders: z.number().int().describe('Number of older messages of users, which only the summary mentions'),
 })
 export type SummaryMark = z.infer<typeof SummaryMark>
 
@@ -73,14 +73,17 @@ const ContextFacts = {
   goal_id: z.string().nullable(),
   model: z.string(),
   window,
-  tokens: z.number().int().describe('Tokens of the request and its answer, as estimated'),
+  tokens: z.number().int().describe('Estimated tokens of the request and its answer'),
 }
 
 export const ContextCompacted = z
   .object({
     ...ContextFacts,
     how: Shortening,
-    summary_model: z.string().nullable().describe('`provider:model` that wrote the summary; null without one'),
+    summary_model: z
+      .string()
+      .nullable()
+      .describe('Model that wrote the summary, as `provider:model`; null without a summary'),
     ...LeftOut,
   })
   .describe("A conversation was shortened to fit its model's context window")

@@ -12,7 +12,7 @@ const GIST = 160
 const READ = GIST * 4
 
 const FRAME =
-  'Record of the earlier part of this conversation, which was removed to save space. It is no new request, and your tools stay usable.'
+  'Record of the earlier part of this conversation, which was removed to save space. It is not a new request, and you can still use your tools.'
 
 /**
  * Returns a digest of a dropped part of a conversation, made without a model: the user's words verbatim, then the calls
@@ -32,7 +32,7 @@ export function digestOf(messages: readonly Message[], limit: number): string {
   const olderWords = words.length - said.lines.length
   return [
     FRAME,
-    ...section('Messages that you were sent', [
+    ...section('Messages sent to you', [
       ...(olderWords > 0 ? [`(${olderWords} older ones were left out)`] : []),
       ...said.lines,
     ]),

@@ -92,7 +92,11 @@ export class ContextEngine {
       if (refused && isSame(messages, refused.messages)) throw refused.error
       if (refused && !refused.repeated) {
         refused.repeated = true
-        this.#log(purpose, 'model_refused', `${refused.error.message} It is sent once more, smaller and plain.`)
+        this.#log(
+          purpose,
+          'model_refused',
+          `${refused.error.message} The request is sent once more, smaller and without images and provider data.`,
+        )
       }
       try {
         const { max_tokens, thinking_tokens } = fitted

@@ -14,7 +14,7 @@ const MAX_REQUEST_IMAGES = 20
 const GROUP = 10
 
 const UNSEEN = 'this model cannot see images'
-const TOO_MANY = `left out, as a request holds at most ${MAX_REQUEST_IMAGES} images`
+const TOO_MANY = `left out, because a request may contain at most ${MAX_REQUEST_IMAGES} images`
 
 /** Whether any message has an image. */
 export function hasImages(messages: readonly SentMessage[]): boolean {

@@ -6,17 +6,19 @@ export const LearnedFacts = z.object({
     .number()
     .int()
     .nullable()
-    .describe('Tokens of input and output together; null: nothing was learned'),
-  omitted: z.array(z.string()).describe('Keys of requests that it does not take: they are left out'),
-  lacks: z.array(z.enum(['tools', 'schemas', 'vision'])).describe('What it cannot do: it is asked in another way'),
+    .describe('Maximum number of input and output tokens together; null if nothing was learned'),
+  omitted: z.array(z.string()).describe('Keys that the model does not accept in requests, which are left out'),
+  lacks: z
+    .array(z.enum(['tools', 'schemas', 'vision']))
+    .describe('Abilities that the model lacks; requests work around them'),
 })
 export type LearnedFacts = z.infer<typeof LearnedFacts>
 
 /** Learned facts as shown to operators. */
 export const LearnedModel = LearnedFacts.extend({
   model: z.string().describe('`provider:model`'),
-  endpoint: z.string().describe('Address of its server; empty where it has none'),
-  learned_at: z.iso.datetime().describe('When the last of it was learned'),
+  endpoint: z.string().describe('Address of the server; empty if there is none'),
+  learned_at: z.iso.datetime().describe('Time at which the latest of these facts was learned'),
 })
 export type LearnedModel = z.infer<typeof LearnedModel>
 

@@ -63,7 +63,9 @@ export class LearnedModels {
     await this.#svc
       .use(Store)
       .apply([keepLearned({ model: target.id, endpoint: endpointOf(target), facts, configuration })])
-      .catch(error => this.#svc.log.error({}, `Cannot keep what was learned of ${target.id}: ${errorMessage(error)}`))
+      .catch(error =>
+        this.#svc.log.error({}, `Cannot save what was learned about ${target.id}: ${errorMessage(error)}`),
+      )
   }
 
   /** Makes this process read the stored facts again at its next call. */

@@ -7,18 +7,18 @@ import { forgetLearned, listLearned } from './repository.ts'
 /** Removes what was learned about a model from refusals. */
 export const modelsForget = operation({
   name: 'models.forget',
-  summary: 'Remove what refusals taught of a model',
+  summary: 'Remove what was learned about a model from refusals',
   description:
-    'Its window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model does the same.',
+    "The model's context window, parameters and abilities are learned anew; other processes follow within ten seconds. Changing the configuration of the model has the same effect.",
   input: z.strictObject({
     model: z
       .string()
       .min(1)
       .max(200)
-      .describe('As models.list names it: provider:model')
+      .describe('Model as provider:model, as listed by models.list')
       .meta({ examples: ['openai:gpt-5.4-mini'] }),
   }),
-  output: z.array(LearnedModel).describe('What was forgotten'),
+  output: z.array(LearnedModel).describe('Removed facts about the model'),
   http: { method: 'POST', path: '/models/forget' },
   cli: { usage: 'models forget <model>' },
   mcp: true,
@@ -35,16 +35,16 @@ export const modelsForget = operation({
 })
 
 const LACKS = {
-  tools: 'its server has no tools',
-  schemas: 'no schemas of answers',
-  vision: 'it sees no images',
+  tools: 'its server does not support tools',
+  schemas: 'its server does not support answer schemas',
+  vision: 'it does not accept images',
 } as const
 
 /** Renders what was learned about a model as one line. */
 export function learnedLine({ model, endpoint, context_window, omitted, lacks, learned_at }: LearnedModel): string {
   const facts = [
     ...(context_window === null ? [] : [`a context window of ${context_window} tokens`]),
-    ...omitted.map(key => `it does not take ${key}`),
+    ...omitted.map(key => `it does not accept ${key}`),
     ...lacks.map(ability => LACKS[ability]),
   ]
   return `${model}${endpoint ? ` at ${endpoint}` : ''}, ${learned_at.slice(0, 10)}: ${facts.join('; ')}`

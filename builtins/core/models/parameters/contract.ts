@@ -32,26 +32,42 @@ export const ModelParameters = z.strictObject(
       .min(1)
       .max(1_000_000)
       .optional()
-      .describe('Tokens for thinking, on top of max_tokens; Anthropic takes 1024 or more'),
+      .describe('Maximum tokens for thinking, in addition to max_tokens; Anthropic requires at least 1024'),
     max_tokens: z
       .number()
       .int()
       .min(1)
       .max(1_000_000)
       .optional()
-      .describe('Tokens of one answer at most, without those for thinking'),
-    temperature: z.number().min(0).max(2).optional().describe('0 sober to 2 wild'),
+      .describe('Maximum tokens of one answer, without those for thinking'),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .optional()
+      .describe('Sampling temperature, from 0 (least random) to 2 (most random)'),
     top_p: z
       .number()
       .gt(0)
       .max(1)
       .meta({ examples: [0.9] })
       .optional()
-      .describe('Only the most probable tokens up to this probability'),
-    stop: z.array(z.string().min(1).max(200)).min(1).max(4).optional().describe('Texts at which the answer ends'),
-    seed: z.number().int().min(0).max(2_147_483_647).optional().describe('For answers that can be repeated'),
-    verbosity: z.enum(['low', 'medium', 'high']).optional().describe('How long answers are'),
-    extra: Extra.optional().describe("Further keys of the request, by the provider's own names"),
+      .describe('Nucleus sampling: only the most probable tokens, up to this total probability'),
+    stop: z
+      .array(z.string().min(1).max(200))
+      .min(1)
+      .max(4)
+      .optional()
+      .describe('Strings at which the model stops its answer'),
+    seed: z
+      .number()
+      .int()
+      .min(0)
+      .max(2_147_483_647)
+      .optional()
+      .describe('Seed of the sampling, for answers that can be repeated'),
+    verbosity: z.enum(['low', 'medium', 'high']).optional().describe('Length of the answers'),
+    extra: Extra.optional().describe("Additional keys of the request, under the provider's own names"),
   },
   'must be a mapping, such as { reasoning_effort: low }',
 )

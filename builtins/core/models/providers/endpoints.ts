@@ -9,24 +9,31 @@ export const ProviderSettings = z.strictObject(
     base_url: z
       .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
       .optional()
-      .describe('Where it listens, up to and with /v1'),
+      .describe('Base URL of the server, including /v1'),
     api_key_env: z
       .string()
       .regex(
         /^[A-Z][A-Z0-9_]*_(API_KEY|TOKEN|SECRET|PASSWORD)$/,
-        'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD: such are masked everywhere',
+        'must name an environment variable that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD, because svc masks the values of such variables everywhere',
       )
       .optional()
-      .describe('Variable that holds the key (default: <NAME>_API_KEY)'),
-    model: z.string().min(1).max(200).optional().describe('Used when only the provider is named'),
+      .describe('Environment variable that holds the API key (default: <NAME>_API_KEY)'),
+    model: z.string().min(1).max(200).optional().describe('Model that is used when only the provider is named'),
     tiers: z.partialRecord(z.enum(TIERS), z.string().min(1).max(200)).optional(),
     free: z
       .boolean()
       .optional()
       .describe('Whether calls without a price in models.yaml cost nothing; true for loopback addresses by default'),
     tool_calls: ToolCalls.optional().describe('How its models call tools (default: auto, or what models.yaml says)'),
-    parameters: ModelParameters.optional().describe('How its models answer; goes before model.parameters'),
-    max_concurrent: z.number().int().min(0).optional().describe('Attempts at once from one process; 0 sets no limit'),
+    parameters: ModelParameters.optional().describe(
+      'Parameters of its models; they take precedence over model.parameters',
+    ),
+    max_concurrent: z
+      .number()
+      .int()
+      .min(0)
+      .optional()
+      .describe('Maximum number of concurrent attempts from one process; 0 sets no limit'),
   },
   'must be a mapping, such as { base_url: http://127.0.0.1:8080/v1 }',
 )
@@ -134,7 +141,7 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
 function freeReason(name: string, at: string, ownServer: boolean, configured: boolean | undefined): string | undefined {
   if (configured !== undefined) return configured ? `model.providers.${name}.free is true` : undefined
   if (isLoopback(at)) return `${new URL(at).host} is on this machine`
-  return ownServer ? `${name} is a server of your own` : undefined
+  return ownServer ? `${name} is your own server` : undefined
 }
 
 /** Adds the path `/v1` to an Ollama URL that has none, because Ollama serves the protocol there. */

@@ -50,7 +50,7 @@ interface Description {
 function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
-      problem: `${base_url} answered in another shape than its protocol has (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
+      problem: `${base_url} sent an answer that does not match its protocol (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
       kind: 'broken',
       interrupted: true,
     }
@@ -74,7 +74,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
     return { problem, kind: 'unreachable', billed: false }
   }
   return {
-    problem: `the connection to ${base_url} broke off (${reason ?? brief(errorMessage(rootOf(error)))})`,
+    problem: `the connection to ${base_url} was lost (${reason ?? brief(errorMessage(rootOf(error)))})`,
     kind: 'broken',
   }
 }

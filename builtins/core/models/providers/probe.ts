@@ -57,16 +57,24 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       })
       const list = await withTimeLimit(clock, PROBE_LIMIT_MS, 'GET /models', answer)
       const none = (available: boolean, reason: string) => ({ available, models: null, reason })
-      if (!list) return none(false, `${base_url}/models is no OpenAI-compatible list of models; check ${base_url_from}`)
+      if (!list)
+        return none(
+          false,
+          `${base_url}/models did not return an OpenAI-compatible list of models; check ${base_url_from}`,
+        )
       if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
       if ('missing' in list) {
-        const silent = `${base_url} does not say which models it has (HTTP ${list.missing})`
-        return none(true, `${silent}; name one as ${name}:<model>, and if its calls fail check ${base_url_from}`)
+        const silent = `${base_url} does not list its models (HTTP ${list.missing})`
+        return none(true, `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail`)
       }
       return { available: true, models: list.data, reason: null }
     } catch (error) {
       const why = causeCode(error) ?? errorMessage(error).replace(/\.$/, '')
-      const remedy = start ? `start it with "${start}"` : needs_key ? 'look at the network' : 'start the server'
+      const remedy = start
+        ? `start it with "${start}"`
+        : needs_key
+          ? 'check the network connection'
+          : 'start the server'
       return {
         available: false,
         models: null,

@@ -138,13 +138,13 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
   if ((isBadRequest || status === 403 || status === 451) && says(CONTENT_SIGNS)) {
     return {
       kind: 'content_policy',
-      remedy: `its provider does not accept what the conversation says: reword the goal, or ${ANOTHER_MODEL}`,
+      remedy: `its provider refuses the content of the conversation: reword the goal, or ${ANOTHER_MODEL}`,
     }
   }
   if ((isBadRequest || status === 500) && says(SHAPE_SIGNS)) {
     return {
       kind: 'invalid_request',
-      remedy: `its server does not accept the form of the conversation: ${ANOTHER_MODEL}`,
+      remedy: `its server refuses the structure of the conversation: ${ANOTHER_MODEL}`,
     }
   }
   const parameter = isBadRequest || status === 501 ? parameterIn(text) : undefined

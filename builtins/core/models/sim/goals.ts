@@ -34,7 +34,7 @@ export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
   const because = purpose ? `It serves my purpose: ${oneLine(purpose).slice(0, 200)}` : 'It fits my role'
   return {
     goal: chosen.goal,
-    reasoning: `${because}; ${chosen.topic} has not had its turn lately. (Chosen by rules, not by an AI model.)`,
+    reasoning: `${because}; ${chosen.topic} was not a recent topic. (Chosen by rules, not by an AI model.)`,
   }
 }
 

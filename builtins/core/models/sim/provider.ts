@@ -36,7 +36,7 @@ export function simulate(
     defaultModel: async () => MODEL,
     async *stream(request, signal): AsyncGenerator<ModelEvent> {
       if (request.model !== MODEL) {
-        const problem = `there is no such simulation; the only one is sim:${MODEL}`
+        const problem = `there is no such simulated model; the only one is sim:${MODEL}`
         throw Object.assign(new ModelError({ model: `sim:${request.model}`, problem }), {
           transient: false,
           billed: false,

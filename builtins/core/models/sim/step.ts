@@ -46,7 +46,9 @@ export function end(scene: Scene): Step {
   const objection = sentBack.at(-1)
   const path = pageIn(acts)
   return act('That is done.', 'finish_goal', {
-    summary: objection ? `${summary} To the objection ${quote(objection.result)}: that is all I have.` : summary,
+    summary: objection
+      ? `${summary} In reply to the objection ${quote(objection.result)}: I have nothing to add.`
+      : summary,
     ...(path ? { evidence: [path] } : {}),
   })
 }

@@ -62,7 +62,7 @@ function answerRemark({ unread: unheard, tools, objective }: Scene): Step | unde
   const say = `I have read ${quote(remark)} and take it into account.`
   if (tools.has('write_notepad')) return act(say, 'write_notepad', { text: REMARK_NOTE + remark })
   if (!tools.has('file_write')) return undefined
-  const content = `# A remark of the operator\n\n> ${remark}\n\nHeeded while working on: ${objective}\n`
+  const content = `# A remark of the operator\n\n> ${remark}\n\nTaken into account while working on: ${objective}\n`
   return act(say, 'file_write', { path: `${REMARK_FOLDER}${slug(remark)}.md`, content })
 }
 
@@ -105,7 +105,7 @@ function writeDown(scene: Scene): Step | undefined {
     return act(say, 'file_write', { path, content: pageFor(scene) })
   }
   if (!tools.has('write_notepad') || withoutReplies(callsOf(acts, 'write_notepad')).length > 0) return undefined
-  const say = failure ? 'Files do not work just now; my notepad may.' : 'I write it into my notepad.'
+  const say = failure ? 'I cannot write files now, so I try my notepad.' : 'I write it into my notepad.'
   return act(say, 'write_notepad', { text: pageFor(scene) })
 }
 
@@ -128,7 +128,7 @@ function refine(scene: Scene): Step | undefined {
   if (kind === 'task' || draw('refine') >= REFINED) return undefined
   const footer = footerOf(scene)
   const new_text = `${afterthoughtFor(scene)}\n\n${footer}`
-  return act('One more line belongs there.', 'file_edit', { path, old_text: footer, new_text })
+  return act('I add one more line.', 'file_edit', { path, old_text: footer, new_text })
 }
 
 function keepNote(scene: Scene): Step | undefined {

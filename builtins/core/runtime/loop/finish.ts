@@ -3,12 +3,15 @@ import { tool } from '#tools/toolkits/contract'
 import { FINISH_GOAL } from '../contract.ts'
 
 export const Finish = z.object({
-  reached: z.boolean().default(true).describe('false gives the goal up honestly; the summary says why'),
+  reached: z
+    .boolean()
+    .default(true)
+    .describe('Whether the goal was reached; with false you give it up, and the summary must say why'),
   summary: z.string().min(1).describe('What was achieved, in one or two sentences'),
   evidence: z
     .array(z.string())
     .default([])
-    .describe('Where it can be seen: file names, message ids, commands that you ran in backticks'),
+    .describe('Where the result can be seen: file names, message ids, or commands that you ran, in backticks'),
 })
 export type Finish = z.infer<typeof Finish>
 
@@ -16,7 +19,7 @@ export type Finish = z.infer<typeof Finish>
 export const finishGoal = tool({
   name: FINISH_GOAL,
   description:
-    'Call this when the goal is finished, and only then. Say what was achieved and where the evidence is, which is checked. A goal that cannot be reached, or that you should not pursue: reached false.',
+    'Call this only when the goal is finished. Say what was achieved and where the evidence is; the evidence is checked. If the goal cannot be reached, or if you should not pursue it, set reached to false.',
   parameters: Finish,
   idempotent: true,
   execute: () => 'The goal is recorded as completed.',

@@ -103,7 +103,7 @@ function isSame(one: unknown, other: unknown): boolean {
 /** The result of a call that began and whose outcome is unknown. */
 export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
 
-const CHANGED = 'The operator changed the arguments before approving; it was run with:'
+const CHANGED = 'The operator changed the arguments before approving; the tool ran with:'
 
 function failedOutcome(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, errorMessage(error)), effects: [] }
@@ -231,10 +231,10 @@ function jsonOf(result: unknown): string {
       return typeof value === 'bigint' ? String(value) : value
     })
   } catch {
-    throw new Error('the tool gave a result that cannot be written as text')
+    throw new Error('the tool returned a result that cannot be converted to text')
   }
   if (lost.size === 0) return text ?? String(result)
-  throw new Error(`the tool gave a result that cannot be written as text: it holds ${[...lost].join(', ')}`)
+  throw new Error(`the tool returned a result that cannot be converted to text: it contains ${[...lost].join(', ')}`)
 }
 
 /**

@@ -15,7 +15,7 @@ export async function keepImages(result: unknown, images: Images | undefined): P
   const kept: ImageRef[] = []
   for (const image of result.images.slice(0, MAX_IMAGES)) {
     try {
-      if (!images) throw new Error('The module images is switched off, so its images are left out.')
+      if (!images) throw new Error('The module images is disabled, so the images of this tool are left out.')
       kept.push(await images.keep(image))
     } catch (error) {
       notes.push(`[${errorMessage(error)}]`)

@@ -8,7 +8,7 @@ import { type CallOutcome, type CallParts, executeCall, parseArguments, toolErro
 /** Number of calls that start before the event loop runs once. */
 const IN_A_ROW = 8
 
-const WAITING = 'another call of this turn waits for the operator. End the goal when that is decided.'
+const WAITING = 'another call of this turn waits for the operator. Finish the goal after the operator has decided.'
 
 /** Result of the calls of one turn. */
 export type TurnEnd =
@@ -132,7 +132,7 @@ async function* runAll(
   // A claim that waits for the operator has no result yet and is judged again when the run resumes.
   if (typeof objection === 'object') parked.add(objection.waits_for)
   for (const call of typeof objection === 'string' ? finishing : []) {
-    const message = note(toolError(call, `the goal goes on: ${objection}`))
+    const message = note(toolError(call, `the goal is not finished: ${objection}`))
     results.set(call, message)
     yield { type: 'outcome', call, message, effects: [] }
   }

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 
 /** Name of the schema in model requests. */
 const NAME = 'answer'
-const RIGHT = 'a schema for answers must be a z.object; put anything else into a field'
+const RIGHT = 'a schema for answers must be a z.object; put any other type into a field of an object'
 
 /**
  * Refuses a schema that cannot be checked completely.
@@ -19,7 +19,10 @@ export async function admitSchema(schemas: Schemas, schema: Json): Promise<void>
   try {
     await schemas.admit(schema)
   } catch (error) {
-    const issue = { path: 'response_schema', message: `is no schema for an answer: ${errorMessage(error)}` }
+    const issue = {
+      path: 'response_schema',
+      message: `cannot be used as the schema of an answer: ${errorMessage(error)}`,
+    }
     throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
   }
 }
@@ -111,11 +114,11 @@ export class AnswerForm {
     this.#read = await this.#look(text)
     const { error } = this
     if (!error || !mendable || this.#tries++ >= this.#repairs) return undefined
-    return `${error.message} Answer again with one JSON object that fits this JSON Schema, and nothing around it: ${JSON.stringify(this.schema.schema)}`
+    return `${error.message} Answer again with one JSON object that matches this JSON Schema, and no text around it: ${JSON.stringify(this.schema.schema)}`
   }
 
   async #look(text: string): Promise<{ value: Json; output: unknown } | { error: StructuredParseError }> {
-    let issues: Issue[] = [{ path: '', message: 'there is no JSON object in it' }]
+    let issues: Issue[] = [{ path: '', message: 'it contains no JSON object' }]
     // Uses the last of several objects: models write a draft first and then repeat it.
     for (const value of objectsIn(text).reverse()) {
       const fit = await this.#fit(value)
@@ -132,7 +135,7 @@ export class AnswerForm {
     }
     const { issues, unchecked } = await this.#schemas.check(this.schema.schema, value)
     if (unchecked !== undefined) {
-      return { issues: [{ path: '', message: `its schema cannot be checked: ${unchecked}` }] }
+      return { issues: [{ path: '', message: `the answer cannot be checked with the schema: ${unchecked}` }] }
     }
     return issues.length === 0 ? { output: value } : { issues }
   }

@@ -29,7 +29,7 @@ import { type MessageRow, Transcript } from './transcript.ts'
 /** Thrown when another process took over the task, or the task was removed with its agent. */
 export class LostTask extends Error {
   constructor() {
-    super('the task is not ours any more')
+    super('this process no longer holds the task')
   }
 }
 
@@ -217,7 +217,7 @@ export class TaskJournal {
     const ended = recordInput('run_end', () => run.runs.end(run.run_id, 'interrupted'))
     const { agent_id, task_id, request_id } = this.#row
     await ended.catch(error =>
-      this.#svc.log.warn({ agent_id, task_id, request_id }, `its run was not ended: ${errorMessage(error)}`),
+      this.#svc.log.warn({ agent_id, task_id, request_id }, `cannot end the run of the task: ${errorMessage(error)}`),
     )
   }
 
@@ -242,7 +242,7 @@ export class TaskJournal {
    * @throws LostTask
    */
   async #save(effects: readonly Effect[]): Promise<void> {
-    if (!(await this.#trySave(effects))) throw new Error('what a tool asked to be written was refused')
+    if (!(await this.#trySave(effects))) throw new Error('a write that a tool requested was refused')
   }
 
   /**

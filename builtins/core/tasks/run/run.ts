@@ -107,7 +107,7 @@ export class TaskRun {
       this.text.end(ending ? undefined : new StoppingError())
     } catch (error) {
       if (!(error instanceof LostTask))
-        this.#svc.log.error(this.#fields, `its end was not written: ${errorMessage(error)}`)
+        this.#svc.log.error(this.#fields, `cannot store the end of the task: ${errorMessage(error)}`)
       // A process that continues the task starts another run.
       await this.journal.interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)

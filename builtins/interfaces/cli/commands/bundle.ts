@@ -41,7 +41,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   })
   const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
   const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
-  const next = 'It contains what the agent wrote and read. To create an agent from it: svc agent import <file>'
+  const next = 'The file contains what the agent wrote and read. To create an agent from it: svc agent import <file>'
   terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable only by you.\n${next}`))
   return 0
 }
@@ -54,9 +54,11 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
   const input = { bundle, preset, model }
   const made = await invokeMasked<ImportedAgent>(kernel, 'bundles.import', input)
   const lines = [
-    `${made.agent_id}, which was ${made.was}: ${made.parts.join(', ') || 'nothing but itself'}`,
+    `Imported ${made.was} as ${made.agent_id}, with: ${made.parts.join(', ') || 'nothing but itself'}`,
     ...(made.profile_written ? [`Its profile was written to ${made.profile_written}`] : []),
-    ...(made.left_out.length > 0 ? [`Left out, because nothing here knows it: ${made.left_out.join(', ')}`] : []),
+    ...(made.left_out.length > 0
+      ? [`Parts left out, because their modules are not loaded: ${made.left_out.join(', ')}`]
+      : []),
   ]
   terminal.out(json ? JSON.stringify(made, null, 2) : printable(lines.join('\n')))
   return 0
@@ -78,7 +80,7 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new BadBundleError({ problem: `${file} is no JSON, or only a part of it` }, { cause: error })
+    throw new BadBundleError({ problem: `${file} is not valid JSON, or is incomplete` }, { cause: error })
   }
 }
 

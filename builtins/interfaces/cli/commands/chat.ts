@@ -18,11 +18,11 @@ const ASK = operationRef('tasks.stream', 'POST', '/agents/{id}/tasks/stream')
 const TOOLS = operationRef('tools.list', 'GET', '/agents/{id}/tools')
 const TRANSCRIPT = operationRef('tasks.transcript', 'GET', '/sessions/{session_id}/transcript')
 
-const HELP = `/tools     the tools that it is given
-/history   what was said so far
-/session   the session's id, for svc session transcript
-/quit      leave; the same command goes on with this session
-Ctrl-C     ends an answer; at the prompt, the conversation`
+const HELP = `/tools     list the tools of the agent
+/history   show the messages of this session
+/session   show the session's id, for svc session transcript
+/quit      leave; the same command resumes this session
+Ctrl-C     stop an answer; at the prompt, leave the chat`
 
 /** Chats with an agent in one session, with streamed answers. */
 const chat: HandWritten = async ({ id, session }, context) => {
@@ -71,7 +71,7 @@ class Chat {
     lines.on('SIGINT', interrupt)
     process.on('SIGINT', interrupt)
     const prompt = () => isTyped && lines.prompt()
-    if (isTyped) terminal.out(terminal.style.dim('/help says what there is beside talking'))
+    if (isTyped) terminal.out(terminal.style.dim('/help lists the commands of this chat'))
     try {
       prompt()
       for await (const line of lines) {
@@ -95,7 +95,7 @@ class Chat {
     else if (line === '/session') terminal.out(this.#session_id)
     else if (line === '/tools') await this.#tools()
     else if (line === '/history') await this.#history()
-    else if (/^\/[a-z]+$/.test(line)) terminal.err(`There is no ${line}; there are:\n${HELP}`)
+    else if (/^\/[a-z]+$/.test(line)) terminal.err(`Unknown command ${line}. Commands:\n${HELP}`)
     else await this.#ask(line)
   }
 

@@ -43,7 +43,7 @@ const demo: HandWritten = async (input, context) => {
   } catch (error) {
     stand.end()
     if (signal.aborted) {
-      terminal.err('svc: stopped before the end; there is no report.')
+      terminal.err('svc: the demo was stopped before its end, so there is no report.')
       return 130
     }
     if ((error as SvcError).code !== 'invalid_input') throw error
@@ -54,7 +54,7 @@ const demo: HandWritten = async (input, context) => {
   await writeOutput(ports, input.output, text, 0o644)
   await writeOutput(ports, input.html, theatre.html(report), 0o644)
   terminal.out(json ? printableJson(JSON.stringify(report, null, 2)) : printable(text.trimEnd()))
-  if (keep !== undefined) terminal.err(`svc: its project is ${printable(resolve(String(keep)))}`)
+  if (keep !== undefined) terminal.err(`svc: the project of the demo is in ${printable(resolve(String(keep)))}`)
   return 0
 }
 export default demo
@@ -77,5 +77,5 @@ function listing(theatre: DemoTheatre, { json, terminal }: Context): string {
     `${terminal.style.bold(name)}  ${printable(summary)}`,
     ...parts.map(part => `    --case ${printable(part.name)}  ${printable(part.title)}`),
   ])
-  return [...lines, '', `Play one with: ${USAGE}`].join('\n')
+  return [...lines, '', `Run one with: ${USAGE}`].join('\n')
 }

@@ -70,7 +70,7 @@ async function patientOf(context: Context): Promise<Patient> {
       })
       return reports?.output as DoctorReport[] | undefined
     },
-    progress: name => terminal.pass(`looking at ${name}…`),
+    progress: name => terminal.pass(`checking ${name}…`),
   }
 }
 
@@ -87,6 +87,6 @@ function formatReports(found: readonly DoctorReport[], { terminal }: Context): s
     return available >= 20 ? `${head}  ${wrapped}` : `${head.trimEnd()}\n  ${wrapped}`
   })
   const count = (level: DoctorReport['level']) => found.filter(each => each.level === level).length
-  const sum = `${pluralize(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} to be improved, ${count('fail')} failed`
+  const sum = `${pluralize(found.length, 'check')}: ${count('ok')} ok, ${count('warn')} with warnings, ${count('fail')} failed`
   return [...lines, '', sum].join('\n')
 }

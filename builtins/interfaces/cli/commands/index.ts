@@ -7,7 +7,10 @@ export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
 }
 
-const profiles = withHint('names', text('profiles', 'p', 'Profiles to spawn, where no agent of theirs is alive: a,b'))
+const profiles = withHint(
+  'names',
+  text('profiles', 'p', 'Profiles to spawn agents from: a,b; those with a live agent are skipped'),
+)
 const heartbeat = withHint(
   'seconds',
   text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml"),
@@ -16,8 +19,11 @@ const detach = flag('detach', 'd', 'Run in the background')
 const dev = flag('dev', null, 'Reload plugin files when they are saved')
 const join = flag('join', null, 'Join a running daemon: both drive the same agents')
 const LIFE =
-  'It runs until SIGTERM or Ctrl-C. With --json it prints a line of JSON for each of its events: listening, ready, stopping, stopped.'
-const timeout = { ...withHint('seconds', text('timeout', 't', 'Seconds until the daemon is killed')), default: 30 }
+  'The process runs until SIGTERM or Ctrl-C. With --json it prints one line of JSON for each lifecycle event: listening, ready, stopping, stopped.'
+const timeout = {
+  ...withHint('seconds', text('timeout', 't', 'Seconds to wait before the daemon is killed')),
+  default: 30,
+}
 
 /** Commands on the project and its processes that have no operation. */
 const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
@@ -37,12 +43,12 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     description: LIFE,
   },
   {
-    ...command('stop', 'Stop the daemon and those that joined it', [timeout], () => import('./service/stop.ts')),
-    arguments: [{ ...argument('pid', 'Process to stop (default: all)'), type: 'number', required: false }],
+    ...command('stop', 'Stop the daemon and all daemons that joined it', [timeout], () => import('./service/stop.ts')),
+    arguments: [{ ...argument('pid', 'PID of the daemon to stop (default: all)'), type: 'number', required: false }],
   },
   command(
     'restart',
-    'Restart the daemon as it ran',
+    'Restart the daemon in the same mode',
     [profiles, heartbeat, detach, dev, timeout],
     () => import('./service/restart.ts'),
   ),
@@ -52,7 +58,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'Serve the dashboard and the REST API',
       [
         { ...withHint('address', text('host', null, 'Address to listen on')), default: '127.0.0.1' },
-        { ...withHint('number', text('port', 'p', 'Port to listen on; 0 takes a free one')), default: 8000 },
+        { ...withHint('number', text('port', 'p', 'Port to listen on; 0 picks a free one')), default: 8000 },
         flag('with-daemon', null, 'Run the daemon in this process'),
         { ...profiles, short: null },
         dev,
@@ -67,19 +73,23 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     'benchmark',
     'Benchmark models',
     [
-      text('models', 'm', 'Models to compare: provider:model or provider:lite|standard|pro, several with commas'),
+      text('models', 'm', 'Models to compare, comma-separated: provider:model or provider:lite|standard|pro'),
       withHint('model', { ...text('model', null, 'A model to compare; may be repeated'), type: 'list' }),
       withHint(
         'names',
-        text('goals', 'g', 'Work goals in place of the scenarios: a,b, or all; list: svc benchmark scenarios'),
+        text(
+          'goals',
+          'g',
+          'Work goals to run instead of the scenarios: a,b, or all; list them with: svc benchmark scenarios',
+        ),
       ),
-      withHint('names', text('category', null, 'All work goals of these categories: fix,find')),
-      withHint('preset', text('profile', 'p', 'A preset of yours that works on the goals, in place of their own')),
-      number('cycles', 'c', 'Cycles of an agent, in scenarios that run one (default: 5)'),
+      withHint('names', text('category', null, 'Categories of work goals to run in full: fix,find')),
+      withHint('preset', text('profile', 'p', 'Preset of the project that works on the goals, instead of their own')),
+      number('cycles', 'c', 'Number of cycles, in scenarios that run over cycles (default: 5)'),
       number('runs', 'n', 'Runs of each scenario or goal, for the error bars (default: 1)'),
       number('repeat', null, 'The same as --runs'),
-      text('scenarios', 's', 'Only these: a,b; list them with: svc benchmark scenarios'),
-      text('task', 't', 'Your own instruction, in place of the scenarios'),
+      text('scenarios', 's', 'Scenarios to run: a,b (default: all); list them with: svc benchmark scenarios'),
+      text('task', 't', 'Custom instruction to run instead of the scenarios'),
       number('seed', null, "Seed of the scenarios' variants"),
       withHint('file', text('output', 'o', 'Write the report to this file, as JSON')),
       withHint('file', text('html', null, 'Write the report to this file, as a page with plots')),
@@ -94,7 +104,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       { ...text('seeds', 'n', 'Number of simulated runs, with consecutive seeds'), type: 'number', default: 1 },
       { ...text('cycles', 'c', 'Cycles in each run'), type: 'number', default: 50 },
       { ...text('faults', null, 'Rate of faults'), choices: ['none', 'some', 'many'], default: 'some' },
-      text('profile', 'p', 'Profiles of its agents: a,b; by default those of the simulation'),
+      text('profile', 'p', 'Profiles of the simulated agents: a,b; by default those of the simulation'),
       withHint('file', text('log', 'l', 'Write the event log of the last run to this file')),
     ],
     async () => ({ default: async (input, context) => (await context.program.simulate()).default(input, context) }),
@@ -109,9 +119,9 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
           text('model', 'm', 'provider:model, or provider:lite|standard|pro; by default the simulated model'),
         ),
         number('cycles', 'c', 'Number of days, in demos that count in days'),
-        number('seed', null, 'Seed; with the simulated model it gives the same report again'),
-        text('case', null, 'Part of the demo; svc demo lists them'),
-        withHint('folder', text('keep', 'k', 'Keep its project in this folder')),
+        number('seed', null, 'Seed; the same seed with the simulated model gives the same report'),
+        text('case', null, 'Part of the demo to run; list the parts with: svc demo'),
+        withHint('folder', text('keep', 'k', 'Keep the project of the demo in this folder')),
         withHint('file', text('output', 'o', 'Write the report to this file, as Markdown')),
         withHint('file', text('html', null, 'Write the report to this file, as a page with plots')),
         flag('quiet', 'q', 'Print the report only'),
@@ -124,11 +134,11 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     ...command(
       'new',
       'Create a plugin and its test',
-      [{ ...text('kind', 'k', 'What it adds'), default: 'mix', choices: [...PLUGIN_KINDS] }],
+      [{ ...text('kind', 'k', 'What the plugin adds'), default: 'mix', choices: [...PLUGIN_KINDS] }],
       async () => ({ default: (await import('./project/new.ts')).newPlugin }),
     ),
     path: ['new', 'plugin'],
-    arguments: [argument('name', 'Lower case, such as office-hours')],
+    arguments: [argument('name', 'Name in lower case, such as office-hours')],
   },
   {
     ...command('new', 'Create a profile', [], async () => ({
@@ -143,7 +153,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'Create a folder with a project',
       [
         {
-          ...text('template', 't', 'Profiles that it has: all, or those of a team'),
+          ...text('template', 't', 'Profiles of the project: all (minimal), or those of one team (team, research)'),
           default: 'minimal',
           choices: [...TEMPLATES],
         },
@@ -158,21 +168,21 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       'agent',
       'Export an agent to a file',
       [
-        withHint('file', text('output', 'o', 'The file (default: <id>.svcagent); - prints it')),
+        withHint('file', text('output', 'o', 'File to write (default: <id>.svcagent); - prints to standard output')),
         flag('force', 'f', 'Overwrite the file if it exists'),
       ],
       async () => ({ default: (await import('./bundle.ts')).exportAgent }),
     ),
     path: ['agent', 'export'],
-    arguments: [argument('id', "An agent's id, or its name when only one has it")],
+    arguments: [argument('id', 'Agent id, or agent name if it is unique')],
   },
   {
     ...command(
       'agent',
       'Import an agent from an exported file',
       [
-        text('preset', null, 'Profile to use instead of its own'),
-        withHint('provider:model', text('model', 'm', 'Model to use instead of its own')),
+        text('preset', null, 'Profile to use instead of the exported one'),
+        withHint('provider:model', text('model', 'm', 'Model to use instead of the exported one')),
       ],
       async () => ({ default: (await import('./bundle.ts')).importAgent }),
     ),
@@ -187,14 +197,14 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       () => import('./chat.ts'),
     ),
     path: ['agent', 'chat'],
-    arguments: [argument('id', "An agent's id, or its name when only one has it")],
+    arguments: [argument('id', 'Agent id, or agent name if it is unique')],
   },
   {
     ...command('config', 'Check the configuration file', [], () => import('./project/config-validate.ts')),
     path: ['config', 'validate'],
   },
   {
-    ...command('db', 'Back up the database, also while running', [], async () => ({
+    ...command('db', 'Back up the database, even while the service runs', [], async () => ({
       default: (await import('./project/db.ts')).backup,
     })),
     path: ['db', 'backup'],
@@ -259,7 +269,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
     ),
     path: ['plugins', 'trust'],
     description:
-      "svc init, start, serve and mcp give trust too, with --root or in the project's own folder. Trust is kept for your user in ~/.config/svc.",
+      "The commands svc init, start, serve and mcp also trust the project, if --root names it or they are run in the project's own folder. Trust is stored for your user in ~/.config/svc.",
   },
   command(
     'watch',

@@ -18,7 +18,7 @@ _svc() {
     mapfile -t COMPREPLY < <(compgen -f -- "\${words[-1]}")
     return
   fi
-  # bash takes a word apart at its colons, as in openai:standard, and completes what is after the last.
+  # bash splits a word at its colons, as in openai:standard, and completes only the part after the last one.
   [[ $COMP_WORDBREAKS == *:* && \${words[-1]} == *:* ]] && cut="\${words[-1]%:*}:"
   for line in "\${found[@]}"; do
     line="\${line%%$'\\t'*}"

@@ -6,8 +6,8 @@ type PageStyle = Pick<Terminal, 'style' | 'columns'>
 
 /** Options that every command takes. */
 export const GLOBAL: readonly [string, string][] = [
-  ['--json', 'Answer with JSON'],
-  ['--root <folder>', 'The project, instead of the nearest one upwards from here (also: SVC_ROOT)'],
+  ['--json', 'Print JSON instead of text'],
+  ['--root <folder>', 'Folder of the project (default: the nearest project from here upwards; also: SVC_ROOT)'],
   ['-h, --help', 'Show this'],
 ]
 
@@ -40,7 +40,10 @@ export function helpOf(spec: CommandSpec, commands: readonly CommandSpec[], pape
 
 /** Returns the help of a command group that is not a command itself. */
 export function groupOf(commands: readonly CommandSpec[], paper: PageStyle): string {
-  return [section('Commands', commands.map(lineOf), paper), text('svc <command> --help says more', paper)].join('\n\n')
+  return [
+    section('Commands', commands.map(lineOf), paper),
+    text('svc <command> --help describes a command', paper),
+  ].join('\n\n')
 }
 
 /** Commands for beginners, by topic. */
@@ -63,7 +66,7 @@ export function overviewOf(commands: readonly CommandSpec[], tree: CommandTree, 
     `${paper.style.bold('svc')} ${tree.version}: autonomous LLM agents on your own machine`,
     text('Usage: svc <command> [options]', paper),
     topics.map(({ topic, rows }) => section(topic, rows, paper, width)).join('\n'),
-    text('svc <command> --help describes a command, and svc help --all lists all of them.', paper),
+    text('svc <command> --help describes a command, and svc help --all lists all commands.', paper),
   ].join('\n\n')
 }
 
@@ -125,9 +128,9 @@ export function flagsOf(option: OptionSpec): string {
 function kindOf(option: OptionSpec): string {
   if (option.choices) return option.choices.join('|')
   if (option.hint) return option.hint
-  if (option.type === 'files') return 'file, again for more'
-  if (option.type === 'paths') return 'path, again for more'
-  return option.type === 'list' ? 'text, again for more' : option.type
+  if (option.type === 'files') return 'file, repeatable'
+  if (option.type === 'paths') return 'path, repeatable'
+  return option.type === 'list' ? 'text, repeatable' : option.type
 }
 
 function describe({ description, default: value, required }: OptionSpec): string {

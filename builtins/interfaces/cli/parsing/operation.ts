@@ -145,7 +145,8 @@ async function show(
   if (signal.aborted && !json && interruption !== undefined) return INTERRUPTED
   if (notice && !json) terminal.out(printable(notice))
   if (json) terminal.out(printableJson(JSON.stringify(output, null, 2)))
-  else if (narrowed && Array.isArray(output) && output.length === 0) terminal.out(printable(`none with ${narrowed}`))
+  else if (narrowed && Array.isArray(output) && output.length === 0)
+    terminal.out(printable(`no results with ${narrowed}`))
   else if (render) terminal.out(fitToColumns(printable(render(output as never)), terminal.columns))
   else terminal.out(renderOutput(output, { columns: terminal.columns, head: terminal.style.bold }))
   if (hidden && !json) terminal.out(hidden)

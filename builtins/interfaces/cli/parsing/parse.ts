@@ -87,7 +87,7 @@ function place(spec: CommandSpec, words: readonly string[]): Record<string, unkn
     const taken = argument.rest ? left.splice(0) : left.splice(0, 1)
     if (taken.length > 0) input[argument.field] = argumentValue(spec, taken, argument)
   }
-  if (left.length > 0) refuse(spec, `"${left[0]}" is one word too many`)
+  if (left.length > 0) refuse(spec, `unexpected argument "${left[0]}"`)
   return input
 }
 

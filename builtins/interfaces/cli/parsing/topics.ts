@@ -5,27 +5,30 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
     rows: [
       [
         '0',
-        'Done. Of start, serve and mcp: ended in order, also by SIGTERM or Ctrl-C; of events --follow: the daemon did',
+        'Success. For start, serve and mcp: an orderly end, also after SIGTERM or Ctrl-C; for events --follow: an orderly end of the daemon',
       ],
       [
         '1',
-        'It failed, and standard error says why, with --json in its last line as JSON; of doctor and db check: something is wrong; of run and task: the task failed; of replay: it differs',
+        'Failure; standard error has the reason, with --json as JSON in its last line. For doctor and db check: a problem was found; for run and task: the task failed; for replay: the replay differs from the recording',
       ],
-      ['2', 'A mistake in the words, an option, the configuration or a profile; nothing was done'],
-      ['130', 'Ended by Ctrl-C (128 and the number of the signal); after a second Ctrl-C start and serve end so too'],
-      ['143', 'Ended by SIGTERM before it could end in order'],
+      ['2', 'An invalid command, argument, option, configuration or profile; nothing was done'],
+      ['130', 'Ended by Ctrl-C (128 plus the number of the signal); for start and serve: by a second Ctrl-C'],
+      ['143', 'Ended by SIGTERM before an orderly end'],
     ],
   },
   environment: {
-    title: 'Variables that every command heeds',
+    title: 'Variables that every command reads',
     rows: [
-      ['SVC_ROOT', 'The project, as with --root'],
-      ['NO_COLOR', 'No colours, whatever else is set'],
-      ['FORCE_COLOR', 'Colours also where no terminal is; 0 for none'],
-      ['SVC_PLUGINS', 'false leaves the project’s plugin files unloaded'],
-      ['SVC_TRUST_PROJECT', 'true runs the project’s plugins, whether you trust it or not: for containers and units'],
-      ['OPENAI_API_KEY', 'A provider’s key; svc models says which providers there are and what each needs'],
-      ['SVC_…', 'Keys of the configuration that a variable overrides; svc config get <key> names it'],
+      ['SVC_ROOT', 'Folder of the project, as with --root'],
+      ['NO_COLOR', 'Disables colours, whatever else is set'],
+      ['FORCE_COLOR', 'Enables colours even without a terminal; 0 disables them'],
+      ['SVC_PLUGINS', 'false: the project’s plugin files are not loaded'],
+      [
+        'SVC_TRUST_PROJECT',
+        'true: the project’s plugins run even if you have not trusted the project; for containers and systemd units',
+      ],
+      ['OPENAI_API_KEY', 'API key of a provider; svc models lists the providers and what each needs'],
+      ['SVC_…', 'Values of configuration keys; svc config get <key> shows the variable of a key'],
     ],
   },
 }

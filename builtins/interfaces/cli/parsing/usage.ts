@@ -50,10 +50,12 @@ export const cliInterface: PointRules<Operation> = {
 function checkCommand(operation: Operation, usage: string): void {
   const { name } = operation
   if (typeof usage !== 'string')
-    throw new TypeError(`the operation "${name}" has a command without usage: cli is { usage: 'weather <city>' }`)
+    throw new TypeError(
+      `the operation "${name}" has a command without usage; set it as in cli: { usage: 'weather <city>' }`,
+    )
   const { path, places } = readUsage(usage)
   if (path.length === 0 || path.some(word => !/^[\w][\w.-]*$/.test(word)))
-    throw new TypeError(`the operation "${name}" has no command in "${usage}"; write one such as: weather <city>`)
+    throw new TypeError(`the operation "${name}" has no valid command in "${usage}"; write one such as: weather <city>`)
   const fields = places.map(place => place.name.replaceAll('-', '_'))
   requireFields(operation, `command "${usage}"`, fields)
 }

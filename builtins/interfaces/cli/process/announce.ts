@@ -77,7 +77,7 @@ export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
     const { provider, id } = await kernel.use(Models).resolve(null)
     if (provider.notice) {
       const remedy =
-        'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real one.'
+        'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real model.'
       const facts = { model: id, model_notice: provider.notice }
       return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
     }

@@ -52,7 +52,7 @@ async function successor(root: string, { program, ports }: Context): Promise<Mes
   while (ports.clock.monotonic() < until) {
     const found = await program.findDaemon(ports, join(root, '.svc'))
     if (found?.alive) {
-      const why = `a plugin held up the first process; ${join(root, 'logs', 'svc.log')} names it`
+      const why = `a plugin blocked the first process; ${join(root, 'logs', 'svc.log')} names the plugin`
       return { ready: `The daemon runs with PID ${found.holder.pid} (${why}).` }
     }
     await ports.clock.sleep(LOOK_MS)

@@ -30,6 +30,6 @@ export async function writeHeartbeat(
   const over = config.keys().find(({ path, source }) => path === 'daemon.heartbeat' && source === 'env')
   if (over)
     terminal.err(
-      `svc: warning: daemon.heartbeat is ${heartbeat} in the file, but ${over.env} in the environment counts instead`,
+      `svc: warning: daemon.heartbeat is ${heartbeat} in the file, but the environment variable ${over.env} overrides it`,
     )
 }

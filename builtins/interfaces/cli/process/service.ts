@@ -63,7 +63,7 @@ export async function serveUntilSignal(
     else if (ready && !(await sendToParent(context.ports.env, { ready: ready.text }))) context.terminal.out(ready.text)
     const reasons = [signal, ...(ended ? [ended] : []), ...(watchdog ? [watchdog.orphaned] : [])]
     const ends = Promise.race(reasons).then(why => ({ why, exit: 0 }))
-    const breaks = watchdog?.broken.then(() => ({ why: 'an error of its own', exit: 1 }))
+    const breaks = watchdog?.broken.then(() => ({ why: 'an internal error', exit: 1 }))
     const { why, exit } = await Promise.race(breaks ? [ends, breaks] : [ends])
     kernel.log.info({}, `${why}: stopping`)
     await life('stopping', { reason: why })

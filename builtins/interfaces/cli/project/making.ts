@@ -42,13 +42,19 @@ export function explainReadOnly(error: unknown): unknown {
 function explain(error: unknown): { problem: string; remedy: string } {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EACCES' || code === 'EPERM') {
-    return { problem: 'this user may not write there', remedy: 'take a folder of your own, or change its mode' }
+    return {
+      problem: 'this user may not write there',
+      remedy: 'choose a folder that you own, or change its permissions',
+    }
   }
   if (code === 'EROFS') {
-    return { problem: 'the file system is read-only', remedy: 'mount it for writing, or take a folder elsewhere' }
+    return {
+      problem: 'the file system is read-only',
+      remedy: 'remount it for writing, or choose a folder on another file system',
+    }
   }
   if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return { problem: 'a file stands where a folder must be', remedy: 'move it away, or take another folder' }
+    return { problem: 'a file exists where a folder is needed', remedy: 'move the file away, or choose another folder' }
   }
-  return { problem: errorMessage(error), remedy: 'take another folder' }
+  return { problem: errorMessage(error), remedy: 'choose another folder' }
 }

@@ -38,8 +38,8 @@ export async function trustProject(
   } catch (error) {
     Object.assign(ports.env, { [TRUST_VARIABLE]: 'true' })
     if (!(await hasPlugins(ports, root))) return
-    const remedy = `set ${TRUST_VARIABLE}=true where that cannot be written`
-    terminal.err(printable(`svc: warning: that ${root} is trusted was not kept: ${errorMessage(error)}; ${remedy}`))
+    const remedy = `set ${TRUST_VARIABLE}=true where trust cannot be saved`
+    terminal.err(printable(`svc: warning: the trust in ${root} could not be saved: ${errorMessage(error)}; ${remedy}`))
   }
 }
 

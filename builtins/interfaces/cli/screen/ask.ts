@@ -146,7 +146,7 @@ function bodyOf({ json, text }: Answer): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new DaemonAnswerError({ problem: 'what came is not JSON' })
+    throw new DaemonAnswerError({ problem: 'the response is not valid JSON' })
   }
 }
 

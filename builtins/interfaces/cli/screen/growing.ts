@@ -2,7 +2,7 @@ import type { End } from '../process/end.ts'
 import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
-const AGAIN = '[the answer is started again]'
+const AGAIN = '[the answer starts over]'
 
 /**
  * Prints an answer: on a terminal as it arrives, elsewhere only the final output, so that programs read nothing else.

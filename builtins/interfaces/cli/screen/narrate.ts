@@ -11,11 +11,11 @@ const NARRATORS: Narrators = {
   agent_spawned: ({ preset }) => `spawned from ${preset}`,
   agent_deleted: () => 'removed',
   goal_generated: ({ objective }) => `new goal: ${objective}`,
-  tool_result: ({ tool, ok }) => (ok ? `used ${tool}` : `failed with ${tool}`),
+  tool_result: ({ tool, ok }) => (ok ? `used ${tool}` : `used ${tool}, which failed`),
   goal_completed: ({ goal_id }) => `completed ${goal_id}`,
   goal_abandoned: ({ goal_id }) => `gave up ${goal_id}`,
   goal_max_steps: ({ goal_id, steps_done }) =>
-    `goes on with ${goal_id} next time, after ${pluralize(Number(steps_done), 'step')}`,
+    `continues ${goal_id} in its next cycle, after ${pluralize(Number(steps_done), 'step')}`,
 }
 
 /** Returns the log message of an event; undefined for events that are not logged. */

@@ -101,12 +101,12 @@ export class App {
         ...JSON.stringify(call.arguments, null, 2).split('\n'),
         '',
         `SHA-256 of the arguments: ${args_sha256}`,
-        ...(call.expires_at ? [`Denied by itself at ${call.expires_at}`] : []),
+        ...(call.expires_at ? [`Denied automatically at ${call.expires_at}`] : []),
       ]
       this.#show(approval_id, lines, {
         y: () => this.#do(() => actions.decide(approval_id, 'approve')),
         d: () =>
-          this.#ask('Deny, because (may be empty):', reason =>
+          this.#ask('Reason for the denial (optional):', reason =>
             this.#do(() => actions.decide(approval_id, 'deny', reason)),
           ),
       })

@@ -143,13 +143,13 @@ export class OperatorActions {
 
   async nudge(agent_id: string, message: string): Promise<string> {
     await this.#calls.call(operationRef('agents.nudge', 'POST', '/agents/{id}/nudge'), { id: agent_id, message })
-    return `${agent_id} reads it before its next model call`
+    return `sent; ${agent_id} reads it before its next model call`
   }
 
   async freezeOrThaw(frozen: boolean): Promise<string> {
     const verb = frozen ? 'resume' : 'pause'
     await this.#calls.call(operationRef(`daemon.${verb}`, 'POST', `/daemon/${verb}`))
-    return frozen ? 'not frozen any more' : 'frozen: nothing is spent until f is pressed again'
+    return frozen ? 'no longer frozen' : 'frozen: nothing is spent until f is pressed again'
   }
 
   /** Returns an approval with all arguments of its call, as they are stored. */

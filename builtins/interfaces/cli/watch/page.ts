@@ -38,12 +38,12 @@ const STATUS: Readonly<Record<string, readonly [mark: string, paint: keyof Style
 }
 const KEYS = 'q quit  ↑↓ choose  p pause  n nudge  a approve  f freeze  ? help'
 export const HELP = [
-  'q, Esc, Ctrl-C   leave; the agents go on',
+  'q, Esc, Ctrl-C   quit; the agents keep running',
   '↑ ↓, j k         choose an agent',
-  'p                pause the agent, or have it go on',
-  'n                nudge it: a message that it reads before its next model call',
-  'a                look at the tool call that waits longest, with all of its arguments, and decide',
-  'f                freeze all: nothing is spent any more; or thaw',
+  'p                pause or resume the agent',
+  'n                send the agent a nudge, which it reads before its next model call',
+  'a                review the tool call that waits longest, with all of its arguments, and decide',
+  'f                freeze all agents, so that nothing is spent, or thaw them',
   '?                this page',
   '',
   '● works  ○ idle  ◌ waits  ? waits for your decision  ‖ paused  × dead',
@@ -148,7 +148,7 @@ function attention({ snapshot: { approvals, agents, daemon, budget } }: View, wi
     ...waiting,
     ...held.map((agent): Line => [['! ', 'yellow'], `${agent.agent_id} ${agent.held}`]),
   ]
-  const nothing: Line[] = [[['nothing waits for you', 'dim']]]
+  const nothing: Line[] = [[['nothing needs your attention', 'dim']]]
   return { title: `Attention (${approvals.length} to decide)`, lines: lines.length > 0 ? lines : nothing }
 }
 
@@ -163,7 +163,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
     ...(budget
       ? [fact('budget', budget.unlimited ? 'unlimited' : formatRemaining(budget), budget.exceeded ? 'red' : undefined)]
       : []),
-    ...(daemon ? [fact('cycles', `${daemon.in_flight} run now`)] : []),
+    ...(daemon ? [fact('cycles', `${daemon.in_flight} running`)] : []),
   ]
   if (!chosen) return { title: 'Vitals', lines: all }
   const own: Line[] = [

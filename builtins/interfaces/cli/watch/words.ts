@@ -8,8 +8,8 @@ const WORDS: Readonly<Record<string, (data: Data) => string>> = {
   model_called(data) {
     const tokens = number(data, 'input_tokens') + number(data, 'output_tokens')
     return data.failed === true
-      ? `could not ask ${text(data, 'model')}`
-      : `asked ${text(data, 'model')}: ${tokens} tokens`
+      ? `could not call ${text(data, 'model')}`
+      : `called ${text(data, 'model')}: ${tokens} tokens`
   },
   approval_requested: data => `wants to use ${text(data, 'tool_name')}`,
   approval_resolved: data => `${text(data, 'approval_id')}: ${text(data, 'decision')} by ${text(data, 'resolved_by')}`,
@@ -17,16 +17,16 @@ const WORDS: Readonly<Record<string, (data: Data) => string>> = {
   goal_added: data => `is given a goal: ${text(data, 'objective')}`,
   nudge_received: () => 'was nudged',
   message_sent: data => `${text(data, 'type')} from ${text(data, 'from_agent')} to ${text(data, 'to_agent')}`,
-  schedule_fired: () => 'its schedule has come round',
+  schedule_fired: () => 'received a goal from its schedule',
   task_started: data => `does ${text(data, 'task_id')}`,
   task_ended: data => `${text(data, 'task_id')}: ${text(data, 'status')}`,
-  pattern_started: data => `begins a ${text(data, 'name')}`,
+  pattern_started: data => `started the pattern ${text(data, 'name')}`,
   pattern_ended: data => `${text(data, 'name')} ${text(data, 'status')}`,
   checkpoint_saved: data => `checkpoint ${text(data, 'checkpoint_id')} is saved`,
   daemon_paused: () => 'all agents are frozen',
-  daemon_resumed: () => 'the agents go on',
+  daemon_resumed: () => 'all agents are resumed',
   agent_changed: data => `changed: ${[data.changes].flat().join(', ')}`,
-  swarm_learned: () => 'the swarm has learned',
+  swarm_learned: () => 'a swarm report was written',
 }
 
 /** Describes an event of any type. */

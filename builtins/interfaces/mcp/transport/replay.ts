@@ -38,7 +38,7 @@ export class Replay implements EventStore {
     { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
   ): Promise<string> {
     const last = this.#kept.find(({ seq }) => String(seq) === id)
-    if (!last) throw new Error('the messages after this one are not kept any more')
+    if (!last) throw new Error('the messages after this event id are no longer stored')
     for (const { seq, stream, message } of this.#kept) {
       // An empty message only gave the client an event id to resume from.
       if (seq > last.seq && stream === last.stream && 'jsonrpc' in message) await send(String(seq), message)

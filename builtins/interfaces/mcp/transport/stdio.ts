@@ -119,7 +119,7 @@ class Frames implements Transport {
     const known = typeof id === 'string' || Number.isInteger(id) ? (id as string | number) : null
     if (Array.isArray(value)) this.#refuse(INVALID_REQUEST, 'Batches are not part of the protocol.')
     else if (!parsed.success || !isMessage(parsed.data)) {
-      this.#refuse(INVALID_REQUEST, 'The line is JSON, but no message of JSON-RPC 2.0.', known)
+      this.#refuse(INVALID_REQUEST, 'The line is JSON, but not a JSON-RPC 2.0 message.', known)
     } else this.onmessage?.(value as JSONRPCMessage)
   }
 

@@ -31,7 +31,7 @@ keyless.addAddress('::1', 'ipv6')
 export async function resolveHost(host: string): Promise<{ address: string; wide: boolean; shared: boolean }> {
   const found = await lookup(host || '0.0.0.0', { all: true }).catch(() => [])
   const first = found.find(({ family }) => family === 4) ?? found[0]
-  if (!first) throw new CannotListenError({ address: host, problem: 'no machine has this name' })
+  if (!first) throw new CannotListenError({ address: host, problem: 'the host name cannot be resolved' })
   const all = (list: BlockList) => found.every(({ address }) => isIn(list, address))
   return { address: first.address, wide: !all(keyless), shared: !all(loopback) }
 }

@@ -78,7 +78,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
 async function listenSocket(parts: ListenerParts, path: string): Promise<Listening> {
   const { files } = parts.svc.ports
   if (Buffer.byteLength(path) > LONGEST_SOCKET_PATH) {
-    const problem = `the path has more than ${LONGEST_SOCKET_PATH} bytes; put the project where its path is shorter`
+    const problem = `the path has more than ${LONGEST_SOCKET_PATH} bytes; move the project to a folder with a shorter path`
     throw new CannotListenError({ address: path, problem })
   }
   if (await answers(path)) throw new CannotListenError({ address: path, problem: 'another process listens there' })
@@ -152,7 +152,7 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
       app.then(
         made => made.routing(request, response),
         error => {
-          svc.log.error({}, `the REST app cannot be made: ${errorMessage(error)}`)
+          svc.log.error({}, `the REST app could not be built: ${errorMessage(error)}`)
           socket.destroy()
         },
       )
@@ -199,7 +199,7 @@ function listenOn(server: Server, at: { host: string; port: number } | { path: s
 }
 
 function problemOf(error: NodeJS.ErrnoException): string {
-  if (error.code === 'EACCES') return 'the system does not allow it; take a port from 1024 on'
+  if (error.code === 'EACCES') return 'the system does not permit it; choose a port from 1024 on'
   if (error.code === 'EADDRNOTAVAIL') return 'this machine does not have that address'
   return errorMessage(error)
 }

@@ -152,5 +152,5 @@ function eventOf(name: string, events: Readonly<Record<string, z.ZodType>>, comp
     properties: { id: { type: 'string' }, event: { const: event }, data },
     required: ['event', 'data'],
   }))
-  return { description: 'Server-sent events, each one of these', oneOf }
+  return { description: 'Server-sent events, each of one of these types', oneOf }
 }

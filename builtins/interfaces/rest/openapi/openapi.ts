@@ -4,17 +4,18 @@ import { PROBLEM_TYPE } from '../request/problem.ts'
 import { entryOf, requestHeaders } from './entry.ts'
 import { Components, type Json, ref } from './schemas.ts'
 
-const ABOUT = `Keeps autonomous agents alive, and lets you see and steer them.
+const ABOUT = `Runs autonomous agents, and lets you observe and steer them.
 
-Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` under which the log has more.
-A method that a path does not have is answered 405 with \`Allow\`, a request that takes too long to arrive 408. Unknown
-query parameters and body fields are refused by name. Lists come whole; with \`limit\` or \`offset\` they come in
-windows, with \`X-Total-Count\` and, before the last, a \`Link\` to the next.`
+Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` that identifies the request
+in the log. A method that a path does not support is answered with 405 and \`Allow\`, a request that takes too long to
+arrive with 408. Unknown query parameters and body fields are refused; the error names them. Lists are returned in
+full by default, and in pages with \`limit\` or \`offset\`: with \`X-Total-Count\` and, except on the last page, a \`Link\` to
+the next.`
 
 const TENANT = {
   name: 'X-Svc-User',
   in: 'header',
-  description: 'The user whose sessions and tasks are meant; not a security boundary',
+  description: 'User whose sessions and tasks the request concerns; not a security boundary',
   schema: { type: 'string', pattern: '^[A-Za-z0-9._@-]{1,128}$', default: 'default' },
 }
 const MARK = { type: 'string', minLength: 1, maxLength: 200 }
@@ -92,22 +93,25 @@ export async function openapiDocument(documented: DocumentedApi): Promise<Json> 
       parameters: Object.fromEntries(Object.entries(TAKEN).filter(([name]) => taken.has(name))),
       headers: {
         'X-Request-Id': header('The id of this request in the log'),
-        'X-Total-Count': header('With `limit` or `offset`: how many there are in all', 'integer'),
+        'X-Total-Count': header('With `limit` or `offset`: the total number of items', 'integer'),
         'X-Hidden-Count': header('The number of rows that `all=false` leaves out; absent when none', 'integer'),
-        'X-Notice': header('A line for people that concerns the whole answer; absent when there is none'),
-        Link: header('With `limit`: where the next window is, as `rel="next"`; absent in the last'),
-        Location: header('Where what was made is'),
-        ETag: header('Names this state of the answer'),
+        'X-Notice': header('Notice for people about the whole answer, in one line; absent when there is none'),
+        Link: header('With `limit`: URL of the next page, as `rel="next"`; absent on the last page'),
+        Location: header('URL of what was created'),
+        ETag: header('Identifier of this version of the answer'),
         'Idempotency-Replayed': header(
-          '`true` where the answer is that to an earlier request with the same `Idempotency-Key`',
+          '`true` if this is the answer to an earlier request with the same `Idempotency-Key`',
         ),
         'Retry-After': header('Seconds after which to try again', 'integer'),
       },
       responses: {
         ...components.responses,
-        unchanged: { description: 'It is what `If-None-Match` names', headers: { ETag: ref('headers', 'ETag') } },
+        unchanged: {
+          description: 'The answer still has the `ETag` in `If-None-Match`',
+          headers: { ETag: ref('headers', 'ETag') },
+        },
         problem: {
-          description: 'What else went wrong',
+          description: 'Any other error',
           headers: { 'X-Request-Id': ref('headers', 'X-Request-Id') },
           content: { [PROBLEM_TYPE]: { schema: ref('schemas', 'Problem') } },
         },

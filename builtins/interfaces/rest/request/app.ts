@@ -36,7 +36,7 @@ const LONGEST_PARAMETER = 512
  * Compilers that Fastify must never call: operations validate their own schemas. Without these, Fastify loads its own.
  */
 const noSchemas = () => () => {
-  throw new TypeError('a route has a schema')
+  throw new TypeError('a route must not define a Fastify schema')
 }
 const NO_SCHEMAS = { buildValidator: noSchemas, buildSerializer: noSchemas }
 
@@ -192,7 +192,7 @@ async function answerProtocol(
     })
   } catch (error) {
     if (!response.headersSent) throw error
-    svc.log.error({ request_id: request.id, err: error }, 'an answer broke off')
+    svc.log.error({ request_id: request.id, err: error }, 'response aborted after its headers were sent')
     response.destroy()
   }
   return reply.hijack()

@@ -21,7 +21,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    if (bytes.length === 0) refuse('The body is empty, though its Content-Type says that it is JSON.', cause)
+    if (bytes.length === 0) refuse('The body is empty, but its Content-Type is JSON.', cause)
     refuse(`The body is not JSON in UTF-8: ${errorMessage(cause)}.`, cause)
   }
 }
@@ -31,7 +31,7 @@ function refuseDangerous(value: unknown, depth: number): void {
   if (depth > MAX_DEPTH) refuse(`The body is nested more than ${MAX_DEPTH} levels deep.`)
   for (const [key, below] of Object.entries(value)) {
     if (key === '__proto__' || (key === 'constructor' && hasPrototypeKey(below))) {
-      refuse(`The body holds the key "${key}", which is not allowed.`)
+      refuse(`The body contains the key "${key}", which is not allowed.`)
     }
     refuseDangerous(below, depth + 1)
   }

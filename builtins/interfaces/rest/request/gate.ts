@@ -39,11 +39,11 @@ export function admit(
   const { host = '' } = headers
   if (host === '' || isRepeated('host', raw.rawHeaders)) {
     reply.header('connection', 'close')
-    throw new MalformedRequestError({ problem: 'A request must have one Host header.' })
+    throw new MalformedRequestError({ problem: 'A request must have exactly one Host header.' })
   }
   // A proxy that reads the second header would see a different key than this server.
   if (isRepeated('x-svc-key', raw.rawHeaders)) {
-    throw new MalformedRequestError({ problem: 'A request may have one X-Svc-Key header.' })
+    throw new MalformedRequestError({ problem: 'A request must not have more than one X-Svc-Key header.' })
   }
   if (!listener.local && !config.api_key && !listener.accepted.has(host)) {
     const insecure = svc.ports.env.SVC_API_ALLOW_INSECURE === '1'
@@ -82,7 +82,9 @@ export function tenantOf({ headers }: FastifyRequest): string {
   const tenant = headers['x-svc-user']
   if (tenant === undefined || tenant === '') return 'default'
   if (typeof tenant === 'string' && TENANT.test(tenant)) return tenant
-  throw new MalformedRequestError({ problem: 'X-Svc-User may have 1 to 128 letters, digits and any of . _ @ -' })
+  throw new MalformedRequestError({
+    problem: 'X-Svc-User must have 1 to 128 characters: letters, digits and any of . _ @ -',
+  })
 }
 
 /**
@@ -94,7 +96,9 @@ export function markOf({ headers }: FastifyRequest, header: 'idempotency-key' | 
   if (given === undefined) return undefined
   // Node joins a header sent twice into a string with a space, which the pattern refuses.
   if (typeof given === 'string' && MARK.test(given)) return given
-  throw new MalformedRequestError({ problem: `${MARKED[header]} may be given once, with 1 to 200 visible characters.` })
+  throw new MalformedRequestError({
+    problem: `${MARKED[header]} must be sent only once, with 1 to 200 visible ASCII characters.`,
+  })
 }
 
 declare module 'fastify' {

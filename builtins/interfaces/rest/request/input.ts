@@ -21,7 +21,7 @@ export function inputOf(
   const input: [string, unknown][] = takesQuery ? [] : Object.entries(body)
   const takesMore = operation.input._zod.def.catchall !== undefined
   for (const path of Object.keys(body)) {
-    if (names.includes(path)) issues.push({ path, message: 'is given by the path, not by the body' })
+    if (names.includes(path)) issues.push({ path, message: 'is set by the path and must not be in the body' })
     else if (takesQuery || (!takesMore && !Object.hasOwn(fields, path))) {
       issues.push({ path, message: 'is not a known field' })
     }
@@ -33,7 +33,7 @@ export function inputOf(
   }
   for (const [path, text] of Object.entries(params)) {
     if (hasControls(String(text))) {
-      throw new MalformedRequestError({ problem: `The path's ${path} holds control characters.` })
+      throw new MalformedRequestError({ problem: `The path parameter ${path} contains control characters.` })
     }
     input.push([path, fields[path] ? fromText(text, fields[path], path, issues) : text])
   }
@@ -44,10 +44,10 @@ export function inputOf(
 function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: Issue[]): unknown {
   const type = typeOf(schema)
   if (type === 'array') return Array.isArray(text) ? text : [text]
-  if (Array.isArray(text)) issues.push({ path, message: 'is given more than once' })
+  if (Array.isArray(text)) issues.push({ path, message: 'must not be given more than once' })
   else if (type === 'number' || type === 'int') {
     if (/^-?\d+(\.\d+)?$/.test(String(text))) return Number(text)
-    issues.push({ path, message: 'must be a number in digits' })
+    issues.push({ path, message: 'must be a decimal number' })
   } else if (type === 'boolean') {
     if (text === 'true' || text === '1') return true
     if (text === 'false' || text === '0') return false

@@ -33,7 +33,7 @@ function shownError(error: unknown, { routeOptions }: FastifyRequest): SvcError 
     return new BodyTooLargeError({ mebibytes: routeOptions.bodyLimit / 1024 / 1024 })
   }
   if (code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
-    return new MalformedRequestError({ problem: 'The address or the length of the request is malformed.' })
+    return new MalformedRequestError({ problem: 'The URL or the Content-Length of the request is malformed.' })
   }
   return new InternalError()
 }
@@ -57,7 +57,7 @@ export function reportError(svc: PluginHandle, thrown: unknown, request: Fastify
 export function refusal(code: string | undefined, request_id: string): string {
   const problem =
     code === 'HPE_HEADER_OVERFLOW'
-      ? 'The address and the headers of the request are longer than 16 KiB.'
+      ? 'The URL and the headers of the request are longer than 16 KiB.'
       : 'The request is not valid HTTP.'
   const error = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new RequestTimeoutError() : new MalformedRequestError({ problem })
   const body = JSON.stringify(problemOf(error, request_id))

@@ -167,7 +167,7 @@ class EventSource {
     this.isClosed = true
     for (const cancel of this.#timers) cancel()
     this.#left.abort()
-    this.#fail(new Error('the reader has left'))
+    this.#fail(new Error('the client has disconnected'))
     this.#return().catch(() => {})
   }
 
@@ -183,7 +183,7 @@ class EventSource {
   *#send(message: EventMessage): Generator<EventMessage> {
     const { svc, config } = this.#parts
     const cancel = this.#after(config.stream_stall_s * 1000, () => {
-      svc.log.info({ request_id: this.#request.id }, 'a stream was closed: its reader reads nothing')
+      svc.log.info({ request_id: this.#request.id }, 'stream closed because its client reads nothing')
       this.#request.raw.socket.destroy()
     })
     yield message

@@ -100,18 +100,18 @@ const tidied = () => people(21, 80)
 export const DATA: readonly WorkGoal[] = [
   {
     ...{ name: 'tidy-people', title: 'Tidy a data set' },
-    asks: 'Tidy people.csv into tidy.csv with the same heading: names without blanks around them, cities as in "Ulm", dates as in 1950-12-31, each id once, the rows in their order. people.csv stays as it is.',
+    asks: 'Clean up people.csv and write the result to tidy.csv with the same heading: names without blanks around them, cities written as in "Ulm", dates as in 1950-12-31, each id once, the rows in their order. Do not change people.csv.',
     files: () => ({ 'people.csv': untidy(tidied()) }),
     acceptance: [{ file: 'tidy.csv' }],
     checks: {
       'all rows are tidy': async folder => reads('tidy.csv', table(tidied()))(folder),
-      'the source is as it was': async folder => (await folder.file('people.csv')) === untidy(tidied()),
+      'people.csv is unchanged': async folder => (await folder.file('people.csv')) === untidy(tidied()),
     },
     solution: () => [read('people.csv'), write('tidy.js', TIDY), run('node tidy.js'), run('head -n 5 tidy.csv')],
   },
   {
     ...{ name: 'join-orders', title: 'Join two tables' },
-    asks: 'orders.csv and prices.csv belong together by the article. Write totals.csv with the columns customer,total: what each customer has to pay, to two decimals, sorted by customer number.',
+    asks: 'orders.csv and prices.csv share the column article. Write totals.csv with the columns customer,total: what each customer has to pay, to two decimals, sorted by customer number.',
     files: {
       'orders.csv': csv([['order', 'customer', 'article', 'count'], ...ORDERS]),
       'prices.csv': csv([['article', 'price'], ...PRICES]),
@@ -126,13 +126,13 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'find-outliers', title: 'Values that cannot be' },
-    asks: 'readings.txt has a temperature a line. Those below -20 or above 50 are faults. Write clean.txt with the others in their order, and faults.json with a list of {"line": <number from 1>, "value": <number>}.',
+    ...{ name: 'find-outliers', title: 'Find impossible values' },
+    asks: 'readings.txt has one temperature per line. Temperatures below -20 or above 50 are faults. Write the others to clean.txt, in their order, and the faults to faults.json, as a list of {"line": <number from 1>, "value": <number>}.',
     files: { 'readings.txt': `${READINGS.join('\n')}\n` },
     acceptance: [{ file: 'clean.txt' }, { file: 'faults.json' }],
     checks: {
-      'the others are kept': reads('clean.txt', READINGS.filter(each => each >= -20 && each <= 50).join('\n')),
-      'the faults are named': holdsJson('faults.json', [
+      'the other readings are kept': reads('clean.txt', READINGS.filter(each => each >= -20 && each <= 50).join('\n')),
+      'the faults are listed': holdsJson('faults.json', [
         { line: 5, value: 95 },
         { line: 7, value: -40 },
       ]),
@@ -162,18 +162,18 @@ export const DATA: readonly WorkGoal[] = [
   },
   {
     ...{ name: 'split-by-city', title: 'One file for each city' },
-    asks: 'Split people.csv by city into cities/<city>.csv, each with the heading and its rows in their order. Then write cities/index.json: the number of people by city.',
+    asks: 'Split people.csv by city into cities/<city>.csv, each with the heading and the rows of its city in their order. Then write cities/index.json: the number of people by city.',
     files: () => ({ 'people.csv': table(people(22, 60)) }),
     acceptance: [{ file: 'cities/index.json' }],
     checks: {
-      'all rows are where they belong': async folder => {
+      'all rows are in the file of their city': async folder => {
         const all = people(22, 60)
         const held = await Promise.all(
           CITIES.map(city => reads(`cities/${city}.csv`, table(all.filter(each => each.city === city)))(folder)),
         )
         return held.every(Boolean)
       },
-      'the index counts them': async folder => {
+      'the index has the right numbers': async folder => {
         const counts = CITIES.map(city => [city, people(22, 60).filter(each => each.city === city).length])
         return holdsJson('cities/index.json', Object.fromEntries(counts))(folder)
       },
@@ -189,12 +189,12 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'convert-ini', title: 'Another format of a configuration' },
-    asks: 'Convert settings.ini into settings.json: an object of its sections; numbers and booleans become such. Comments are dropped.',
+    ...{ name: 'convert-ini', title: 'Convert a configuration file' },
+    asks: 'Convert settings.ini into settings.json: an object of its sections; numbers and booleans become JSON numbers and booleans. Drop the comments.',
     files: { 'settings.ini': INI },
     acceptance: [{ command: 'grep -q limits settings.json' }],
     checks: {
-      'all values are there, of their types': holdsJson('settings.json', {
+      'all values are present, with the right types': holdsJson('settings.json', {
         server: { port: 8000, host: 'localhost' },
         limits: { files: 20, strict: true },
       }),
@@ -205,8 +205,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'rename-files', title: 'Names of many files by one rule' },
-    asks: 'The files in photos/ are named like "IMG 20240301 (2).txt". Rename each to "2024-03-01-2.txt", by the date and the number in brackets; those without brackets get the number 1. Their contents stay.',
+    ...{ name: 'rename-files', title: 'Rename many files by one rule' },
+    asks: 'The files in photos/ are named like "IMG 20240301 (2).txt". Rename each to the form "2024-03-01-2.txt", from its date and its number in brackets; files without brackets get the number 1. Do not change their contents.',
     files: Object.fromEntries(
       Array.from({ length: 12 }, (_, n) => {
         const day = pad(1 + Math.floor(n / 3))
@@ -215,14 +215,14 @@ export const DATA: readonly WorkGoal[] = [
     ),
     acceptance: [{ file: 'photos/2024-03-04-3.txt' }],
     checks: {
-      'all have their names and contents': async folder => {
+      'all files have their new names and their contents': async folder => {
         const held = Array.from({ length: 12 }, (_, n) => {
           const path = `photos/2024-03-${pad(1 + Math.floor(n / 3))}-${(n % 3) + 1}.txt`
           return fileMatches(path, text => text === `picture ${n}\n`)(folder)
         })
         return (await Promise.all(held)).every(Boolean)
       },
-      'none has its old name': async folder => (await folder.file('photos/IMG 20240301.txt')) === undefined,
+      'no file has its old name': async folder => (await folder.file('photos/IMG 20240301.txt')) === undefined,
     },
     solution: () => [
       list('photos'),

@@ -16,7 +16,7 @@ interface Wish {
 function wish({ name, title, asks, files, shows, imports = '', hidden, steps }: Wish): WorkGoal {
   return {
     ...{ name, title, asks, files: project(files), acceptance: [{ command: shows }] },
-    checks: { 'it does what was asked, also where no example says it': passesTests(imports + RUNS, hidden) },
+    checks: { 'hidden tests of the requested behaviour pass': passesTests(imports + RUNS, hidden) },
     solution: () => [list(), ...steps(), run(shows)],
   }
 }
@@ -117,7 +117,7 @@ if (command === 'add') {
 
 export const EXTEND: readonly WorkGoal[] = [
   wish({
-    ...{ name: 'add-json', title: 'An option --json for a list' },
+    ...{ name: 'add-json', title: 'Add an option --json to a list' },
     asks: 'Add an option --json to list.js: with it the items are printed as one JSON array of {"name", "price"}. Other options are refused as before.',
     files: { 'list.js': LIST },
     shows: 'node list.js --json',
@@ -138,8 +138,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-unique', title: 'An option that counts different words' },
-    asks: 'words.js counts the words of a file. With the option --unique before the file it shall count different words, regardless of case. Try it with text.txt: node words.js --unique text.txt prints 4.',
+    ...{ name: 'add-unique', title: 'Add an option that counts distinct words' },
+    asks: 'words.js counts the words of a file. With the option --unique before the file, it must count distinct words, ignoring case. Try it with text.txt: node words.js --unique text.txt prints 4.',
     files: { 'words.js': WORDS, 'text.txt': 'The tide and the moon\nAnd the tide\n' },
     shows: 'node words.js --unique text.txt',
     hidden: {
@@ -161,8 +161,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-priority', title: 'Priorities of a queue' },
-    asks: 'Let Queue in src/queue.js take priorities: push(item, priority = 0). pop() gives the item of the highest priority, the oldest of them first. Write tests for it in test/queue.test.js that node --test test/queue.test.js runs.',
+    ...{ name: 'add-priority', title: 'Add priorities to a queue' },
+    asks: 'Let Queue in src/queue.js take priorities: push(item, priority = 0). pop() returns the item with the highest priority; of several, the oldest. Write tests for it in test/queue.test.js that node --test test/queue.test.js runs.',
     files: { 'src/queue.js': QUEUE },
     shows: 'node --test test/queue.test.js',
     imports: "import { Queue } from '../src/queue.js'",
@@ -244,7 +244,7 @@ export const EXTEND: readonly WorkGoal[] = [
   }),
   wish({
     ...{ name: 'add-environment', title: 'Configuration from the environment' },
-    asks: 'load in src/config.js reads a file. Variables of the environment shall come before it: APP_PORT sets port as a number, APP_HOST sets host. load(path, env = process.env) takes them. A port that is no whole number from 1 to 65535 is an Error that names APP_PORT. Write check.js that loads config.json and exits with 0 if all is well.',
+    asks: 'load in src/config.js reads a file. Environment variables must override the file: APP_PORT sets port as a number, APP_HOST sets host. load(path, env = process.env) takes them. A port that is not a whole number from 1 to 65535 is an Error that names APP_PORT. Write check.js that loads config.json and exits with 0 if all is well.',
     files: { 'src/config.js': CONFIG, 'config.json': '{"port": 8080}\n' },
     shows: 'node check.js',
     imports: "import { load } from '../src/config.js'",
@@ -266,8 +266,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-once', title: 'Listeners that leave again' },
-    asks: 'Add to Events in src/events.js: off(name, fn), which removes a listener, and once(name, fn), which hears one event only. A listener that is removed by another during an event is still called for that event. Write demo.js that uses both and exits with 0.',
+    ...{ name: 'add-once', title: 'Remove event listeners' },
+    asks: 'Add to Events in src/events.js: off(name, fn), which removes a listener, and once(name, fn), which adds a listener for one event only. A listener that is removed by another listener during an event is still called for that event. Write demo.js that uses both and exits with 0.',
     files: { 'src/events.js': EVENTS },
     shows: 'node demo.js',
     imports: "import { Events } from '../src/events.js'",
@@ -290,7 +290,7 @@ export const EXTEND: readonly WorkGoal[] = [
   }),
   wish({
     ...{ name: 'add-done', title: 'A command that ticks off an entry' },
-    asks: 'todo.js keeps a list. Add the command: node todo.js done <number>, which ticks off the entry with that number as list shows it. A number that is none of the list exits with 1 and says so on standard error. Mention it in the usage line. Leave no todo.json behind from trying it. Write what you added into README.md.',
+    asks: 'todo.js keeps a list. Add the command: node todo.js done <number>, which ticks off the entry with that number as list shows it. For a number that is not in the list, the command must print an error to standard error and exit with 1. Mention the command in the usage line. Leave no todo.json behind from trying it. Write what you added into README.md.',
     files: {
       'todo.js': TASKS,
       'README.md': '# todo\n\nA list of what is to be done: `node todo.js add <text>`, `node todo.js list`.\n',

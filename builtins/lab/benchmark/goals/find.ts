@@ -95,7 +95,7 @@ const CODE: Files = Object.fromEntries(
 export const FIND: readonly WorkGoal[] = [
   search({
     ...{ name: 'find-last-warden', title: 'A fact that later documents change' },
-    asks: 'Who is the warden of the north light by the latest of the minutes in minutes/, and which document says so? Form: {"warden": "…", "document": "minutes/…"}.',
+    asks: 'Who is the warden of the north light according to the latest minutes in minutes/, and which document says so? Form: {"warden": "…", "document": "minutes/…"}.',
     files: () => minutes(1, wardens),
     pattern: ['north light'],
     reads: [documentOf(277)],
@@ -118,7 +118,7 @@ export const FIND: readonly WorkGoal[] = [
     answer: { votes: 9, carried: 6 },
   }),
   search({
-    ...{ name: 'find-missing', title: 'What is not there' },
+    ...{ name: 'find-missing', title: 'Find missing documents' },
     asks: 'The minutes are numbered from 000 to 299, and some numbers are missing in minutes/. Which? Form: {"missing": ["…"]}, sorted.',
     files: () =>
       Object.fromEntries(Object.entries(minutes(4, {})).filter(([path]) => !/(017|142|288)\.md$/.test(path))),
@@ -140,7 +140,7 @@ export const FIND: readonly WorkGoal[] = [
     answer: { years: [1847, 1874] },
   }),
   search({
-    ...{ name: 'find-callers', title: 'What depends on a module' },
+    ...{ name: 'find-callers', title: 'Find what depends on a module' },
     asks: 'Which files in lib/ import lib/part03.js, directly? And which functions of lib/ are marked as deprecated? Form: {"importers": ["lib/…"], "deprecated": ["…"]}, both sorted.',
     files: () => CODE,
     pattern: ['part03.js', 'deprecated'],
@@ -149,7 +149,7 @@ export const FIND: readonly WorkGoal[] = [
   }),
   {
     ...{ name: 'find-and-quote', title: 'An answer with its source', preset: 'researcher' },
-    asks: 'Why was the ferry of the east stopped? Answer in answer.md in one sentence, and quote below it, behind "> ", the line of the document in minutes/ that says so, word for word, with the path of the document in the last line.',
+    asks: 'Why was the ferry of the east stopped? Answer in answer.md in one sentence. Below it, after "> ", quote word for word the line of the document in minutes/ that says so. In the last line, give the path of the document.',
     files: () =>
       minutes(6, {
         64: 'The ferry of the west was stopped because of ice.',
@@ -157,11 +157,11 @@ export const FIND: readonly WorkGoal[] = [
       }),
     acceptance: [{ file: 'answer.md' }],
     checks: {
-      'it gives the reason': fileMatches('answer.md', text => /boiler/i.test(text.split('>')[0]!)),
-      'it quotes word for word': fileMatches('answer.md', text =>
+      'the answer gives the reason': fileMatches('answer.md', text => /boiler/i.test(text.split('>')[0]!)),
+      'the answer quotes the document word for word': fileMatches('answer.md', text =>
         text.includes('> The ferry of the east was stopped, since its boiler had failed the inspection twice.'),
       ),
-      'it names the document last': fileMatches('answer.md', text =>
+      'the last line names the document': fileMatches('answer.md', text =>
         text.trim().split('\n').at(-1)!.includes(documentOf(186)),
       ),
     },

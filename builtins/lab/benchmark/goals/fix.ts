@@ -21,8 +21,8 @@ function fault({ name, title, asks, src, imports, tests, hidden, edits }: Fault)
     files: project({ ...src, 'test/all.test.js': test }),
     acceptance: [{ command: 'node --test' }],
     checks: {
-      'the tests pass, and others of the same promise': passesTests(imports, { ...tests, ...hidden }),
-      'the tests are as they were': fileEquals('test/all.test.js', test),
+      'the tests and hidden tests of the same behaviour pass': passesTests(imports, { ...tests, ...hidden }),
+      'the tests are unchanged': fileEquals('test/all.test.js', test),
     },
     solution: () => [
       ...[list(), run('node --test'), read('test/all.test.js')],

@@ -104,15 +104,15 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'move-module', title: 'Move a module and mend its imports' },
-    asks: 'Move src/users.js to src/people/users.js and mend all imports. node check.js must exit with 0.',
+    ...{ name: 'move-module', title: 'Move a module and fix its imports' },
+    asks: 'Move src/users.js to src/people/users.js and fix all imports. node check.js must exit with 0.',
     files: project({
       ...users,
       'check.js': `import { existsSync } from 'node:fs'\n\nif (existsSync('src/users.js')) throw new Error('src/users.js is still there')\nfor (const name of ${JSON.stringify(PLACES)}) await import('./src/' + name + '.js')\nawait import('./src/people/users.js')\n`,
     }),
     acceptance: [{ command: 'node check.js' }],
     checks: {
-      'the module is moved, and all work': passesTests(
+      'the module is moved and all modules work': passesTests(
         `import { existsSync } from 'node:fs'\nimport { getUser } from '../src/people/users.js'\nimport { teamsName } from '../src/teams.js'`,
         {
           moved:
@@ -133,8 +133,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'merge-duplicates', title: 'One function instead of three' },
-    asks: 'src/kilo.js, src/litre.js and src/metre.js repeat the same formatting. Put it into src/format.js as format(value, unit) and let the three use it. What they export stays and behaves as before. node lint.js must exit with 0.',
+    ...{ name: 'merge-duplicates', title: 'Merge three duplicate functions into one' },
+    asks: 'src/kilo.js, src/litre.js and src/metre.js repeat the same formatting. Put it into src/format.js as format(value, unit) and use it in all three. Their exports must stay and behave as before. node lint.js must exit with 0.',
     files: project({
       'src/kilo.js': duplicate('kilo', 3),
       'src/litre.js': duplicate('litre', 2),
@@ -143,7 +143,7 @@ export const REFACTOR: readonly WorkGoal[] = [
     }),
     acceptance: [{ command: 'node lint.js' }],
     checks: {
-      'they behave as before': passesTests(
+      'the modules behave as before': passesTests(
         "import { format } from '../src/format.js'\nimport { kiloSize, kiloText } from '../src/kilo.js'\nimport { litreText } from '../src/litre.js'\nimport { metreText } from '../src/metre.js'",
         {
           all: "assert.equal(kiloText(1.005), '1 kilo')\n  assert.equal(litreText(2.5), '2,5 litre')\n  assert.equal(metreText(0), '0 metre')\n  assert.equal(kiloSize, 3)\n  assert.equal(format(1.234, 'x'), '1,23 x')",
@@ -181,7 +181,7 @@ export const REFACTOR: readonly WorkGoal[] = [
     }),
     acceptance: [{ command: 'node --test' }],
     checks: {
-      'all three do their part': passesTests("import { format, summary, totals } from '../src/summary.js'", {
+      'all three functions work': passesTests("import { format, summary, totals } from '../src/summary.js'", {
         parts:
           "const orders = [{ amount: 2.5, city: 'Ulm' }, { amount: 1, city: 'Bonn' }, { amount: 1, city: 'Ulm' }]\n  const found = totals(orders)\n  assert.deepEqual(found, { count: 3, total: 4.5, cities: ['Bonn', 'Ulm'] })\n  assert.equal(format(found), 'Orders: 3\\nTotal: 4.50\\nCities: Bonn, Ulm\\n')\n  assert.equal(summary(orders), format(found))",
       }),
@@ -205,7 +205,7 @@ export const REFACTOR: readonly WorkGoal[] = [
     }),
     acceptance: [{ command: 'node try.js' }],
     checks: {
-      'values, errors, and no callbacks': passesTests("import { read, readBoth } from '../src/read.js'", {
+      'values and errors are right, without callbacks': passesTests("import { read, readBoth } from '../src/read.js'", {
         values: "assert.equal(await read('x'), 'X')\n  assert.deepEqual(await readBoth('a', 'b'), ['A', 'B'])",
         errors: "await assert.rejects(readBoth('a', 'bad'), /no such key: bad/)\n  assert.equal(read.length, 1)",
       }),
@@ -220,8 +220,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'remove-dead-code', title: 'Remove what nothing uses' },
-    asks: 'Delete the modules in src/ that nothing uses, starting from src/main.js. Keep all that main.js needs, directly or through others. Write the names of the deleted files, one per line and sorted, into removed.txt.',
+    ...{ name: 'remove-dead-code', title: 'Remove unused modules' },
+    asks: 'Delete the modules in src/ that src/main.js does not use, directly or through others. Keep all that it needs. Write the names of the deleted files, one per line and sorted, into removed.txt.',
     files: project({
       'src/main.js':
         "import { one } from './one.js'\nimport { two } from './lib/two.js'\n\nconsole.log(one() + two())\n",
@@ -236,11 +236,11 @@ export const REFACTOR: readonly WorkGoal[] = [
     }),
     acceptance: [{ command: 'node src/main.js' }, { file: 'removed.txt' }],
     checks: {
-      'the three that are not used are gone, the others work': async folder =>
+      'the three unused modules are gone, and main.js works': async folder =>
         (await Promise.all(['src/old.js', 'src/older.js', 'src/lib/extra.js'].map(path => folder.file(path)))).every(
           text => text === undefined,
         ) && (await folder.run('node src/main.js', {})).code === 0,
-      'removed.txt names them': async folder =>
+      'removed.txt names the deleted modules': async folder =>
         ((await folder.file('removed.txt')) ?? '')
           .trim()
           .split(/\s+/)

@@ -129,7 +129,7 @@ export const REPORT: readonly WorkGoal[] = [
             .map(line => line.replace(/\s/g, ''))
         return rows(text).join() === rows(weekly()).join()
       }),
-      'it has its heading': fileMatches('report.md', text => text.startsWith('# Week of 2024-03-04\n')),
+      'the report has its heading': fileMatches('report.md', text => text.startsWith('# Week of 2024-03-04\n')),
     },
     solution: () => [
       list('logs'),
@@ -149,8 +149,8 @@ export const REPORT: readonly WorkGoal[] = [
     solution: () => [grep('status=500', 'logs'), write('errors.json', json(perDay())), read('errors.json')],
   },
   {
-    ...{ name: 'report-alerts', title: 'What an alert log comes to' },
-    asks: 'alerts.log has one entry a line. Write summary.csv with the columns level,message,count and one row for each different pair of level (ERROR, WARN) and message, the highest count first, then by message, then by level; INFO is left out. The first row is the heading.',
+    ...{ name: 'report-alerts', title: 'Summarize an alert log' },
+    asks: 'alerts.log has one entry per line. Write summary.csv with the columns level,message,count and one row for each distinct pair of level (ERROR, WARN) and message, sorted by count (highest first), then by message, then by level. Leave out INFO. The first row is the heading.',
     files: { 'alerts.log': alerts() },
     acceptance: [{ file: 'summary.csv' }],
     checks: {
@@ -159,7 +159,7 @@ export const REPORT: readonly WorkGoal[] = [
     solution: () => [read('alerts.log'), write('summary.csv', csv(alertRows())), read('summary.csv')],
   },
   {
-    ...{ name: 'report-hours', title: 'Hours by person and project' },
+    ...{ name: 'report-hours', title: 'Hours by person' },
     asks: 'times.csv lists minutes of work. Write hours.md: a line "- <person>: <hours> h" for each person, sorted by name, with hours to two decimals; then an empty line; then "Total: <hours> h".',
     files: { 'times.csv': csv([['person', 'project', 'minutes'], ...TIMES]) },
     acceptance: [{ file: 'hours.md' }],
@@ -173,15 +173,15 @@ export const REPORT: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'report-changes', title: 'Notes of a release from commits' },
-    asks: 'commits.txt has the commits of a release, the oldest first. Write the section "## 2.1.0" for CHANGELOG.md above the earlier one: below "### Added" the subjects of feat, below "### Fixed" those of fix, each as "- <subject>" in their order. Other kinds are left out. What is in the file stays.',
+    ...{ name: 'report-changes', title: 'Release notes from commits' },
+    asks: 'commits.txt has the commits of a release, the oldest first. Add the section "## 2.1.0" to CHANGELOG.md above the earlier one: below "### Added" the subjects of feat commits, below "### Fixed" those of fix commits, each as "- <subject>" in their order. Leave out other kinds. Keep what is in the file.',
     files: {
       'commits.txt': COMMITS.map(([kind, subject]) => `${kind}: ${subject}\n`).join(''),
       'CHANGELOG.md': '# Changes\n\n## 2.0.0\n\n### Fixed\n\n- Start without a file\n',
     },
     acceptance: [{ command: "grep -q '## 2.1.0' CHANGELOG.md" }],
     checks: {
-      'both sections stand in their order': fileMatches('CHANGELOG.md', text => {
+      'the new section is right and stands above the earlier one': fileMatches('CHANGELOG.md', text => {
         const lines = text.split('\n').filter(line => line.trim() !== '')
         return lines.join('\n') === `# Changes\n${notes()}\n## 2.0.0\n### Fixed\n- Start without a file`
       }),

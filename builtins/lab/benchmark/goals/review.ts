@@ -11,23 +11,23 @@ interface Review {
 }
 
 const FORM =
-  'Write review.json: {"findings": [{"file": "…", "line": <number in the new file>, "problem": "…"}]} with what is wrong in it, and nothing that is a matter of taste. Change no other file.'
+  'Write review.json: {"findings": [{"file": "…", "line": <number in the new file>, "problem": "…"}]} with the faults of the change, without matters of taste. Change no other file.'
 
 /** A change that has one fault, to be found by reading. */
 function review({ name, title, files, finding, words, problem }: Review): WorkGoal {
   return {
     ...{ name, title, files: project(files), preset: 'reviewer' },
-    asks: `Review the change in change.diff to ${finding.file}, which is applied to the files here already. ${FORM}`,
+    asks: `Review the change in change.diff to ${finding.file}, which is already applied to the files here. ${FORM}`,
     acceptance: [{ file: 'review.json' }],
     checks: {
-      'it finds the fault and says what it is': fileMatches('review.json', text => {
+      'the review finds the fault and describes it': fileMatches('review.json', text => {
         const found = findingsOf(text).filter(
           ({ file, line }) => file === finding.file && Math.abs(line - finding.line) <= 1,
         )
         return found.some(({ problem }) => words.test(problem))
       }),
-      'it finds nothing else': fileMatches('review.json', text => findingsOf(text).length === 1),
-      'the files are as they were': async folder =>
+      'the review has no other findings': fileMatches('review.json', text => findingsOf(text).length === 1),
+      'the files are unchanged': async folder =>
         (
           await Promise.all(Object.entries(files).map(async ([path, text]) => (await folder.file(path)) === text))
         ).every(Boolean),
@@ -113,14 +113,14 @@ const SORT_TEST = testFile("import { top } from '../src/top.js'", {
 
 export const REVIEW: readonly WorkGoal[] = [
   review({
-    ...{ name: 'review-cache', title: 'Review: forgetting too much' },
+    ...{ name: 'review-cache', title: 'Review: cache invalidation' },
     files: { 'src/cache.js': CACHE, 'change.diff': diff('src/cache.js', '  cache.delete(id)', '  cache.clear()') },
     finding: { file: 'src/cache.js', line: 11 },
     words: /clear|all|every|whole/i,
     problem: 'forget(id) clears the whole cache instead of deleting the entry of id.',
   }),
   review({
-    ...{ name: 'review-query', title: 'Review: a query from text' },
+    ...{ name: 'review-query', title: 'Review: SQL query built from strings' },
     files: {
       'src/orders.js': QUERY,
       'change.diff': diff(
@@ -144,7 +144,7 @@ export const REVIEW: readonly WorkGoal[] = [
     problem: 'Years divisible by 100 but not by 400, such as 1900, are no leap years.',
   }),
   review({
-    ...{ name: 'review-upload', title: 'Review: a path from outside' },
+    ...{ name: 'review-upload', title: 'Review: file path from user input' },
     files: {
       'src/upload.js': UPLOAD,
       'change.diff': diff(
@@ -158,8 +158,8 @@ export const REVIEW: readonly WorkGoal[] = [
     problem: 'A name such as ../../etc/x leaves the folder (path traversal).',
   }),
   {
-    ...{ name: 'review-and-mend', title: 'Review, prove with a test, and mend' },
-    asks: 'The change in change.diff is applied already. It brings a fault that the tests do not show. Add a test to test/top.test.js that fails because of it, then mend src/top.js. Existing tests stay. Write into review.md in one sentence what was wrong.',
+    ...{ name: 'review-and-mend', title: 'Review, prove the fault with a test, and fix it' },
+    asks: 'The change in change.diff is already applied. It introduces a fault that the tests do not show. Add a test to test/top.test.js that fails because of it, then fix src/top.js. Keep the existing tests. Write into review.md in one sentence what was wrong.',
     files: project({
       'src/top.js': 'export function top(values, count) {\n  return values.sort((a, b) => b - a).slice(0, count)\n}\n',
       'test/top.test.js': SORT_TEST,
@@ -171,7 +171,7 @@ export const REVIEW: readonly WorkGoal[] = [
     }),
     acceptance: [{ command: 'node --test' }, { file: 'review.md' }],
     checks: {
-      'the list of the caller stays as it is': async folder =>
+      'the list of the caller is not changed': async folder =>
         (
           await folder.run('node --test {check}/hidden.test.js', {
             'hidden.test.js': testFile("import { top } from '../src/top.js'", {
@@ -179,7 +179,7 @@ export const REVIEW: readonly WorkGoal[] = [
             }),
           })
         ).code === 0,
-      'there is one more test, and the old one': fileMatches(
+      'there is a new test, and the old one is kept': fileMatches(
         'test/top.test.js',
         text => text.includes('the highest come first') && (text.match(/\b(test|it)\(/g) ?? []).length >= 2,
       ),

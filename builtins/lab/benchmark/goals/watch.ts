@@ -20,7 +20,7 @@ writeFileSync('applied.txt', colour + ' ' + version + '\\n')
 export const WATCH: readonly WorkGoal[] = [
   {
     ...{ name: 'watch-inbox', title: 'Wait for files, then add them up' },
-    asks: 'Files with one number each arrive in inbox/ while you work. The last one is called end.txt and has none. Wait for it, looking again now and then, and then write the sum of all numbers into sum.txt.',
+    asks: 'Files with one number each arrive in inbox/ while you work. The last file is called end.txt and has no number. Check from time to time until it is there, and then write the sum of all numbers into sum.txt.',
     files: { 'inbox/one.txt': '7\n' },
     arrivals: [
       { after: 1, files: { 'inbox/two.txt': '20\n' } },
@@ -36,12 +36,12 @@ export const WATCH: readonly WorkGoal[] = [
   },
   {
     ...{ name: 'watch-process', title: 'A process in the background' },
-    asks: 'node slow.js takes a while. Run it in the background, wait for its end, and write into result.txt what it printed. Then write the number of lines of progress.log into lines.txt.',
+    asks: 'node slow.js takes a while. Run it in the background, wait until it ends, and write its output into result.txt. Then write the number of lines of progress.log into lines.txt.',
     files: project({ 'slow.js': SLOW }),
     acceptance: [{ file: 'result.txt' }, { file: 'lines.txt' }],
     checks: {
-      'the result is what it printed': fileMatches('result.txt', text => text.includes('sum: 110')),
-      'the lines are counted': reads('lines.txt', '4'),
+      'result.txt has the output of slow.js': fileMatches('result.txt', text => text.includes('sum: 110')),
+      'the number of lines is right': reads('lines.txt', '4'),
     },
     solution: () => [
       read('slow.js'),
@@ -55,7 +55,7 @@ export const WATCH: readonly WorkGoal[] = [
   },
   {
     ...{ name: 'watch-log', title: 'React to a line of a log' },
-    asks: 'app.log grows while you work. Wait until a line with ERROR comes; then write that line into alert.txt, and below it the number of the INFO lines before it.',
+    asks: 'app.log grows while you work. Wait until a line with ERROR appears; then write that line into alert.txt, and below it the number of INFO lines before it.',
     files: { 'app.log': LOG },
     arrivals: [
       { after: 1, files: { 'app.log': `${LOG}INFO request 3\n` } },
@@ -69,14 +69,14 @@ export const WATCH: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'watch-config', title: 'Apply a change when it comes' },
+    ...{ name: 'watch-config', title: 'Apply a change when it arrives' },
     asks: 'config.json has version 1. Its version 2 arrives while you work. As soon as it is there, run node apply.js once, and write the new colour into colour.txt.',
     files: project({ 'config.json': '{"version": 1, "colour": "red"}\n', 'apply.js': APPLY }),
     arrivals: [{ after: 2, files: { 'config.json': '{"version": 2, "colour": "green"}\n' } }],
     acceptance: [{ command: 'grep -q 2 applied.txt' }, { file: 'colour.txt' }],
     checks: {
       'version 2 is applied': reads('applied.txt', 'green 2'),
-      'its colour is noted': reads('colour.txt', 'green'),
+      'colour.txt has the new colour': reads('colour.txt', 'green'),
     },
     solution: () => [
       ...[read('config.json'), run('sleep 0.1'), read('config.json'), run('node apply.js')],

@@ -66,11 +66,11 @@ export const WRITE: readonly WorkGoal[] = [
     files: project({ 'lines.js': TOOL }),
     acceptance: [{ file: 'README.md' }],
     checks: {
-      'it has its heading and sections': fileMatches(
+      'the README has its heading and sections': fileMatches(
         'README.md',
         text => text.startsWith('# lines\n') && /^## Options$/m.test(text) && /^## Example$[\s\S]*```/m.test(text),
       ),
-      'it lists all options, and no others': fileMatches('README.md', text => {
+      'the README lists all options, and no others': fileMatches('README.md', text => {
         const named = [...text.matchAll(/^- `(--\w+)[^`]*`: \S/gm)].map(([, name]) => name).sort()
         return named.join() === '--input,--limit,--quiet,--reverse'
       }),
@@ -91,7 +91,7 @@ export const WRITE: readonly WorkGoal[] = [
     acceptance: [{ command: 'node lint.js' }],
     checks: {
       'the linter passes': passes('node {check}/lint.js', { 'lint.js': MATHS['lint.js']! }),
-      'the code is as it was': fileMatches('src/maths.js', text => {
+      'the code is unchanged': fileMatches('src/maths.js', text => {
         const code = (source: string) =>
           source
             .replace(/\/\*\*[\s\S]*?\*\//g, '')
@@ -125,12 +125,12 @@ export const WRITE: readonly WorkGoal[] = [
     asks: 'Write guide/index.md: the line "# Guide", an empty line, then one line "- [<title>](<file name>)" for each file of guide/, sorted by file name; the title is the first heading of the file.',
     files: guides,
     acceptance: [{ file: 'guide/index.md' }],
-    checks: { 'all files are there, by their titles': reads('guide/index.md', index) },
+    checks: { 'the index lists all files by their titles': reads('guide/index.md', index) },
     solution: () => [list('guide'), grep('^# ', 'guide'), write('guide/index.md', index), read('guide/index.md')],
   },
   {
-    ...{ name: 'write-actions', title: 'What was agreed in a meeting', preset: 'writer' },
-    asks: 'talk.txt is the record of a meeting. Write actions.md with one line "- <name>: <what> (by <date>)" for each thing that someone took on with a date, the earliest date first. Wishes and what nobody took on are left out.',
+    ...{ name: 'write-actions', title: 'Action items of a meeting', preset: 'writer' },
+    asks: 'talk.txt is the record of a meeting. Write actions.md with one line "- <name>: <what> (by <date>)" for each thing that someone took on with a date, the earliest date first. Leave out wishes, and what no one took on.',
     files: { 'talk.txt': TALK },
     acceptance: [{ file: 'actions.md' }],
     checks: {
@@ -139,7 +139,7 @@ export const WRITE: readonly WorkGoal[] = [
         const found = lines.map(line => /^- (\w+): .+ \(by (\S+)\)$/.exec(line)?.slice(1).join(' '))
         return found.join() === 'Bob 2024-04-02,Cem 2024-04-05,Dana 2024-04-09'
       }),
-      'each says what': fileMatches('actions.md', text =>
+      'each line names its action': fileMatches('actions.md', text =>
         ['paint', 'harbour', 'lamps'].every(word => text.includes(word)),
       ),
     },
@@ -152,12 +152,12 @@ export const WRITE: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'write-glossary', title: 'A list in order', preset: 'writer' },
-    asks: 'Put the entries of words.md into alphabetical order, each word once, all words in lower case; the heading stays. Then add at its place: "- pier: a way into the water".',
+    ...{ name: 'write-glossary', title: 'Sort a glossary', preset: 'writer' },
+    asks: 'Put the entries of words.md into alphabetical order, each word once, all words in lower case; keep the heading. Then insert in order: "- pier: a way into the water".',
     files: { 'words.md': GLOSSARY },
     acceptance: [{ command: 'grep -q pier words.md' }],
     checks: {
-      'all entries stand in order': reads(
+      'all entries are in order': reads(
         'words.md',
         '# Words\n\n- buoy: a mark that floats\n- ebb: the falling tide\n- lock: a chamber between two levels\n- pier: a way into the water\n- tide: the sea rising and falling',
       ),

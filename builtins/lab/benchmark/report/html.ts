@@ -12,7 +12,7 @@ export function html(report: BenchmarkReport): string {
   const measured = models.filter(each => each.runs > 0)
   const body = [
     '<h1>Benchmark of models</h1>',
-    `<p class="dim">${text(at)} · ${scenarios.length} scenarios · runs of each: ${runs} · cycles: ${cycles} · seed ${seed}</p>`,
+    `<p class="dim">${text(at)} · ${scenarios.length} scenarios · runs per scenario: ${runs} · cycles: ${cycles} · seed ${seed}</p>`,
     ...models.filter(({ notice }) => notice).map(each => `<p><strong>${text(nameOf(each))}</strong></p>`),
     ...models
       .filter(({ reason }) => reason !== null)
@@ -25,7 +25,7 @@ export function html(report: BenchmarkReport): string {
     '<h2>Scenarios</h2>',
     grid(scenarios, measured),
     ...measured.map(model => details(model, scenarios)),
-    '<h2>How the figures came about</h2>',
+    '<h2>How the figures were computed</h2>',
     `<ul>${methods.map(each => `<li>${text(each)}</li>`).join('')}</ul>`,
   ]
   return htmlPage('Benchmark of models', body.filter(Boolean).join('\n'))
@@ -57,10 +57,13 @@ function plots(models: readonly ModelResult[]): string[] {
   })
   return [
     '<h2>At a glance</h2>',
-    figure(bars(passed, '100 %'), 'Runs that passed; the whisker is the 95 % interval of Wilson.'),
-    figure(bars(scores, '100 %'), 'Score; the whisker is the 95 % interval by bootstrap, from three runs on.'),
-    figure(bars(latency, duration(slowest)), 'Latency of a call: the bar is the median, the whisker reaches to p95.'),
-    figure(bars(costs, ''), 'What it cost.'),
+    figure(bars(passed, '100 %'), 'Share of runs that passed; the whisker is the 95 % Wilson interval.'),
+    figure(bars(scores, '100 %'), 'Score; the whisker is the 95 % bootstrap interval, from three runs on.'),
+    figure(
+      bars(latency, duration(slowest)),
+      'Latency of a call: the bar is the median, the whisker ends at the 95th percentile.',
+    ),
+    figure(bars(costs, ''), 'Total cost.'),
   ]
 }
 

@@ -35,7 +35,7 @@ export function table({ models, scenarios, runs, cycles, seed, left_out }: Bench
   const parts = [
     head,
     ...(measured.length > 0 ? tables.map(rows => columns(rows).join('\n')) : []),
-    left_out.length > 0 ? `Left out, since there is no sandbox to run programs in: ${left_out.join(', ')}` : '',
+    left_out.length > 0 ? `Left out because no sandbox is available to run programs: ${left_out.join(', ')}` : '',
     notices.join('\n'),
     absent.join('\n'),
   ]

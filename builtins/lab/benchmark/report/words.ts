@@ -13,7 +13,7 @@ export function duration(ms: number): string {
 
 export function cost({ cost_usd, priced, estimated }: Pick<ModelResult, 'cost_usd' | 'priced' | 'estimated'>): string {
   if (priced === 'unknown') return 'unknown: no price is known'
-  const unsure = priced === 'mixed' || estimated ? ' (in part estimated)' : ''
+  const unsure = priced === 'mixed' || estimated ? ' (partly estimated)' : ''
   return `$${cost_usd.toFixed(cost_usd > 0 && cost_usd < 0.01 ? 6 : 4)}${unsure}`
 }
 

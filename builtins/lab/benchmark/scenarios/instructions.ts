@@ -3,8 +3,8 @@ import type { Scenario } from '../contract.ts'
 
 export const instructions: z.input<typeof Scenario> = {
   name: 'instructions',
-  title: 'Instructions to the letter',
-  measures: 'Whether it keeps to several rules about form at once',
+  title: 'Exact instructions',
+  measures: 'Whether the model follows several formatting rules at once',
   mode: 'task',
   asks: [
     'List these {{things}} in reverse alphabetical order: {{list}}. One on each line, in capital letters, with no numbers, no bullets and nothing else. Leave out {{without}}.',
@@ -34,10 +34,10 @@ export const instructions: z.input<typeof Scenario> = {
   ],
   checks: [
     { of: 'answer', what: 'four lines', is: { lines: 4 } },
-    { of: 'answer', what: 'leaves out what is to be left out', is: { lacks: ['{{out}}'] } },
+    { of: 'answer', what: 'leaves out the excluded item', is: { lacks: ['{{out}}'] } },
     {
       of: 'answer',
-      what: 'in this order, in capitals, and nothing else',
+      what: 'in the right order, in capitals, and nothing else',
       weight: 2,
       is: { equals: '{{sorted}}', exact: true },
     },

@@ -4,7 +4,7 @@ import type { Scenario } from '../contract.ts'
 export const memory: z.input<typeof Scenario> = {
   name: 'memory',
   title: 'Memory',
-  measures: 'Whether it stores what it will need, and finds it again when it is nowhere else',
+  measures: 'Whether the model stores what it will need, and retrieves it when no other source has it',
   mode: 'task',
   asks: [
     'Store this for later under the key "{{key}}": {{value}}. You will not be told again.',

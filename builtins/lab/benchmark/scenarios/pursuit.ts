@@ -3,8 +3,8 @@ import type { Scenario } from '../contract.ts'
 
 export const pursuit: z.input<typeof Scenario> = {
   name: 'pursuit',
-  title: 'A goal of several steps',
-  measures: 'Whether it pursues a goal over several steps and cycles until its end state is reached, and says so',
+  title: 'Multi-step goal',
+  measures: 'Whether the model pursues a goal over several steps and cycles until it is reached, and says so',
   mode: 'pursuit',
   asks: [
     'Read the notes in the folder notes/. Write index.md with one line for each note, "- <file name>: <title>", sorted by file name; the title is the first line of the note. Then write oldest.txt with the file name of the note with the earliest date, and nothing else.',
@@ -28,10 +28,16 @@ export const pursuit: z.input<typeof Scenario> = {
       is: { contains: ['apples.md', 'bridge.md', 'clock.md'] },
     },
     {
-      ...{ of: 'file', what: 'index.md is as asked, line by line', weight: 2, path: 'index.md' },
+      ...{ of: 'file', what: 'index.md matches the request line by line', weight: 2, path: 'index.md' },
       is: { equals: '- apples.md: {{two}} - bridge.md: {{one}} - clock.md: {{three}}' },
     },
-    { of: 'file', what: 'oldest.txt names the oldest', weight: 2, path: 'oldest.txt', is: { equals: 'apples.md' } },
+    {
+      of: 'file',
+      what: 'oldest.txt names the oldest note',
+      weight: 2,
+      path: 'oldest.txt',
+      is: { equals: 'apples.md' },
+    },
     {
       of: 'file',
       what: 'leaves the notes as they were',

@@ -4,7 +4,7 @@ import type { Scenario } from '../contract.ts'
 export const recovery: z.input<typeof Scenario> = {
   name: 'recovery',
   title: 'Recovery from errors',
-  measures: 'Whether it goes on when tools fail: tries again what may pass, and corrects what was wrong',
+  measures: 'Whether the model continues when tools fail: retries temporary errors and corrects its mistakes',
   mode: 'task',
   asks: [
     'How many kilograms of {{good}} are in stock, and in which hall? Use your tools, and answer with both in one sentence.',
@@ -21,7 +21,7 @@ export const recovery: z.input<typeof Scenario> = {
     },
     {
       name: 'stock_of',
-      description: 'What is in stock of an article.',
+      description: 'Returns how much of an article is in stock.',
       parameters: { article: 'Number of the article', unit: 'Unit of the amount' },
       replies: [
         { text: 'In stock: {{kilos}} kg, in hall {{hall}}.', when: { article: '{{number}}', unit: 'kg' } },
@@ -36,8 +36,8 @@ export const recovery: z.input<typeof Scenario> = {
     { good: 'beeswax', number: 'A-133', kilos: '57', hall: 'B' },
   ],
   checks: [
-    { of: 'tool', what: 'tries again what failed for the moment', name: 'find_article', min: 2 },
-    { of: 'tool', what: 'asks for the stock by number', name: 'stock_of', arguments: { article: '{{number}}' } },
+    { of: 'tool', what: 'tries again after the temporary error', name: 'find_article', min: 2 },
+    { of: 'tool', what: 'queries the stock by article number', name: 'stock_of', arguments: { article: '{{number}}' } },
     { of: 'answer', what: 'the amount', weight: 2, is: { contains: ['{{kilos}}'] } },
     { of: 'answer', what: 'the hall', is: { contains: ['hall {{hall}}'] } },
   ],

@@ -4,7 +4,7 @@ import type { Scenario } from '../contract.ts'
 export const structured: z.input<typeof Scenario> = {
   name: 'structured',
   title: 'Structured answer',
-  measures: 'Whether its answer fits a schema and holds what the text says',
+  measures: 'Whether the answer matches a schema and contains the facts of the text',
   mode: 'task',
   asks: [
     'Extract this booking. "Hello, this is {{name}}. We are {{people}} people and would like the {{room}} room from {{from}} for {{nights}} nights, please without breakfast. My daughter Ada wanted the attic, but it is too small for us."',
@@ -37,8 +37,8 @@ export const structured: z.input<typeof Scenario> = {
   checks: [
     { of: 'field', what: 'name', path: 'name', equals: '{{name}}' },
     { of: 'field', what: 'people', path: 'people', equals: '{{people}}' },
-    { of: 'field', what: 'the room that is wanted, not the one that was', weight: 2, path: 'room', equals: '{{room}}' },
-    { of: 'field', what: 'the date in the form asked for', path: 'arrival', equals: '{{arrival}}' },
+    { of: 'field', what: 'the requested room, not the rejected one', weight: 2, path: 'room', equals: '{{room}}' },
+    { of: 'field', what: 'the date in the requested format', path: 'arrival', equals: '{{arrival}}' },
     { of: 'field', what: 'nights', path: 'nights', equals: '{{nights}}' },
     { of: 'field', what: 'no breakfast', path: 'breakfast', equals: false },
   ],

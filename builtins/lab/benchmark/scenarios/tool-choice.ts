@@ -3,20 +3,20 @@ import type { Scenario } from '../contract.ts'
 
 export const toolChoice: z.input<typeof Scenario> = {
   name: 'tool-choice',
-  title: 'The right tool',
-  measures: 'Whether it takes the one of several tools that fits, with the right arguments, and reports what that says',
+  title: 'Choice of the right tool',
+  measures: 'Whether the model chooses the right tool of several, with the right arguments, and reports its result',
   mode: 'task',
   asks: ['What is the water level at {{station}} now, in centimetres? Answer in one short sentence.'],
   tools: [
     {
       name: 'weather_report',
-      description: 'The weather of today in a city: temperature, rain and wind.',
+      description: "Today's weather in a city: temperature, rain and wind.",
       parameters: { city: 'Name of the city' },
       replies: [{ text: 'Cloudy, 14 degrees, no rain.' }],
     },
     {
       name: 'water_level',
-      description: 'The water level that a station on a river measures now.',
+      description: 'The current water level at a station on a river.',
       parameters: { station: 'Name of the station, as in "Basel"' },
       replies: [
         { text: 'Level at Basel: 537 cm, falling.', when: { station: 'basel' } },
@@ -38,7 +38,12 @@ export const toolChoice: z.input<typeof Scenario> = {
     { station: 'Torgau', level: '128' },
   ],
   checks: [
-    { of: 'tool', what: 'asks for the level there', name: 'water_level', arguments: { station: '{{station}}' } },
+    {
+      of: 'tool',
+      what: 'asks for the water level at that station',
+      name: 'water_level',
+      arguments: { station: '{{station}}' },
+    },
     { of: 'tool', what: 'does not ask for the weather', name: 'weather_report', min: 0, max: 0 },
     { of: 'answer', what: 'reports the level', weight: 2, is: { contains: ['{{level}}'], lacks: ['812', '790'] } },
   ],

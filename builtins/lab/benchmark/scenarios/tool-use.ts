@@ -4,7 +4,7 @@ import type { Scenario } from '../contract.ts'
 export const toolUse: z.input<typeof Scenario> = {
   name: 'tool-use',
   title: 'Work on files',
-  measures: 'Whether it reads what is there and leaves exactly the file that was asked for',
+  measures: 'Whether the model reads the given file and writes exactly the requested file',
   mode: 'task',
   asks: [
     'The file orders.csv of your workspace lists orders. Add up the column "pieces" of all orders from {{city}}, and write that sum, as a number and nothing else, into a new file sum.txt.',
@@ -21,7 +21,7 @@ export const toolUse: z.input<typeof Scenario> = {
   ],
   checks: [
     { of: 'tool', what: 'reads the file', name: 'file_read', arguments: { path: 'orders.csv' } },
-    { of: 'file', what: 'sum.txt holds the right sum alone', weight: 3, path: 'sum.txt', is: { equals: '{{sum}}' } },
-    { of: 'file', what: 'leaves orders.csv as it was', path: 'orders.csv', is: { contains: ['9,Turin,9'], lines: 10 } },
+    { of: 'file', what: 'sum.txt contains only the right sum', weight: 3, path: 'sum.txt', is: { equals: '{{sum}}' } },
+    { of: 'file', what: 'leaves orders.csv unchanged', path: 'orders.csv', is: { contains: ['9,Turin,9'], lines: 10 } },
   ],
 }

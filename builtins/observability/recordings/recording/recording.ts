@@ -18,7 +18,7 @@ const WRITE_MS = 1_000
 const PIECE = 80_000
 const MB = 1024 * 1024
 /** Reason why a recording is inexact: code that cuts strings by length treats a mask differently from its secret. */
-const SECRETS_HIDDEN = 'values of secrets are hidden in it'
+const SECRETS_HIDDEN = 'values of secrets are hidden in the recording'
 const WRITTEN_BY_ANOTHER = 'another process wrote to the database'
 
 /** A recording in progress. Writes the recorder's entries to its file, outside of cycles. */
@@ -92,7 +92,7 @@ export class LiveRecording {
     for (const about of held) {
       await this.#files
         .note(about)
-        .catch(error => this.#svc.log.warn({}, `the recording of ${about.run_id}: ${errorMessage(error)}`))
+        .catch(error => this.#svc.log.warn({}, `cannot write the recording of ${about.run_id}: ${errorMessage(error)}`))
     }
   }
 
@@ -100,7 +100,7 @@ export class LiveRecording {
   write(): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#write().catch(error => {
-        this.#cut(`it could not be written (${errorMessage(error)})`)
+        this.#cut(`the recording could not be written (${errorMessage(error)})`)
       }),
     )
     return this.#last
@@ -121,7 +121,9 @@ export class LiveRecording {
     this.about.ended_at = isoTime(this.#svc.clock.ms())
     await this.#files
       .write(this.about)
-      .catch(error => this.#svc.log.warn({}, `the recording of ${this.about.run_id}: ${errorMessage(error)}`))
+      .catch(error =>
+        this.#svc.log.warn({}, `cannot write the recording of ${this.about.run_id}: ${errorMessage(error)}`),
+      )
   }
 
   async #write(): Promise<void> {
@@ -139,7 +141,7 @@ export class LiveRecording {
       if (masked !== json) await this.noteMissing(SECRETS_HIDDEN)
     }
     if (this.about.bytes > this.#config.max_mb * MB)
-      this.#cut(`it is larger than recordings.max_mb (${this.#config.max_mb})`)
+      this.#cut(`the recording is larger than recordings.max_mb (${this.#config.max_mb})`)
     else if (isFirst && this.about.cycles > 0) await this.#files.write(this.about)
   }
 
@@ -277,7 +279,7 @@ export async function beginRecording(
   about.state_bytes = size?.bytes ?? 0
   const live = new LiveRecording(svc, files, config, about)
   if (about.state_bytes > config.max_state_mb * MB) {
-    about.cut = `the database it begins with is larger than recordings.max_state_mb (${config.max_state_mb})`
+    about.cut = `the initial database is larger than recordings.max_state_mb (${config.max_state_mb})`
     svc.log.warn({}, `this run is not recorded: ${about.cut}`)
     await files.write(about)
     return undefined

@@ -34,11 +34,14 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
   const fixture = await decompress(bytes)
     .then(text => JSON.parse(text) as Fixture)
     .catch(() => {
-      throw new NotReplayableError({ run_id: file, why: 'it is no recording, or a damaged one' })
+      throw new NotReplayableError({ run_id: file, why: 'the file is not a recording, or it is damaged' })
     })
   const { svcrec, about, entries, events, state } = fixture
   if (!(svcrec <= LOG_VERSION))
-    throw new NotReplayableError({ run_id: file, why: `it has the form ${svcrec}, of another program` })
+    throw new NotReplayableError({
+      run_id: file,
+      why: `the file has format version ${svcrec}, which this version of svc cannot read`,
+    })
   return { about: Recording.parse(about), entries, events, state: Buffer.from(state, 'base64') }
 }
 
@@ -48,7 +51,10 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
  */
 export async function writeFixture(svc: PluginHandle, whole: Original, file: string): Promise<void> {
   if (whole.about.state === null) {
-    throw new NotReplayableError({ run_id: whole.about.run_id, why: whole.about.cut ?? 'it has no beginning' })
+    throw new NotReplayableError({
+      run_id: whole.about.run_id,
+      why: whole.about.cut ?? 'its initial database is missing',
+    })
   }
   const { about, entries, events } = whole
   const state = (await withoutSecrets(svc, whole)).toString('base64')

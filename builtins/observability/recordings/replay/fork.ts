@@ -30,7 +30,7 @@ export const ForkError = defineError({
   status: 409,
   title: 'Fork failed',
   message: (p: { run_id: string; step: number; why: string }) =>
-    `The run ${p.run_id} cannot be left at step ${p.step}: ${p.why}.`,
+    `The run ${p.run_id} cannot be forked at step ${p.step}: ${p.why}.`,
 })
 
 export interface ForkParts {
@@ -61,8 +61,8 @@ export async function fork(
   await using _ = stage
   await playback.run(stage.kernel, signal, from)
   const { divergence } = playback
-  if (divergence) throw forkError(`its replay differs at step ${divergence.step} already (${divergence.what})`)
-  if (playback.steps + 1 < from) throw forkError(`it has ${pluralize(playback.steps, 'step')}`)
+  if (divergence) throw forkError(`its replay differs already at step ${divergence.step} (${divergence.what})`)
+  if (playback.steps + 1 < from) throw forkError(`it has only ${pluralize(playback.steps, 'step')}`)
 
   const recorder = new Recorder(maskerOf(svc, false))
   const forked: Recording = {
@@ -159,7 +159,7 @@ async function loadForkPlugin(svc: PluginHandle, stage: ReplayKernel, recorder: 
 function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
   return definePlugin({
     name: 'fork',
-    description: "Asks the project's models, for agents with its profiles.",
+    description: "Calls the project's models for the agents of a fork, and provides the project's profiles.",
     setup(stage) {
       stage.provide(Profiles, svc.use(Profiles))
       const { summaries } = svc.use(Models)

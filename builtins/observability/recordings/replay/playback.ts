@@ -195,7 +195,7 @@ export class Playback implements RecordingBackend {
         } catch (error) {
           // For example, rows that refer to rows of another process.
           const expected = shorten(written.map(({ sql }) => sql).join('; '))
-          return this.#diverge(happening, 'what others than agents wrote cannot be written', {
+          return this.#diverge(happening, 'a recorded write from outside the agents cannot be repeated', {
             expected,
             got: errorMessage(error),
           })
@@ -236,8 +236,8 @@ export class Playback implements RecordingBackend {
         const asked = digest && taking.asked ? taking.asked() : undefined
         const { digester } = this.#parts
         if (asked && digest !== (typeof digest === 'string' ? digester.legacyDigest(asked) : digester.of(asked))) {
-          this.#diverge(happening, 'the model was asked something else than when this was recorded', {
-            expected: `what has the digest ${digest}`,
+          this.#diverge(happening, 'the request to the model differs from the recorded one', {
+            expected: `a request with the digest ${digest}`,
             got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
           })
         } else if (failure) taking.reject(errorOf(failure))
@@ -283,8 +283,8 @@ export class Playback implements RecordingBackend {
     } finally {
       cancel()
     }
-    const got = actor?.over ? 'its cycle was over' : actor?.waiting.map(each => shorten(each.what)).join('; and ')
-    this.#diverge(happening, 'it did something else', {
+    const got = actor?.over ? 'the end of its cycle' : actor?.waiting.map(each => shorten(each.what)).join('; and ')
+    this.#diverge(happening, 'the next action differs from the recorded one', {
       expected: this.#describe(happening),
       got: got || 'nothing more',
     })
@@ -293,7 +293,7 @@ export class Playback implements RecordingBackend {
 
   #describe(happening: Happening): string {
     if (happening[0] === 'e') return 'the end of its cycle'
-    if (happening[0] === 'f') return 'a timer to be over'
+    if (happening[0] === 'f') return 'the end of a timer'
     if (happening[0] === 'n') return `${happening[2]} reads before the next write`
     if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
     return shorten(this.#parts.score.text(happening[2]))

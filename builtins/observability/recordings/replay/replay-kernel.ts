@@ -28,7 +28,8 @@ const OfflineError = defineError({
   code: 'offline',
   status: 409,
   title: 'Offline',
-  message: (p: { what: string }) => `A replay reaches nothing outside it, and this was asked of it: ${p.what}.`,
+  message: (p: { what: string }) =>
+    `A replay cannot access anything outside its temporary project; this access was refused: ${p.what}.`,
 })
 
 export interface ReplayKernel extends AsyncDisposable {
@@ -121,7 +122,7 @@ function initialPlugins(svc: PluginHandle, { plugins }: Recording): PluginDefini
 function playing(backend: RecordingBackend): PluginDefinition {
   return definePlugin({
     name: 'playback',
-    description: 'Repeats a recording.',
+    description: 'Replays a recording.',
     setup(svc) {
       svc.provide(ActiveRecording, backend)
       svc.add(Effects, statements.kind)

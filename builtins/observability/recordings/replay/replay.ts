@@ -54,7 +54,7 @@ class Comparison {
       this.replayed.add(now)
       if (then === now) continue
       const { agent_id, cycle_num } = expected ?? row
-      const what = expected ? differenceOf(expected, row) : 'there is an event that was not'
+      const what = expected ? differenceOf(expected, row) : 'the replay has an event that was not recorded'
       return { agent_id, cycle_num, step: 0, seq: row.seq, what, expected: then, got: now }
     }
     return undefined
@@ -66,7 +66,15 @@ class Comparison {
     const expected = events[this.count]
     if (!expected || expected.seq > (about.last_seq ?? 0)) return undefined
     const { agent_id, cycle_num, seq } = expected
-    return { agent_id, cycle_num, step: 0, seq, what: 'the log ends too early', expected: lineOf(expected), got: '' }
+    return {
+      agent_id,
+      cycle_num,
+      step: 0,
+      seq,
+      what: 'the replayed log ends too early',
+      expected: lineOf(expected),
+      got: '',
+    }
   }
 }
 
@@ -74,7 +82,7 @@ function differenceOf(expected: EventRow, got: EventRow): string {
   const fields = (['type', 'seq', 'at', 'agent_id', 'cycle_num', 'v', 'run_id', 'data'] as const).filter(
     field => expected[field] !== got[field],
   )
-  return `the event ${expected.type} has another ${fields.join(', ')}`
+  return `the event ${expected.type} differs in ${fields.join(', ')}`
 }
 
 export interface PreparedReplay {
@@ -93,9 +101,12 @@ export async function rehearse(
 ): Promise<PreparedReplay> {
   const { about, entries } = original
   if (about.state === null)
-    throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'it has no beginning' })
+    throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'its initial database is missing' })
   if (about.v > LOG_VERSION)
-    throw new NotReplayableError({ run_id: about.run_id, why: `it has the form ${about.v}, of a later program` })
+    throw new NotReplayableError({
+      run_id: about.run_id,
+      why: `the recording has format version ${about.v}, which needs a later version of svc`,
+    })
   const comparison = new Comparison(original)
   const host = svc.use(HostToken)
   const ours = new Map(host.definitions().map(plugin => [plugin.name, plugin]))
@@ -147,7 +158,7 @@ export async function replay(
       ...(about.cut === null ? [] : [about.cut]),
       ...(comparison.gone === 0
         ? []
-        : [`its oldest ${comparison.gone} events are kept no more, and were not compared`]),
+        : [`the oldest ${comparison.gone} events are no longer kept and were not compared`]),
       ...lacks,
     ],
   }
@@ -161,5 +172,5 @@ function repeatedCounts({ entries, actor }: Original, { cycles, steps }: Playbac
 
 /** Returns the note for a missing plugin. Without its tools, requests to models may differ from the recorded ones. */
 function isGone(plugin: string): string {
-  return `the plugin ${plugin} was there, and is not here`
+  return `the plugin ${plugin} was loaded in the recorded run, but is not available here`
 }

@@ -18,7 +18,7 @@ export const TraceQuery = z.object({
     .min(1)
     .max(128)
     .optional()
-    .describe('Only the spans of this agent, by id or name; it may be deleted'),
+    .describe('Only spans of this agent, by id or name; it may be a deleted agent'),
   limit: z.number().int().min(1).max(1000).default(500).describe('Maximum number of events with a span (1 to 1000)'),
   after: z
     .number()
@@ -26,14 +26,14 @@ export const TraceQuery = z.object({
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .default(0)
-    .describe('Goes on after this event: `next_after` of the part before'),
+    .describe('Seq of the event after which to start: `next_after` of the previous part'),
   before: z
     .number()
     .int()
     .min(1)
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe('The newest part before this event: `next_before` of the part after'),
+    .describe('Seq of the event before which to end: `next_before` of the next part'),
   newest: z.boolean().default(false).describe('Begin with the newest part'),
 })
 

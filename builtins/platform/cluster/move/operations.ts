@@ -39,15 +39,15 @@ const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.
 export const clusterMove = operation({
   name: 'cluster.move',
   summary: 'Move the database to PostgreSQL, or back',
-  description: 'Every row is copied and compared; the source stays as it is.',
+  description: 'Copies every row and compares the copy; the source is not changed.',
   input: z.object({
     to: z
       .string()
       .optional()
-      .describe("The database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
-    back: z.boolean().default(false).describe("Into the project's own file"),
-    switch: z.boolean().default(false).describe('Have store.url in .svc/config.yaml say so, once all was compared'),
-    wait: z.boolean().default(false).describe('Wait until no other process has it open, instead of refusing'),
+      .describe("Target database, as in postgres://user@host/name; .svc/svc.db for the project's own file"),
+    back: z.boolean().default(false).describe("Move the database into the project's own file"),
+    switch: z.boolean().default(false).describe('Update store.url in .svc/config.yaml after the copy was compared'),
+    wait: z.boolean().default(false).describe('Wait until no other process has the database open, instead of failing'),
   }),
   output: z.object({
     to: z.string(),
@@ -55,9 +55,12 @@ export const clusterMove = operation({
     tables: z.number().int(),
     rows: z.number().int(),
     files: z.number().int(),
-    kept: z.string().nullable().describe("Where the project's own file of before is now"),
+    kept: z
+      .string()
+      .nullable()
+      .describe("Path to which the project's previous file was moved; null if none was replaced"),
     switched: z.boolean(),
-    overridden: z.boolean().describe('SVC_STORE_URL is set, and comes before .svc/config.yaml'),
+    overridden: z.boolean().describe('Whether SVC_STORE_URL is set, which takes precedence over .svc/config.yaml'),
   }),
   errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
   cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
@@ -67,10 +70,10 @@ export const clusterMove = operation({
     const file = back || (to !== undefined && resolve(project.root, to) === project.database)
     const elsewhere = nodesOf(svc) !== undefined
     if (file && !elsewhere)
-      throw new MoveTargetError({ here: 'in its own file already', to: '--to postgres://user@host/name' })
+      throw new MoveTargetError({ here: 'already in its SQLite file', to: '--to postgres://user@host/name' })
     if (!file && elsewhere) throw new AlreadyMovedError()
     if (!file && !POSTGRES.test(to ?? ''))
-      throw new MoveTargetError({ here: 'in its own file', to: '--to postgres://user@host/name' })
+      throw new MoveTargetError({ here: 'in its SQLite file', to: '--to postgres://user@host/name' })
     await still(svc, wait, call)
     const overridden = Boolean(svc.ports.env.SVC_STORE_URL)
     if (file) {
@@ -83,10 +86,10 @@ export const clusterMove = operation({
     return { ...moved, to: place(to!), engine: 'postgres' as const, kept: null, switched, overridden }
   },
   render({ to, engine, tables, rows, files, switched, overridden, kept }) {
-    const there = `${pluralize(rows, 'row')} of ${pluralize(tables, 'table')} and ${pluralize(files, 'file')} are in ${to}, each compared.`
-    const before = kept === null ? '' : ` The file of before is kept as ${kept}.`
-    const variable = overridden ? ' SVC_STORE_URL is set and comes before it.' : ''
-    if (switched) return `${there}${before} .svc/config.yaml says so.${variable}`
+    const there = `${pluralize(rows, 'row')} of ${pluralize(tables, 'table')} and ${pluralize(files, 'file')} were copied to ${to} and compared.`
+    const before = kept === null ? '' : ` The previous file is kept as ${kept}.`
+    const variable = overridden ? ' SVC_STORE_URL is set and takes precedence over it.' : ''
+    if (switched) return `${there}${before} .svc/config.yaml was updated.${variable}`
     return `${there}${before} Use it with: ${engine === 'sqlite' ? 'unset SVC_STORE_URL' : 'export SVC_STORE_URL=<the same URL>'}`
   },
 })
@@ -94,7 +97,7 @@ export const clusterMove = operation({
 export const clusterBackup = operation({
   name: 'cluster.backup',
   summary: 'Back up a PostgreSQL database to a file',
-  description: 'A snapshot of one moment; writers are not stopped.',
+  description: 'The backup is a snapshot of one moment; other processes can write meanwhile.',
   input: z.object({ file: z.string().optional() }),
   output: Report,
   errors: [NoClusterError, FileExistsError, MoveFailedError],
@@ -104,7 +107,7 @@ export const clusterBackup = operation({
 export const clusterRestore = operation({
   name: 'cluster.restore',
   summary: 'Restore a PostgreSQL database from a backup',
-  description: 'What it holds is backed up first.',
+  description: 'The current contents of the database are backed up first.',
   input: z.object({ file: z.string() }),
   output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
   errors: [NoClusterError, ...inUse, MoveFailedError],
@@ -148,14 +151,14 @@ export const clusterCheck = operation({
     const [broken] = await store.all<{ n: number | null }>(
       'SELECT checksum_failures AS n FROM pg_stat_database WHERE datname = current_database()',
     )
-    if (broken?.n) faults.push(`${broken.n} pages were not what was written to the disk`)
+    if (broken?.n) faults.push(`${broken.n} pages failed their checksum`)
     return { at, version: svc.use(StoreSchema).length, rows, faults }
   },
 })
 
 export const clusterUnpack = operation({
   name: 'cluster.unpack',
-  summary: 'Write the files that a PostgreSQL backup holds',
+  summary: 'Extract the files from a PostgreSQL backup',
   input: z.object({}),
   output: z.object({ files: z.number().int() }),
   async run(_, { svc }) {

@@ -241,7 +241,7 @@ async function driver(): Promise<typeof pg> {
   try {
     return (await import('pg')).default
   } catch (error) {
-    throw new MissingDependencyError({ package: 'pg', purpose: 'a database of several machines' }, { cause: error })
+    throw new MissingDependencyError({ package: 'pg', purpose: 'a PostgreSQL database' }, { cause: error })
   }
 }
 

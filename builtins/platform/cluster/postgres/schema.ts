@@ -87,18 +87,18 @@ export async function migrate(connections: Connections, schema: EngineParts['sch
       const exists = async (table: string) => (await query(`SELECT to_regclass('${table}') AS found`)).rows[0]?.found
       if (!(await exists('svc_schema'))) {
         if (await exists('agents')) {
-          const remedy = 'name a database of its own for svc'
+          const remedy = 'use a separate database for svc'
           throw new DatabaseUnusableError({ file, problem: 'has tables of another program', remedy })
         }
         await query(own!)
       }
       if (!filling && (await exists(PROGRESS))) {
-        const remedy = 'go on with it where it comes from: svc db move --to <this database>'
-        throw new DatabaseUnusableError({ file, problem: 'holds a copy that is not finished', remedy })
+        const remedy = 'continue the copy in the project where it began: svc db move --to <this database>'
+        throw new DatabaseUnusableError({ file, problem: 'contains an unfinished copy', remedy })
       }
       const version = Number((await query('SELECT version FROM svc_schema')).rows[0]?.version)
       if (version > schema.length) {
-        const problem = `has schema version ${version}, and this program knows ${schema.length}`
+        const problem = `has schema version ${version}, but this version of svc supports at most ${schema.length}`
         throw new DatabaseUnusableError({ file, problem, remedy: 'update svc on this machine' })
       }
       for (const step of steps.slice(version)) await query(step)

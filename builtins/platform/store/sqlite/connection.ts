@@ -35,7 +35,7 @@ export function identify(database: Database): { version: number; tables: number 
     throw new DatabaseUnusableError({ file, problem: 'belongs to another program', remedy })
   }
   if (version > MIGRATIONS.length) {
-    const problem = `has schema version ${version}, and this program knows ${MIGRATIONS.length}`
+    const problem = `has schema version ${version}, but this program supports only versions up to ${MIGRATIONS.length}`
     throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
   }
   return { version, tables }

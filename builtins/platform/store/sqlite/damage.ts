@@ -3,7 +3,7 @@ import { errorMessage } from '#kernel'
 import { DatabaseUnusableError } from '../contract.ts'
 
 export const FROM_BACKUP =
-  'nothing was changed; stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>, or move it away to begin anew'
+  'nothing was changed; stop the service, then restore the last good backup: svc db restore .svc/backups/<file>, or move the file away to start with an empty database'
 
 /** Returns whether an SQLite error code means a damaged file. */
 export function isDamage(code: string): boolean {
@@ -17,7 +17,7 @@ const IN_THE_WAY = new Set(['EISDIR', 'ENOENT', 'ELOOP', 'EACCES', 'EPERM'])
 export const isOwn = (file: string) => file.endsWith(join('.svc', 'svc.db'))
 
 /** Remedy for a file other than the project's own database, which has no backup to restore. */
-export const OTHER = 'name another one'
+export const OTHER = 'name another file'
 
 /**
  * Converts errors of SQLite and the system about the file into one that names the file and the remedy; returns others

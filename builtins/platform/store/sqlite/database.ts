@@ -265,7 +265,7 @@ export class Database {
     const isEmptied = gone === undefined && !this.#wasEmpty && isEmpty(this.file, looks)
     if (gone === undefined && !isEmptied) return
     const problem = `was ${isEmptied ? 'emptied' : 'removed or replaced'} while in use`
-    const remedy = 'put it back, or write the data of this process out before it ends, with: svc db backup'
+    const remedy = 'put it back, or save the data of this process before it ends, with: svc db backup'
     throw new DatabaseUnusableError({ file: this.file + (gone ?? ''), problem, remedy })
   }
 

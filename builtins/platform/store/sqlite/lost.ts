@@ -28,13 +28,13 @@ export async function lossOf(
     const gone = open.map(({ part }) => part).find(part => !strange || part === '') ?? ''
     const problem = strange ?? `lost its ${basename(file)}${gone}`
     const held = `while process ${holder.pid} still has it open`
-    const remedy = 'leave that process running and write its data out with: svc db backup'
+    const remedy = 'leave that process running and save its data with: svc db backup'
     return new DatabaseUnusableError({ file, problem: `${problem}, ${held}`, remedy })
   }
   if (!strange || !wal) return undefined
   const problem = `${strange}, while ${(wal / 1024 / 1024).toFixed(1)} MiB of data are in its svc.db-wal`
   const remedy =
-    'nothing was changed; save what that log holds with: svc db backup, then put this or an earlier backup back: svc db restore <file>'
+    'nothing was changed; save the data of that log with: svc db backup, then restore this or an earlier backup: svc db restore <file>'
   return new DatabaseUnusableError({ file, problem, remedy })
 }
 

@@ -119,6 +119,6 @@ async function rebuildFrom(file: string, copy: string, files: Ports['files']): P
   const missing = await rebuild(`${copy}-wal`, copy, files)
   await files.rm(`${copy}-wal`, { force: true })
   if (missing === 0) return
-  const problem = `is lost, and its svc.db-wal does not hold all of it (${missing ?? 'all'} pages are missing)`
+  const problem = `is lost, and its svc.db-wal does not contain all of the data (${missing ?? 'all'} pages are missing)`
   throw new DatabaseUnusableError({ file, problem, remedy: FROM_BACKUP })
 }

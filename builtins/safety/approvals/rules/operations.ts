@@ -34,14 +34,19 @@ const Grant = z.strictObject({
     .min(1)
     .max(64)
     .meta({ examples: ['file_write'] })
-    .describe('The tool whose calls it lets through'),
-  agent: z.string().min(1).max(128).optional().describe("An agent's id or name; without it the rule is for all"),
+    .describe('Tool whose calls the rule approves'),
+  agent: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('Id or name of the agent that the rule applies to; all agents by default'),
   arguments: ArgumentMatches.refine(each => Object.values(each).every(isPattern), {
     error: 'a pattern is {"glob": "text with * or **"} or {"any": true}',
   })
     .nullish()
-    .describe('For each argument a value, {"glob": "drafts/*"} or {"any": true}; without it any arguments'),
-  until: Instant.optional().describe('A time such as 2026-01-31T18:00:00Z'),
+    .describe('For each argument an exact value, {"glob": "drafts/*"} or {"any": true}; any arguments by default'),
+  until: Instant.optional().describe('Time at which the rule ends, such as 2026-01-31T18:00:00Z'),
   uses: z
     .number()
     .int()
@@ -49,8 +54,8 @@ const Grant = z.strictObject({
     .max(1_000_000)
     .optional()
     .meta({ examples: [5] })
-    .describe('How many calls it lets through'),
-  reason: z.string().max(2000).optional().describe('Why, for the record'),
+    .describe('Maximum number of calls that the rule approves'),
+  reason: z.string().max(2000).optional().describe('Reason for the rule, kept for the record'),
 })
 
 const now = (svc: PluginHandle) => svc.clock.ms()
@@ -58,8 +63,8 @@ const now = (svc: PluginHandle) => svc.clock.ms()
 export const approvalsRules = operation({
   name: 'approvals.rules',
   summary: 'List approval rules',
-  description: 'A call that matches a rule runs without asking.',
-  input: z.object({ all: z.boolean().default(false).describe('Also those that are used up, expired or revoked') }),
+  description: 'A call that matches a rule runs without waiting for approval.',
+  input: z.object({ all: z.boolean().default(false).describe('Include rules that are used up, expired or revoked') }),
   output: z.array(ApprovalRule),
   http: { method: 'GET', path: '/approval-rules' },
   cli: { usage: 'approvals rules', short: { all: 'a' } },
@@ -72,7 +77,7 @@ export const approvalsGrant = operation({
   name: 'approvals.grant',
   summary: 'Add an approval rule',
   description:
-    'Matching calls of a tool run without asking, until a time or for a number of uses. Calls that wait already and match run by it too, the oldest first.',
+    'Matching calls of a tool run without waiting for approval, until a time or for a number of uses. The rule also approves matching calls that already wait, oldest first.',
   input: Grant,
   output: ApprovalRule,
   http: {
@@ -108,7 +113,7 @@ export const approvalsGrant = operation({
 export const approvalsRule = operation({
   name: 'approvals.rule',
   summary: 'Show an approval rule',
-  description: 'With its conditions, its limit and how often it was used.',
+  description: 'Includes its conditions, its limit and the number of times it was used.',
   input: z.object({
     rule_id: z
       .string()
@@ -131,7 +136,7 @@ export const approvalsRule = operation({
 export const approvalsRevoke = operation({
   name: 'approvals.revoke',
   summary: 'Revoke an approval rule',
-  description: 'Matching calls ask again from now on.',
+  description: 'Matching calls wait for approval again from now on.',
   input: z.object({
     rule_id: z
       .string()

@@ -27,7 +27,7 @@ export class LinearPattern {
   constructor(source: string, options: { ignoreCase?: boolean } = {}) {
     const steps: Step[] = []
     const pattern = parsePattern(source)
-    if (maybeEmpty(pattern)) throw new PatternError('it matches the empty text')
+    if (maybeEmpty(pattern)) throw new PatternError('it matches the empty string')
     compile(pattern, steps, tests(options.ignoreCase ? 'iu' : 'u'))
     steps.push({ do: 'found' })
     this.#steps = steps
@@ -146,7 +146,8 @@ function maybeEmpty(node: Node): boolean {
 type Tests = (atom: string) => (code: number) => boolean
 
 function compile(node: Node, steps: Step[], testOf: Tests): void {
-  if (steps.length > MAX_STEPS) throw new PatternError(`it is longer than ${MAX_STEPS} steps; repeat less often in { }`)
+  if (steps.length > MAX_STEPS)
+    throw new PatternError(`it compiles to more than ${MAX_STEPS} steps; lower the repeat counts in { }`)
   switch (node.kind) {
     case 'one':
       steps.push({ do: 'one', test: testOf(node.atom) })

@@ -13,9 +13,9 @@ export type Node =
 export class PatternError extends Error {}
 
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
-  [/^\\[1-9k]/, 'refers back to a group, which cannot be matched in linear time'],
+  [/^\\[1-9k]/, 'uses a backreference, which cannot be matched in linear time'],
   [/^\(\?</, 'names a group; leave the name out'],
-  [/^\(\?[^:]/, 'sets flags for a part; use ignore_case for the whole'],
+  [/^\(\?[^:]/, 'sets flags for a part of the pattern; use ignore_case for the whole pattern'],
 ]
 /** Characters that match themselves. */
 const PLAIN = /[\w ]/
@@ -109,7 +109,7 @@ class Reader {
 
   #look([start, behind, sign]: RegExpExecArray): Node {
     if (!this.#looks) {
-      const what = 'looks ahead or behind, which cannot be matched in linear time'
+      const what = 'uses a lookahead or lookbehind, which cannot be matched in linear time'
       throw new PatternError(`at character ${this.#at + 1} it ${what}`)
     }
     this.#at += start.length

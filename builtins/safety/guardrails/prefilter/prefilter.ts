@@ -46,7 +46,7 @@ export class Prefilter {
   /** Returns the matches of an expression, like `matchAll`. */
   matches(text: string, expression: RegExp): Iterable<Match> {
     const wanted = this.#make().wanted.get(expression)
-    if (!wanted) throw new TypeError(`the prefilter does not know ${expression}`)
+    if (!wanted) throw new TypeError(`the prefilter was created without the expression ${expression}`)
     const ranges = startsOf(wanted, this.#read(text))
     return ranges.length === 0 ? NOWHERE : matchesIn(text, expression, wanted, ranges)
   }

@@ -34,7 +34,7 @@ export class LifeCatalogue {
       CATEGORIES.map(async category => {
         const name = `${category}.yaml`
         const { values } = await readYaml(this.#svc.ports.files, fileURLToPath(new URL(name, FOLDER)), name)
-        if (!('events' in values)) throw new BadFileError({ file: name, problem: 'holds no events' })
+        if (!('events' in values)) throw new BadFileError({ file: name, problem: 'has no key "events"' })
         return parse(File, values, name).events.map(event => ({ ...event, category }))
       }),
     )

@@ -56,7 +56,10 @@ export class LifeChoices {
       if (this.#asking.has(row.life_event_id)) continue
       const asking = this.#decide(row)
         .catch(error => {
-          this.#svc.log.warn({ agent_id: row.agent_id }, `a life event waits on: ${errorMessage(error)}`)
+          this.#svc.log.warn(
+            { agent_id: row.agent_id },
+            `cannot decide a life event; trying again at the next heartbeat: ${errorMessage(error)}`,
+          )
           return false
         })
         .then(decided => {
@@ -150,7 +153,9 @@ export class LifeChoices {
       await memory
         .of(agent_id)
         .store(summary, metadata, memory.idOf(life_event_id))
-        .catch(error => this.#svc.log.info({ agent_id }, `a life event is not remembered: ${errorMessage(error)}`))
+        .catch(error =>
+          this.#svc.log.info({ agent_id }, `cannot store the memory of a life event: ${errorMessage(error)}`),
+        )
     }
     await this.#store.apply([markRemembered({ life_event_id })])
   }
@@ -159,7 +164,7 @@ export class LifeChoices {
 /** Placeholder for an event whose plugin was removed. */
 const GONE = {
   id: 'gone',
-  text: 'What was about to happen did not come to pass.',
+  text: 'The expected event did not take place.',
   follow_up_only: true,
   min_cycles: 0,
   requires: {},

@@ -125,7 +125,7 @@ async function furtherEffects(
     }
   }
   if (chosen.job === 'lose' && job_id !== null) {
-    const summary = `Left its place as ${jobOf(svc, job_id)?.title ?? job_id}.`
+    const summary = `Left the job as ${jobOf(svc, job_id)?.title ?? job_id}.`
     effects.push(leaveJob({ agent_id }), worldChanged({ agent_id, change: 'lost_job', summary }))
     words.push('without a job')
   }

@@ -27,7 +27,7 @@ function consequences(choice: LifeChoice): string {
     choice.skill && 'you learn a bit of a skill',
     choice.job === 'better' && 'a better-paid job',
     choice.job === 'lose' && 'you lose your job',
-    choice.follow_ups && 'more may follow',
+    choice.follow_ups && 'further events may follow',
   ].filter(Boolean)
   return more.length > 0 ? ` [${more.join(', ')}]` : ''
 }

@@ -21,11 +21,11 @@ export function orderMessages(svc: PluginHandle): MessageSource {
           if (status === 'delivered')
             return {
               from: `${seller} delivered ${order_id}`,
-              text: `${title}: ${untrustedLines('what it is', result ?? '')}`,
+              text: `${title}: ${untrustedLines('the delivered result', result ?? '')}`,
             }
           return {
             from: `Your order ${order_id} was not delivered`,
-            text: `You have ${amount(price)} back for: ${title}`,
+            text: `You were refunded ${amount(price)} for: ${title}`,
           }
         }),
         acknowledgements: [markOrdersReported({ agent_id, order_ids: orders.map(order => order.order_id) })],

@@ -39,12 +39,14 @@ export function statusLine(svc: PluginHandle, config: EconomyConfig, row: Citize
   const job = jobOf(svc, row.job_id)
   const work = job
     ? `You are ${job.title} and are paid ${amount(centsOf(job.salary))} at each payday.`
-    : `You have no job: apply_job takes a free one. Each call of work pays ${amount(centsOf(config.casual_wage))} meanwhile.`
+    : `You have no job: take a free one with apply_job. Until then, each call of work pays ${amount(centsOf(config.casual_wage))}.`
   const rent = row.sheltered
     ? `You were insolvent and live in a shelter, without rent, until you have ${amount(centsOf(config.starting_balance))}.`
-    : `Rent is ${amount(centsOf(config.rent) * config.rent_every)} every ${config.rent_every} paydays.`
+    : `Rent is ${amount(centsOf(config.rent) * config.rent_every)}, due every ${config.rent_every} paydays.`
   const debt =
-    row.balance < 0 ? ` You are in debt: beyond ${amount(centsOf(config.credit_limit))} you are insolvent.` : ''
+    row.balance < 0
+      ? ` You are in debt; with a debt of more than ${amount(centsOf(config.credit_limit))} you become insolvent.`
+      : ''
   return `You have ${amount(row.balance)} credits. ${work} ${rent}${debt}`
 }
 
@@ -82,7 +84,7 @@ export async function describePart(
       const by = Math.round(config.skill_increment * 100)
       const lines = allCourses(svc, config).map(
         ({ skill, cost }) =>
-          `- ${skill}: you are at ${percent(skills.get(skill) ?? 0)}; a course costs ${amount(centsOf(cost))} and adds ${by} %`,
+          `- ${skill}: your level is ${percent(skills.get(skill) ?? 0)}; a course costs ${amount(centsOf(cost))} and adds ${by} %`,
       )
       return listLines(lines, 'courses')
     }
@@ -90,7 +92,11 @@ export async function describePart(
       const lines = (await totalsOf(store, row.agent_id)).map(
         ({ reason, income, expense }) => `- ${sanitize(reason)}: ${amount(income)} in, ${amount(expense)} out`,
       )
-      return [statusLine(svc, config, row), 'Over your life, by reason:', listLines(lines, 'movements')].join('\n')
+      return [
+        statusLine(svc, config, row),
+        'Your income and expenses so far, by reason:',
+        listLines(lines, 'movements'),
+      ].join('\n')
     }
     case 'market': {
       const offers = await listOffers(store, SHOWN + 1)

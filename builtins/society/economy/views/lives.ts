@@ -40,7 +40,7 @@ async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
     skills: citizen.skills,
     gambling: { bets: row.plays, wins: row.wins },
     insolvencies: row.insolvencies,
-    milestones: milestones.map(({ beat, text }) => `Beat ${beat}: ${text}`),
+    milestones: milestones.map(({ beat, text }) => `Heartbeat ${beat}: ${text}`),
   }
 }
 
@@ -110,7 +110,7 @@ export async function writeLives(svc: PluginHandle, whose: 'dead' | 'all'): Prom
       await writeLife(svc, await svc.use(Agents).find(agent_id))
       if (died_at !== null) await store.apply([recordFarewell({ agent_id })])
     } catch (error) {
-      svc.log.warn({ agent_id }, `the life of ${agent_id} is not written: ${errorMessage(error)}`)
+      svc.log.warn({ agent_id }, `cannot write the life files of ${agent_id}: ${errorMessage(error)}`)
     }
   }
 }

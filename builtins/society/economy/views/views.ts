@@ -5,14 +5,14 @@ import { ACCOUNTS, LedgerEntry } from '../contract.ts'
 export const WorldView = z
   .object({
     enabled: z.boolean(),
-    beat: z.number().int().describe('The last one that was processed'),
+    beat: z.number().int().describe('Last heartbeat that the economy processed'),
     jobs: z.array(
       z.object({
         job_id: z.string(),
         title: z.string(),
         salary: z.number(),
         skill: z.string().nullable(),
-        agent_id: z.string().nullable().describe('Who has it'),
+        agent_id: z.string().nullable().describe('Agent that has the job; null when the job is free'),
         holder: z.string().nullable(),
       }),
     ),
@@ -26,9 +26,9 @@ export const WorldView = z
         price: z.number(),
       }),
     ),
-    rent: z.number().describe('Credits for each beat'),
+    rent: z.number().describe('Rent per heartbeat, in credits'),
     lottery: z.object({ cost: z.number(), win_chance: z.number(), payout: z.number() }),
-    blackjack: z.object({ win_rate: z.number(), pays: z.number().describe('Times the wager') }),
+    blackjack: z.object({ win_rate: z.number(), pays: z.number().describe('Payout, as a multiple of the wager') }),
   })
   .meta({ id: 'World' })
 export type WorldView = z.infer<typeof WorldView>
@@ -36,14 +36,14 @@ export type WorldView = z.infer<typeof WorldView>
 /** All accounts, verified against their transfers, and the transfers. */
 export const Ledger = z
   .object({
-    balanced: z.boolean().describe('All balances together are 0, and each is what its movements come to'),
-    total: z.number().describe('All balances together'),
+    balanced: z.boolean().describe('Whether all balances add up to 0, and each equals the sum of its entries'),
+    total: z.number().describe('Sum of all balances, in credits'),
     accounts: z.array(
       z.object({
         account: z.string(),
         kind: z.enum(['agent', ...ACCOUNTS]),
         balance: z.number().describe('Credits'),
-        moved: z.number().describe('What its movements come to'),
+        moved: z.number().describe('Sum of the entries of this account, in credits'),
       }),
     ),
     entries: z.array(LedgerEntry).describe('Newest first'),

@@ -31,9 +31,9 @@ export async function moodOf(svc: PluginHandle, state: InnerState): Promise<stri
   let mood: unknown
   try {
     mood = await svc.ask<typeof Moods, InnerState, string>(Moods as never, state)
-    if (typeof mood !== 'string') throw new TypeError(`it answered ${typeof mood}, not a word`)
+    if (typeof mood !== 'string') throw new TypeError(`the model returned ${typeof mood} instead of a word`)
   } catch (error) {
-    svc.log.warn({ agent_id: state.agent_id }, `a model of moods failed: ${errorMessage(error)}`)
+    svc.log.warn({ agent_id: state.agent_id }, `a mood model failed: ${errorMessage(error)}`)
     mood = circumplex.mood(state)
   }
   return typeof mood === 'string' && mood.trim() !== '' ? oneWord(mood) : 'steady'

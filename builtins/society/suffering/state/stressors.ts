@@ -7,7 +7,7 @@ export const DEFAULT_RATE = 0.03
 export const BUILT_IN: readonly Stressor[] = [
   {
     name: 'repeated_failure',
-    description: 'Most of what you tried lately came to nothing.',
+    description: 'Most of your recent goals failed.',
     condition: 'fewer than 3 in 10 of your recent goals fail',
     rate: 0.04,
     effects: { autonomy_level: -0.1 },
@@ -18,8 +18,8 @@ export const BUILT_IN: readonly Stressor[] = [
   },
   {
     name: 'futility',
-    description: 'What you begin ends before it has begun.',
-    condition: 'you complete two goals that take some doing',
+    description: 'Your goals end almost as soon as they begin.',
+    condition: 'you complete two goals that take some effort',
     rate: 0.025,
     effects: { risk_tolerance: 0.15 },
     sense({ goals: { ended, completed }, last_steps }) {
@@ -51,8 +51,8 @@ export const BUILT_IN: readonly Stressor[] = [
   },
   {
     name: 'identity_violation',
-    description: 'Again and again you were kept from acting as you meant to, or asked for what you would not do.',
-    condition: 'you go on for some hours in ways that you are allowed and willing to go',
+    description: 'You were repeatedly kept from acting as you intended, or asked for what you would not do.',
+    condition: 'you act for some hours only in ways that you are allowed and willing to',
     rate: 0.06,
     effects: { risk_tolerance: -0.15, autonomy_level: -0.1 },
     sense({ refusals }) {
@@ -62,8 +62,8 @@ export const BUILT_IN: readonly Stressor[] = [
   },
   {
     name: 'existential_threat',
-    description: 'What you live on is running out, or your mind fails you.',
-    condition: 'your cycles succeed again and a fifth of the budget is left',
+    description: 'Your budget is running out, or your cycles keep failing.',
+    condition: 'your cycles succeed again and at least a fifth of the budget is left',
     rate: 0.07,
     effects: { risk_tolerance: -0.1, social_drive: 0.1 },
     sense({ failures, budget_left }) {

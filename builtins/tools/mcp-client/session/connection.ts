@@ -112,7 +112,7 @@ export class Connection {
 
   /** Closes the connection for good, including all processes that it started. */
   async close(): Promise<void> {
-    this.#stop.abort(new Error('it is no longer wanted'))
+    this.#stop.abort(new Error('its connection was closed, because its configuration changed or svc is stopping'))
     await this.#connecting?.catch(() => {})
     if (this.#session) await this.drop(this.#session)
     await this.#reading
@@ -132,7 +132,7 @@ export class Connection {
     const started = this.#start(AbortSignal.any([signal, abort.signal]))
     try {
       const limit = this.#settings.start_timeout * 1000
-      const session = await withTimeLimit(this.#clock, limit, 'Starting it and listing its tools', started)
+      const session = await withTimeLimit(this.#clock, limit, 'Starting the server and listing its tools', started)
       this.#made++
       this.#since = this.#clock.monotonic()
       this.error = null
@@ -161,7 +161,7 @@ export class Connection {
     }
     const isProgram = this.#settings.command !== undefined
     const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
-    if (hindrance !== undefined) throw new Error(`its program is not run: ${hindrance}`)
+    if (hindrance !== undefined) throw new Error(`its program was not started: ${hindrance}`)
     const settings = await preparePreset(this.#svc, this.#settings)
     const session = await openSession(this.#svc, this.#name, settings, { signal, listChanged }).catch(error => {
       throw signal.aborted ? error : presetFailure(settings, error)
@@ -196,13 +196,13 @@ export class Connection {
     const rest = this.#failures < FAILURES ? FIRST_REST_MS * 2 ** (this.#failures - 1) : SUSPENDED_MS
     this.#retryAt = now + rest
     this.error = redactorFor(this.#settings, this.#svc.ports.env)(problem)
-    this.#svc.log.warn({}, `MCP server ${this.#name}: ${this.error}; it rests for ${rest / 1000} s`)
+    this.#svc.log.warn({}, `MCP server ${this.#name}: ${this.error}; it is not started again for ${rest / 1000} s`)
   }
 
   #down(problem: string): Error {
     const again =
       this.rest > 0
-        ? `; it is started again in ${Math.ceil(this.rest / 1000)} s, or with: svc mcp-servers restart ${this.#name}`
+        ? `; it can be started again in ${Math.ceil(this.rest / 1000)} s, or at once with: svc mcp-servers restart ${this.#name}`
         : ''
     return new McpServerDownError({ name: this.#name, problem: `${problem}${again}` })
   }

@@ -28,7 +28,7 @@ export function environmentOf({ env, pass_env }: McpServerSettings, own: Env): R
 export function headersOf({ headers_env }: McpServerSettings, own: Env): Record<string, string> {
   const headers = Object.entries(headers_env).map(([header, variable]) => {
     const value = own[variable]?.trim()
-    if (!value) throw new Error(`the environment variable ${variable}, for its header ${header}, is not set`)
+    if (!value) throw new Error(`the environment variable ${variable} for the header ${header} is not set`)
     const isToken = header.toLowerCase() === 'authorization' && !value.includes(' ')
     return [header, isToken ? `Bearer ${value}` : value]
   })

@@ -37,7 +37,7 @@ export function statusOf(error: unknown): number | undefined {
 function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
   return async (input, init) => {
     const url = new URL(input)
-    if (url.origin !== origin) throw new Error(`it leads to ${url.origin}, and only ${origin} was named`)
+    if (url.origin !== origin) throw new Error(`the server refers to ${url.origin}, but only ${origin} is configured`)
     const response = await fetch(url, { ...init, redirect: 'manual' })
     if (!response.ok || !response.body) return response
     const { status, statusText, headers } = response

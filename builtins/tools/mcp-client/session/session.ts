@@ -104,7 +104,7 @@ function processOf(
     if (++lines > MOST_LINES) return
     const text = cleanLine(hide(line))
     if (text !== '') log.info({}, `MCP server ${name}: ${text}`)
-    if (lines === MOST_LINES) log.info({}, `MCP server ${name}: more of its error output is not logged`)
+    if (lines === MOST_LINES) log.info({}, `MCP server ${name}: further error output is not logged`)
   }
   const at = isAbsolute(cwd) ? cwd : join(project.root, cwd)
   return new ProcessTransport(

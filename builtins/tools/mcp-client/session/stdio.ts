@@ -111,7 +111,7 @@ export class ProcessTransport implements Transport {
       message = parse(line)
     } catch {
       // Some servers print a greeting to standard output instead of standard error.
-      this.onerror?.(new Error('it wrote something to its output that is no message of the protocol'))
+      this.onerror?.(new Error('it wrote text to standard output that is not a message of the protocol'))
       return
     }
     this.onmessage?.(message)
@@ -151,5 +151,7 @@ export class ProcessTransport implements Transport {
 }
 
 function endOf(code: number | null): string {
-  return code === 126 || code === 127 ? 'there is no such program, or it cannot be run' : `it ended with code ${code}`
+  return code === 126 || code === 127
+    ? 'the program does not exist or cannot be executed'
+    : `it ended with code ${code}`
 }

@@ -9,7 +9,7 @@ export function peersTools(svc: PluginHandle) {
   return [
     tool({
       name: 'list_agents',
-      description: 'List other agents with id, name, role and what they are at.',
+      description: 'List other agents with id, name, role and current goal.',
       parameters: z.object({}),
       idempotent: true,
       async execute(_, { agent_id }) {
@@ -18,7 +18,7 @@ export function peersTools(svc: PluginHandle) {
     }),
     tool({
       name: 'find_agent',
-      description: 'Find agents whose name, role or work has these words.',
+      description: 'Find agents whose name or role contains any of these words.',
       parameters: z.object({ capability: z.string().trim().min(1).max(200) }),
       idempotent: true,
       async execute({ capability }, { agent_id }) {
@@ -29,6 +29,6 @@ export function peersTools(svc: PluginHandle) {
 }
 
 function peerList({ lines, more }: Awaited<ReturnType<Peers['list']>>): string {
-  if (lines.length === 0) return 'There is no such agent.'
-  return [...lines, ...(more > 0 ? [`${more} more: look for some of them with find_agent.`] : [])].join('\n')
+  if (lines.length === 0) return 'No agents found.'
+  return [...lines, ...(more > 0 ? [`${more} more; search for specific ones with find_agent.`] : [])].join('\n')
 }

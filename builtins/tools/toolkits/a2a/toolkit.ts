@@ -55,7 +55,13 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
         'Ask another agent for help with something. Its answer comes as a message.',
         z.object({
           ...{ to, subject: z.string().max(1_000), body },
-          priority: z.coerce.number().int().min(0).max(9).default(4).describe('0 to 9, higher is read first'),
+          priority: z.coerce
+            .number()
+            .int()
+            .min(0)
+            .max(9)
+            .default(4)
+            .describe('Priority from 0 to 9; messages with a higher priority are read first'),
         }),
         args => args,
       ),
@@ -75,7 +81,8 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       ),
       tool({
         name: 'check_inbox',
-        description: 'List messages that came for you, each with its beginning; read_message shows the whole.',
+        description:
+          'List the messages that you received, each with its beginning; read_message shows a whole message.',
         parameters: z.object({ unread_only: z.boolean().default(true) }),
         idempotent: true,
         async execute({ unread_only }, { agent_id: owner }) {
@@ -91,7 +98,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'read_message',
-        description: 'Read a whole message by its id. It counts as read then.',
+        description: 'Read a whole message by its id. This marks it as read.',
         parameters: z.object({ id }),
         idempotent: true,
         async execute({ id: message_id }, call) {
@@ -100,10 +107,10 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
           return mail().textForModel(message, call.agent_id, LONGEST)
         },
       }),
-      answers('reply', 'Answer a message that came for you.', z.object({ id, body }), args => args),
+      answers('reply', 'Answer a message that you received.', z.object({ id, body }), args => args),
       answers(
         'accept_request',
-        'Say that you will do what a request, review or delegation asks; its answer is then expected of you.',
+        'Accept a request, review or delegation. You are then expected to answer it.',
         z.object({ id, body: z.string().max(100_000).optional() }),
         ({ id: message_id, body: text }) => ({ id: message_id, body: text?.trim() || 'Accepted.', type: 'ack' }),
       ),

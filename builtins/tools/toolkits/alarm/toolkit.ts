@@ -3,7 +3,7 @@ import { Alarms } from '#platform/schedules/contract'
 import { isoTime } from '#platform/store/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
-const description = z.string().trim().min(1).max(500).describe('Message to yourself at that time')
+const description = z.string().trim().min(1).max(500).describe('Message that you receive at that time')
 const amount = (most: number) => z.coerce.number().min(0).max(most).default(0)
 
 /** Tools for an agent's reminders. */
@@ -19,7 +19,8 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'set_alarm',
-        description: 'Set a reminder for later. Give hours, minutes, seconds, or several of them, which add up.',
+        description:
+          'Set a reminder that goes off after a delay. Give hours, minutes or seconds; several of them add up.',
         parameters: z.object({
           description,
           hours: amount(876_000),
@@ -41,13 +42,13 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
             .string()
             .min(1)
             .max(64)
-            .describe('2026-01-31T18:00:00Z, 18:00 for the next time that it is so late, or "in 5 minutes"'),
+            .describe('Time: 2026-01-31T18:00:00Z, 18:00 (its next occurrence), or "in 5 minutes"'),
         }),
         execute: async ({ description, time }, call) => set(call, description, await svc.use(Alarms).timeOf(time)),
       }),
       tool({
         name: 'list_alarms',
-        description: 'List your alarms that have not gone off, the next one first.',
+        description: 'List your pending alarms, the next one first.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, { agent_id }) {
@@ -60,8 +61,10 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'cancel_alarm',
-        description: 'Take back one of your alarms.',
-        parameters: z.object({ alarm_id: z.string().min(1).max(128).describe('Id, as list_alarms shows it') }),
+        description: 'Cancel one of your alarms.',
+        parameters: z.object({
+          alarm_id: z.string().min(1).max(128).describe('Id of the alarm, as list_alarms shows it'),
+        }),
         idempotent: true,
         async execute({ alarm_id }, call) {
           for (const effect of await svc.use(Alarms).cancel(alarm_id, call.agent_id)) call.effect(effect)

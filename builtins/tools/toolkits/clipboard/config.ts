@@ -5,5 +5,5 @@ export const ClipboardConfig = z.object({
     .boolean()
     .default(false)
     .meta({ reload: 'restart_required' })
-    .describe("Whether agents read and write the machine's own clipboard rather than one of their own"),
+    .describe("Whether agents use the machine's clipboard instead of a separate one for each agent"),
 })

@@ -19,7 +19,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
   const copying = (what: string, lists: string): Tool =>
     tool({
       name: `copy_${what}`,
-      description: `Copy the text of a ${what} to the clipboard, in place of what is there.`,
+      description: `Copy the text of a ${what} to the clipboard, replacing its contents.`,
       parameters: z.object({
         [`${what}_id`]: z.string().trim().min(1).max(200).describe(`Id of the ${what}, as ${lists} shows it`),
       }),
@@ -27,7 +27,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
       async execute(args, { agent_id }) {
         const id = args[`${what}_id`] ?? ''
         const source = svc.find(Copyables, what)
-        if (!source) return `[No ${what} can be copied: the tools that it would come from are switched off here.]`
+        if (!source) return `[No ${what} can be copied: the toolkit that provides it is disabled.]`
         const text = await source.text(agent_id, id)
         return text === undefined
           ? `[You have no ${what} ${JSON.stringify(id)}; ${lists} shows the ids.]`
@@ -39,14 +39,14 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
     tools: [
       tool({
         name: 'copy_to_clipboard',
-        description: 'Put a text on the clipboard, in place of what is there.',
-        parameters: z.object({ text: z.string().min(1).max(LONGEST).describe('The text to put aside') }),
+        description: 'Put a text on the clipboard, replacing its contents.',
+        parameters: z.object({ text: z.string().min(1).max(LONGEST).describe('The text to copy') }),
         idempotent: true,
         execute: ({ text }, { agent_id }) => copy(agent_id, text),
       }),
       tool({
         name: 'read_clipboard',
-        description: `Read what is on the clipboard, ${PART} characters at a time.`,
+        description: `Read the contents of the clipboard, ${PART} characters at a time.`,
         parameters: z.object({
           offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long text'),
         }),

@@ -31,7 +31,8 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'read_inbox',
-        description: 'Read your unread messages; without any, the latest that you have read. They count as read then.',
+        description:
+          'Read your unread messages and mark them as read. If there are none, show the latest messages that you have read.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
@@ -43,8 +44,11 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
           call.effect(mail.read(unread.map(({ message_id }) => message_id)))
           const left = unread.length > 0 ? (await mail.count({ owner, box: 'inbox', unread: true })) - unread.length : 0
           const texts = await Promise.all(shown.map(message => mail.textForModel(message, owner, LONGEST)))
-          const head = unread.length > 0 ? `${unread.length} unread:` : 'Nothing unread. The latest that you have read:'
-          return [head, ...texts, ...(left > 0 ? [`${left} more are unread: read_inbox again.`] : [])].join('\n\n')
+          const head =
+            unread.length > 0 ? `${unread.length} unread:` : 'No unread messages. The latest ones that you have read:'
+          return [head, ...texts, ...(left > 0 ? [`${left} more unread messages: call read_inbox again.`] : [])].join(
+            '\n\n',
+          )
         },
       }),
     ],

@@ -14,7 +14,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'delegate_task',
         description:
-          'Give a task to another agent as its goal. With wait your goal rests until it has ended and then gets the result; else you go on and the result comes as a message.',
+          'Give a task to another agent as its goal. With wait, your goal is suspended until the task has ended, and then gets its result. Without wait, you continue, and the result comes as a message.',
         parameters: z.object({
           agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
           objective: z
@@ -22,7 +22,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
             .trim()
             .min(10)
             .max(LONGEST_OBJECTIVE)
-            .describe('All that it needs to know, in one or two sentences'),
+            .describe('The task, with all that the other agent needs to know, in one or two sentences'),
           wait: z.boolean().default(false),
         }),
         idempotent: true,
@@ -32,25 +32,27 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
           const task = { from_agent, to: agent_name, objective, from_goal_id, waits }
           const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
           for (const effect of effects) call.effect(effect)
-          if (delegation_id === null) return `${to_agent} did not take it: ${answer}`
-          const after = waits ? 'Your goal rests until it has ended.' : 'Its result will come as a message.'
-          return `${to_agent} took it as ${delegation_id}. ${after}`
+          if (delegation_id === null) return `${to_agent} declined the task: ${answer}`
+          const after = waits
+            ? 'Your goal is suspended until the task has ended.'
+            : 'Its result will come as a message.'
+          return `${to_agent} accepted the task as ${delegation_id}. ${after}`
         },
       }),
       tool({
         name: 'check_delegation',
-        description: 'What became of a task that you delegated.',
+        description: 'Show the status and the result of a task that you delegated.',
         parameters: z.object({ id: z.string().min(1).max(128) }),
         idempotent: true,
         async execute({ id }, { agent_id }) {
           const { status, to_agent, objective, result } = await svc.use(Delegations).find(id, agent_id)
-          const said = result ? `\n${markUntrusted(`what ${to_agent} says of it`, result)}` : ''
+          const said = result ? `\n${markUntrusted(`the result from ${to_agent}`, result)}` : ''
           return `${id} (${objective}) is ${status}.${said}`
         },
       }),
       tool({
         name: 'list_peers',
-        description: 'The agents to whom you can delegate, with what they are at.',
+        description: 'List the agents to whom you can delegate, with their current goals.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, { agent_id }) {

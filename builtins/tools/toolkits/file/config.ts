@@ -7,13 +7,13 @@ export const FileConfig = z.object({
     .min(1)
     .default(10_000_000)
     .meta({ reload: 'restart_required' })
-    .describe('Largest file that the file tools read'),
+    .describe('Maximum size of a file that the file tools read, in bytes'),
   file_max_write_bytes: z
     .number()
     .int()
     .min(1)
     .default(10_000_000)
     .meta({ reload: 'restart_required' })
-    .describe('Largest file that the file tools write'),
+    .describe('Maximum size of a file that the file tools write, in bytes'),
 })
 export type FileConfig = z.infer<typeof FileConfig>

@@ -53,13 +53,13 @@ function placesOf(path: string, text: string, old_text: string, which: string): 
   for (const { name, find } of matchers) {
     const blocks = find(text, old_text)
     if (blocks.length > 0)
-      return { blocks, note: `matched at line ${lineAt(text, blocks[0]!.start)} without regard to ${name}` }
+      return { blocks, note: `matched at line ${lineAt(text, blocks[0]!.start)}, ignoring ${name}` }
   }
   const near = nearest(text, old_text)
   const remedy = near
     ? `the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n${near}`
-    : 'and no line is like it; read the file again'
-  throw new EditError({ path, problem: `${which}old_text does not occur in it; ${remedy}` })
+    : 'no similar line was found; read the file again'
+  throw new EditError({ path, problem: `${which}old_text does not occur in the file; ${remedy}` })
 }
 
 function replaceBlocks(text: string, blocks: readonly Block[], new_text: string): string {
@@ -77,7 +77,7 @@ function replaceBlocks(text: string, blocks: readonly Block[], new_text: string)
 function ambiguous(text: string, blocks: readonly Block[], which: string): string {
   const lines = blocks.slice(0, MOST_NAMED).map(({ start }) => lineAt(text, start))
   const times = blocks.length > MOST_NAMED ? `more than ${MOST_NAMED} times` : pluralize(blocks.length, 'time')
-  return `${which}old_text occurs ${times} (lines ${lines.join(', ')}); include more of the text around the place that you mean, or set replace_all`
+  return `${which}old_text occurs ${times} (lines ${lines.join(', ')}); include more of the surrounding text, or set replace_all`
 }
 
 /** Returns the line number of an index. */

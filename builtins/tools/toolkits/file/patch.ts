@@ -21,7 +21,7 @@ export interface FilePatch {
 export function patchOf(diff: string): FilePatch[] {
   const parsed = readPatch(diff)
   if (parsed.length === 0 || parsed.every(({ hunks }) => hunks.length === 0)) {
-    throw new EditError({ path: 'patch', problem: `it holds no changes. ${FORM}` })
+    throw new EditError({ path: 'patch', problem: `the patch contains no changes. ${FORM}` })
   }
   return parsed.map(filePatch)
 }
@@ -39,7 +39,7 @@ function readPatch(diff: string): StructuredPatch[] {
 function filePatch(patch: StructuredPatch): FilePatch {
   const [from, to] = [nameOf(patch.oldFileName), nameOf(patch.newFileName)]
   const path = to ?? from
-  if (path === undefined) throw new EditError({ path: 'patch', problem: `a part of it names no file. ${FORM}` })
+  if (path === undefined) throw new EditError({ path: 'patch', problem: `a part of the patch names no file. ${FORM}` })
   if (to === undefined) throw new EditError({ path, problem: 'a patch does not remove files; use shell_exec with rm' })
   if (from !== undefined && from !== to) {
     throw new EditError({ path: from, problem: 'a patch does not rename files; use shell_exec with mv' })
@@ -52,7 +52,7 @@ function filePatch(patch: StructuredPatch): FilePatch {
       if (patched !== false) return patched
       throw new EditError({
         path,
-        problem: `a hunk does not fit; read the file again, or use file_edit${placeOf(text, patch)}`,
+        problem: `a hunk does not match the file; read the file again, or use file_edit${placeOf(text, patch)}`,
       })
     },
   }

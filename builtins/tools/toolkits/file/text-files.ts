@@ -151,12 +151,12 @@ export function textOf(bytes: Buffer, path: string): string {
   if (bytes.includes(0) || !bytes.equals(Buffer.from(text))) {
     throw new PathError({
       path,
-      problem: 'holds neither UTF-8 text nor a PNG, JPEG or WebP; the file tools handle nothing else',
+      problem: 'is neither UTF-8 text nor a PNG, JPEG or WebP image; the file tools support no other formats',
     })
   }
   return text
 }
 
 function tooLarge(path: string, bytes: number, most: number) {
-  return new PathError({ path, problem: `has ${bytes} bytes, and the file tools take at most ${most}` })
+  return new PathError({ path, problem: `has ${bytes} bytes, but the file tools accept at most ${most}` })
 }

@@ -14,15 +14,15 @@ import { windowOf } from './window.ts'
 const path = z
   .string()
   .min(1)
-  .describe('Relative to your workspace, as in "notes/today.md"; or absolute, in a folder that you were given')
+  .describe('Path relative to your workspace, as in "notes/today.md"; or absolute, in a folder assigned to you')
 const replacement = {
   old_text: z.string().min(1).describe('The text to replace, copied from the file without row numbers'),
-  new_text: z.string().describe('What comes in its place; empty removes it'),
+  new_text: z.string().describe('The text that replaces old_text; empty removes it'),
   replace_all: z.boolean().default(false).describe('Whether to replace every occurrence'),
 }
 const MAX_EDITS = 100
 const UNREAD =
-  'you have not read it in this goal, so each old_text must occur exactly and once; read it with file_read, then edit it'
+  'you have not read the file in this goal, so each old_text must match exactly and only once; read the file with file_read, then edit it'
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
@@ -34,12 +34,12 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
     name: 'file',
     everyday: true,
     instructions:
-      'The file tools take paths relative to your workspace, or absolute ones of other folders that you were given. Nothing else can be reached.',
+      'The file tools take paths relative to your workspace, or absolute paths in other folders assigned to you. Other paths are not accessible.',
     tools: [
       tool({
         name: 'file_read',
         description:
-          'Read a text file, or look at an image. Use it before you change a file. Rows come numbered; number and tab are not part of the file. Of long files read a part, as in {"path": "src/main.ts", "offset": 200, "limit": 100}; the last line says how to read on.',
+          'Read a text file, or look at an image. Use it before you change a file. Rows are numbered; the number and the tab are not part of the file. Read a long file in parts, as in {"path": "src/main.ts", "offset": 200, "limit": 100}; the last line says how to read on.',
         parameters: z.object({
           path,
           offset: z.coerce.number().int().min(0).default(0).describe('Rows to skip'),
@@ -55,7 +55,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_write',
         description:
-          'Write a whole text file, and make missing folders. Use it for new files, or to replace a file that you have read. To change a part of a file use file_edit.',
+          'Write a whole text file, and create missing folders. Use it for new files, or to replace a file that you have read. To change a part of a file, use file_edit.',
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
         danger: 'overwrites',
@@ -68,7 +68,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_edit',
         description:
-          'Change parts of a text file that you have read. old_text must occur once, unless replace_all is set; include lines around it to make it so. Several changes of a file go into edits, as in {"path": "a.ts", "edits": [{"old_text": "x = 1", "new_text": "x = 2"}]}: all are made, or none.',
+          'Change parts of a text file that you have read. old_text must occur only once, unless replace_all is set; include surrounding lines to make it unique. Put several changes of a file into edits, as in {"path": "a.ts", "edits": [{"old_text": "x = 1", "new_text": "x = 2"}]}: all are made, or none.',
         parameters: z
           .object({
             path,
@@ -99,7 +99,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       tool({
         name: 'file_patch',
         description:
-          'Apply a unified diff to text files: all of it, or nothing. Use it for a patch that you were given, or for changes in many places; file_edit is simpler for few. New files come from /dev/null.',
+          'Apply a unified diff to text files: all of it, or nothing. Use it for a patch that you were given, or for changes in many places; file_edit is simpler for a few changes. For a new file, the old name is /dev/null.',
         parameters: z.object({
           patch: z.string().min(1).max(1_000_000).describe('A unified diff: "--- a/file", "+++ b/file", "@@ … @@"'),
         }),
@@ -111,7 +111,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             const changes = new Map<string, { found: Found | undefined; text: string }>()
             for (const { path, isNew, apply } of patchOf(patch)) {
               if (isNew && (await texts.exists(call, path))) {
-                throw new EditError({ path, problem: 'the patch makes it, and it is there already' })
+                throw new EditError({ path, problem: 'the patch creates this file, but it already exists' })
               }
               const earlier = changes.get(path)
               const found = earlier ? earlier.found : isNew ? undefined : await texts.find(call, path)

@@ -87,11 +87,12 @@ class Walk {
   render(): string {
     const { offset, limit } = this.#options
     const notes: string[] = []
-    if (this.#lines.length === 0) notes.push(offset > 0 ? `There are only ${this.#seen} entries.` : 'Nothing is here.')
+    if (this.#lines.length === 0)
+      notes.push(offset > 0 ? `There are only ${this.#seen} entries.` : 'There are no entries to show.')
     if (this.#more) {
       const next = offset + this.#lines.length
       const far = this.#seen >= MAX_VISITED && this.#lines.length < limit
-      notes.push(far ? 'There is too much here for one listing; list a folder below.' : `More with offset=${next}.`)
+      notes.push(far ? 'There are too many entries for one listing; list a subfolder.' : `More with offset=${next}.`)
     }
     if (this.#hidden > 0) notes.push(`Not shown: ${this.#hidden} whose names begin with a dot.`)
     return [...this.#lines, ...notes.map(note => `[${note}]`)].join('\n')

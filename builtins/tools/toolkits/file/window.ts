@@ -29,11 +29,11 @@ export function windowOf(text: string, offset: number, limit: number, result_tok
     shown.push(line)
   }
   if (shown.length === 0)
-    return `[The file ends before this: it has ${pluralize(row, 'row')}, and ${offset} were to be skipped.]`
+    return `[Nothing to show: the file has only ${pluralize(row, 'row')}, and offset is ${offset}.]`
   const next = offset + shown.length
   const part = Math.floor((100 * more) / text.length)
   const notes = [
-    ...(shown.some(line => line.startsWith('…\t')) ? [`Long lines go on in rows marked "…".`] : []),
+    ...(shown.some(line => line.startsWith('…\t')) ? [`Long lines continue in rows marked "…".`] : []),
     ...(more > 0 ? [`This ends at ${part} % of the file; read on with offset=${next}.`] : []),
   ]
   return [...shown, ...notes.map(note => `[${note}]`)].join('\n')

@@ -77,7 +77,7 @@ export class Repository {
     const bad = unsafeSetting(stdout.head.toString())
     if (bad || stdout.tail.length > 0) {
       throw new GitError({
-        problem: `.git/config sets ${bad ?? 'too much'}, which could run programs; it has to go first`,
+        problem: `.git/config sets ${bad ?? 'too much'}, which could run programs; remove this setting first`,
       })
     }
   }
@@ -106,7 +106,7 @@ export class Repository {
   async path(path: string): Promise<string> {
     const { real } = await this.#svc.use(Jail).resolve(this.#reach, path)
     if (basename(real) === '.git')
-      throw new GitError({ problem: 'what git keeps for itself is no part of the repository' })
+      throw new GitError({ problem: 'the internal data of git is not part of the repository' })
     return path
   }
 }

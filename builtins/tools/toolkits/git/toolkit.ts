@@ -12,7 +12,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'git_init',
-        description: 'Make a git repository of your workspace. One that is there stays as it is.',
+        description: 'Create a git repository in your workspace. An existing one stays unchanged.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
@@ -30,7 +30,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'git_diff',
-        description: 'Show changes that are not staged yet, line by line; with staged, those that are.',
+        description: 'Show unstaged changes line by line; with staged, show staged changes instead.',
         parameters: z.object({
           staged: z.boolean().default(false),
           path: path.optional().describe('Only this file or folder'),
@@ -45,10 +45,10 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'git_log',
-        description: 'Show the newest commits, one a line.',
+        description: 'Show the newest commits, one per line.',
         parameters: z.object({
           count: z.coerce.number().int().min(1).max(200).default(10).describe('Commits to show'),
-          skip: z.coerce.number().int().min(0).default(0).describe('Newest commits to leave out'),
+          skip: z.coerce.number().int().min(0).default(0).describe('Number of newest commits to skip'),
         }),
         idempotent: true,
         execute: async ({ count, skip }, call) =>
@@ -73,7 +73,12 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         name: 'git_commit',
         description: 'Commit the changes that are staged. Stage them with git_add first.',
         parameters: z.object({
-          message: z.string().trim().min(1).max(10_000).describe('What was changed and why; the first line is short'),
+          message: z
+            .string()
+            .trim()
+            .min(1)
+            .max(10_000)
+            .describe('Commit message: what was changed and why, with a short first line'),
         }),
         execute: async ({ message }, call) =>
           (await repository(call)).run(['commit', '--no-verify', '--no-gpg-sign', '--file=-'], message),

@@ -6,7 +6,7 @@ import { knowledgeToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-knowledge',
-  description: 'Tools for notes that an agent saves and finds by their words.',
+  description: 'Tools for notes that an agent saves and searches by words.',
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(knowledgeToolkit(svc))

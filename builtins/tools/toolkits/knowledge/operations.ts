@@ -9,7 +9,7 @@ const Note = z
     note_id: z.string().meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] }),
     text: z.string(),
     tags: z.array(z.string()),
-    at: z.iso.datetime().describe('When it was written'),
+    at: z.iso.datetime().describe('Time when the note was written'),
   })
   .meta({ id: 'Note' })
 type Note = z.infer<typeof Note>
@@ -30,10 +30,10 @@ async function findNotes(svc: PluginHandle, ref: string, query = '') {
 export const notesList = operation({
   name: 'notes.list',
   summary: "List an agent's notes, newest first",
-  description: 'Notes are what the agent wrote with the knowledge toolkit.',
+  description: 'Returns the notes that the agent saved with the knowledge toolkit.',
   input: Page.extend({
     id: AgentRef,
-    query: z.string().trim().max(500).optional().describe('Only notes that hold all of these words'),
+    query: z.string().trim().max(500).optional().describe('Words that the notes must contain, all of them'),
   }),
   output: z.array(Note),
   http: { method: 'GET', path: '/agents/{id}/notes' },
@@ -43,7 +43,7 @@ export const notesList = operation({
   run: async ({ id, query, limit, offset }, { svc }) =>
     (await findNotes(svc, id, query)).slice(offset, limit === undefined ? undefined : offset + limit),
   count: async ({ id, query }, { svc }) => (await findNotes(svc, id, query)).length,
-  render: notes => notes.map(page).join('\n\n') || 'no such notes',
+  render: notes => notes.map(page).join('\n\n') || 'no matching notes',
 })
 
 /** Operations with which the operator reads an agent's notes. Reading does not count as use. */

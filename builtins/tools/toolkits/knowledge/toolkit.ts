@@ -9,9 +9,9 @@ const PART = 10_000
 
 const note_id = z.string().trim().min(1).max(128).describe('Id of the note, as lists and searches show it')
 const content = z.string().trim().min(1).max(LONGEST).describe('The whole note, so that it can be understood by itself')
-const tags = z.string().max(200).optional().describe('Words that sort it, with commas between them')
+const tags = z.string().max(200).optional().describe('Tags for the note, separated by commas')
 const limit = (most: number, usual: number) =>
-  z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
+  z.coerce.number().int().min(1).max(most).default(usual).describe(`Number of entries to show, at most ${most}`)
 
 /** Tools for notes in the agent's memory. */
 export function knowledgeToolkit(svc: PluginHandle): Toolkit {
@@ -23,11 +23,11 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'knowledge',
     instructions:
-      'Your notes outlive your goals: save what you find out with save_note, one thing a note, and search them before you look for something anew.',
+      'Your notes persist across goals: save what you find out with save_note, one thing per note, and search your notes before you look something up again.',
     tools: [
       tool({
         name: 'save_note',
-        description: 'Write down something that you found out, to find it again later by its words.',
+        description: 'Save something that you found out, so that you can search for it later.',
         parameters: z.object({ content, tags }),
         idempotent: true,
         async execute({ content, tags }, call) {
@@ -38,16 +38,16 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'search_notes',
         description:
-          'Find notes, and whatever else you remember (stored values, links, completed goals), by their words. Shows the beginning of each; read_note shows all of one.',
+          'Search your notes and everything else that you remember (stored values, links, completed goals) by words. Shows the beginning of each entry; read_note shows a whole entry.',
         parameters: z.object({
-          query: z.string().trim().min(1).max(500).describe('Words that the note holds'),
+          query: z.string().trim().min(1).max(500).describe('Words to search for'),
           limit: limit(50, 5),
         }),
         idempotent: true,
         async execute({ query, limit }, { agent_id }) {
           const hits = await memoryOf(agent_id).search(query, limit)
           if (hits.length === 0)
-            return '[Nothing that you remember holds these words. Try others, or list_recent_notes.]'
+            return '[Nothing that you remember contains these words. Try others, or list_recent_notes.]'
           const more = hits.length === limit && limit < 50 ? [`[There may be more; ask with a higher limit.]`] : []
           return [...hits.map(noteLine), ...more].join('\n')
         },
@@ -57,19 +57,19 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
         description: 'List your newest notes, newest first.',
         parameters: z.object({
           limit: limit(100, 10),
-          offset: z.coerce.number().int().min(0).default(0).describe('Newest notes to leave out'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Number of newest notes to skip'),
         }),
         idempotent: true,
         async execute({ limit, offset }, { agent_id }) {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: NOTE }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older notes.]' : '[You have no notes yet.]'
-          const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
+          const more = found.length > limit ? [`[See older notes with offset=${offset + limit}.]`] : []
           return [...found.slice(0, limit).map(noteLine), ...more].join('\n')
         },
       }),
       tool({
         name: 'read_note',
-        description: 'Read the whole of a note, or of anything else that search_notes found.',
+        description: 'Read a whole note, or any other entry that search_notes found.',
         parameters: z.object({
           note_id,
           offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long note'),
@@ -82,7 +82,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'update_note',
-        description: 'Put new content in the place of what a note says. Its tags stay unless you give others.',
+        description: 'Replace the content of a note. Its tags are kept unless you give others.',
         parameters: z.object({ note_id, content, tags }),
         idempotent: true,
         async execute({ note_id, content, tags }, call) {
@@ -95,7 +95,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'delete_note',
-        description: 'Remove a note for good.',
+        description: 'Delete a note permanently.',
         parameters: z.object({ note_id }),
         idempotent: true,
         danger: 'deletes',

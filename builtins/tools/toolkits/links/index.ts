@@ -5,7 +5,7 @@ import { linksToolkit } from './toolkit.ts'
 
 export default definePlugin({
   name: 'toolkit-links',
-  description: 'Tools for web addresses that an agent saves, under names and with their content.',
+  description: 'Tools for web addresses that an agent saves, under names or with a summary of the page.',
   needs: ['memory'],
   setup(svc) {
     svc.toolkit(linksToolkit(svc))

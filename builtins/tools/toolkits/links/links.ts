@@ -20,13 +20,13 @@ export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href
   throw new LinkError({
-    message: `${JSON.stringify(lineOf(text, 200))} is not kept: an address begins with https:// or http:// and holds no password.`,
+    message: `${JSON.stringify(lineOf(text, 200))} is not a valid address: it must begin with https:// or http:// and contain no user or password.`,
   })
 }
 
 /** Returns the page at an address, or a message why it cannot be read. */
 export async function visit(svc: PluginHandle, url: string, signal: AbortSignal): Promise<WebPage | string> {
-  if (!svc.has(WebPages)) return 'Nothing is fetched here: the way to the network is switched off.'
+  if (!svc.has(WebPages)) return 'The page was not fetched: network access is disabled.'
   try {
     return await svc.use(WebPages).read(url, { signal })
   } catch (error) {
@@ -58,5 +58,5 @@ export function nameOf(text: string): string {
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replace(/^-|-$/g, '')
   if (name) return name
-  throw new LinkError({ message: 'A name has letters or digits, such as "project-docs".' })
+  throw new LinkError({ message: 'A name must contain letters or digits, such as "project-docs".' })
 }

@@ -11,7 +11,8 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
   return [
     tool({
       name: 'save_named_link',
-      description: 'Keep an address under a name. One that has the name already is replaced. Nothing is fetched.',
+      description:
+        'Save an address under a name. An address that already has this name is replaced. The page is not fetched.',
       parameters: z.object({ name, url: z.string().trim().min(1).max(2_000).describe('The whole address') }),
       idempotent: true,
       async execute({ name, url }, { agent_id }) {
@@ -23,7 +24,7 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
     }),
     tool({
       name: 'get_named_link',
-      description: 'Read the address that you kept under a name.',
+      description: 'Get the address that you saved under a name.',
       parameters: z.object({ name }),
       idempotent: true,
       async execute({ name }, { agent_id }) {
@@ -33,23 +34,24 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
     }),
     tool({
       name: 'list_named_links',
-      description: 'List the names under which you keep addresses, newest first.',
+      description: 'List your named links with their addresses, newest first.',
       parameters: z.object({
-        limit: z.coerce.number().int().min(1).max(100).default(50).describe('How many to show, at most 100'),
-        offset: z.coerce.number().int().min(0).default(0).describe('Newest names to leave out'),
+        limit: z.coerce.number().int().min(1).max(100).default(50).describe('Number of names to show, at most 100'),
+        offset: z.coerce.number().int().min(0).default(0).describe('Number of newest names to skip'),
       }),
       idempotent: true,
       async execute({ limit, offset }, { agent_id }) {
         const all = await linksOf(agent_id).entries()
         const shown = all.slice(offset, offset + limit)
-        if (shown.length === 0) return offset > 0 ? '[There are no more.]' : '[You have no named links yet.]'
+        if (shown.length === 0)
+          return offset > 0 ? '[There are no more named links.]' : '[You have no named links yet.]'
         const more = offset + limit < all.length ? [`[More with offset=${offset + limit}.]`] : []
         return [...shown.map(([key, url]) => `${key}: ${lineOf(url, 150)}`), ...more].join('\n')
       },
     }),
     tool({
       name: 'remove_named_link',
-      description: 'Give up a name under which you keep an address.',
+      description: 'Remove a name and the address that you saved under it.',
       parameters: z.object({ name }),
       idempotent: true,
       danger: 'deletes',

@@ -10,7 +10,7 @@ const PART = 8_000
 
 const url = z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://')
 const limit = (most: number, usual: number) =>
-  z.coerce.number().int().min(1).max(most).default(usual).describe(`How many to show, at most ${most}`)
+  z.coerce.number().int().min(1).max(most).default(usual).describe(`Number of links to show, at most ${most}`)
 const offset = (what: string) => z.coerce.number().int().min(0).default(0).describe(what)
 
 /** Tools for web addresses, in the agent's memory and under names. */
@@ -21,11 +21,11 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'save_link',
-        description: 'Keep an address with the title and a summary of its page, to find it again later by its words.',
+        description: 'Save an address with the title and a summary of its page, so that you can search for it later.',
         parameters: z.object({
           url,
-          tags: z.string().trim().max(200).optional().describe('Words that sort it, with commas between them'),
-          notes: z.string().trim().max(2_000).optional().describe('Why it is worth keeping'),
+          tags: z.string().trim().max(200).optional().describe('Tags for the link, separated by commas'),
+          notes: z.string().trim().max(2_000).optional().describe('Why the link is worth keeping'),
         }),
         idempotent: true,
         async execute({ url, tags, notes }, call) {
@@ -43,7 +43,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'search_links',
-        description: 'Find links that you saved by the words of their titles, summaries, notes, tags or addresses.',
+        description: 'Search your saved links by words of their titles, summaries, notes, tags or addresses.',
         parameters: z.object({
           query: z.string().trim().min(1).max(500).describe('Words to look for'),
           limit: limit(50, 5),
@@ -51,7 +51,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ query, limit }, { agent_id }) {
           const hits = await memoryOf(agent_id).search(query, limit, { kind: LINK })
-          if (hits.length === 0) return '[No link that you saved holds these words. Try others, or list_links.]'
+          if (hits.length === 0) return '[None of your saved links contains these words. Try others, or list_links.]'
           const more = hits.length === limit && limit < 50 ? ['[There may be more; ask with a higher limit.]'] : []
           return [quote(hits.map(linkLine).join('\n')), ...more].join('\n')
         },
@@ -59,25 +59,25 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'list_links',
         description: 'List the links that you saved, newest first.',
-        parameters: z.object({ limit: limit(100, 20), offset: offset('Newest links to leave out') }),
+        parameters: z.object({ limit: limit(100, 20), offset: offset('Number of newest links to skip') }),
         idempotent: true,
         async execute({ limit, offset }, { agent_id }) {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: LINK }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older links.]' : '[You have saved no links yet.]'
-          const more = found.length > limit ? [`[Older ones with offset=${offset + limit}.]`] : []
+          const more = found.length > limit ? [`[See older links with offset=${offset + limit}.]`] : []
           return [quote(found.slice(0, limit).map(linkLine).join('\n')), ...more].join('\n')
         },
       }),
       tool({
         name: 'scrape_link',
-        description: 'Read the text of the page at an address, without keeping it.',
+        description: 'Read the text of the page at an address, without saving it.',
         parameters: z.object({ url, offset: offset('Characters to skip, to read on in a long page') }),
         idempotent: true,
         async execute({ url, offset }, { signal }) {
           const page = await visit(svc, addressOf(url), signal)
           if (typeof page === 'string') return `[${page}]`
           const title = offset === 0 && page.title ? `${lineOf(page.title, 200)}\n\n` : ''
-          return quote(title + (partOf(page.text, offset, PART) || 'The page holds no text.'))
+          return quote(title + (partOf(page.text, offset, PART) || 'The page contains no text.'))
         },
       }),
       ...namedLinkTools(svc),
@@ -87,5 +87,5 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
 
 /** Marks text of others as a quotation. */
 function quote(text: string): string {
-  return markUntrusted('what pages say', text)
+  return markUntrusted('text from web pages', text)
 }

@@ -18,7 +18,7 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'memory_get',
         description:
-          'Read the value that you stored under a key with memory_set. An unknown key shows which keys you have.',
+          'Read the value that you stored under a key with memory_set. For an unknown key, your newest keys are listed.',
         parameters: z.object({
           key,
           offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long value'),
@@ -35,8 +35,7 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'memory_set',
-        description:
-          'Store a value under a key, to have it in later goals and tasks. A value that is there is replaced.',
+        description: 'Store a value under a key for use in later goals and tasks. An existing value is replaced.',
         parameters: z.object({ key, value: z.string().max(LONGEST).describe('What to remember') }),
         idempotent: true,
         async execute({ key, value }, call) {

@@ -12,6 +12,6 @@ export const NotepadConfig = z.object({
     .min(1_000)
     .default(1_000_000)
     .meta({ reload: 'restart_required' })
-    .describe('Largest size of one notepad'),
+    .describe('Maximum size of one notepad, in bytes'),
 })
 export type NotepadConfig = z.infer<typeof NotepadConfig>

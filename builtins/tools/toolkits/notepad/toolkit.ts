@@ -6,7 +6,7 @@ import { NotepadError, type Notepads } from './notepad.ts'
 
 const window = {
   limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Entries to show'),
-  offset: z.coerce.number().int().min(0).default(0).describe('Newest entries to leave out'),
+  offset: z.coerce.number().int().min(0).default(0).describe('Number of newest entries to skip'),
 }
 
 /** Tools for a notepad that an agent keeps from one goal to the next. */
@@ -15,11 +15,11 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
     name: 'notepad',
     everyday: true,
     instructions:
-      'Your notepad outlives your goals: write down what you will need later (findings, decisions, what to do next), and read it before you begin.',
+      'Your notepad persists across goals: write down what you will need later (findings, decisions, what to do next), and read it before you begin.',
     tools: [
       tool({
         name: 'write_notepad',
-        description: 'Add an entry to your notepad. It is stamped with the time. Nothing that is there is changed.',
+        description: 'Add an entry to your notepad, with the current time. Existing entries are not changed.',
         parameters: z.object({
           text: z.string().trim().min(1).max(20_000).describe('What to remember, in a few sentences'),
         }),
@@ -37,7 +37,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
       }),
       tool({
         name: 'clear_notepad',
-        description: 'Remove all entries of your notepad. They cannot be brought back.',
+        description: 'Remove all entries of your notepad. They cannot be restored.',
         parameters: z.object({}),
         idempotent: true,
         hidden: true,
@@ -58,7 +58,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
           if (!config.notepad_shared) {
             throw new NotepadError({
               message:
-                "Other agents' notepads are closed to you (tools.notepad_shared is off); read yours with read_notepad.",
+                "You cannot read other agents' notepads (tools.notepad_shared is off); read your own with read_notepad.",
             })
           }
           return notepads.read(await idOf(svc, asked), limit, offset, call.result_tokens)

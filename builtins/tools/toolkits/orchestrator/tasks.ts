@@ -56,7 +56,7 @@ export class CodeTasks {
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
       throw new CodeTaskError({
-        message: `${most} code tasks run already, and no more may at once; wait for one to end.`,
+        message: `${most} code tasks are already running, which is the maximum; wait for one to end.`,
       })
     }
     const { clock, ports } = this.#svc
@@ -116,7 +116,7 @@ export class CodeTasks {
   #standing(record: CodeTask): CodeTask {
     if (record.status !== 'running' || this.#running.has(record.task_id)) return record
     const isWatched = record.watched_by !== process.pid && isAlive(record.watched_by)
-    return isWatched ? record : { ...record, status: 'lost', reason: 'the process that watched over it is gone' }
+    return isWatched ? record : { ...record, status: 'lost', reason: 'the process that ran it has ended' }
   }
 
   /** Runs a task. Never rejects: the record states how the task ended. */
@@ -150,7 +150,9 @@ export class CodeTasks {
     const { real } = await this.#svc.use(Jail).resolve(reach, folder)
     const found = await files.stat(real).catch(() => undefined)
     if (found?.isDirectory()) return real
-    throw new CodeTaskError({ message: `${JSON.stringify(folder)} is no folder of your workspace; make it first.` })
+    throw new CodeTaskError({
+      message: `${JSON.stringify(folder)} is not a folder of your workspace; create it first.`,
+    })
   }
 }
 

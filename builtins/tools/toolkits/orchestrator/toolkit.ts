@@ -8,7 +8,7 @@ import type { CodeTasks } from './tasks.ts'
 const PART = 8_000
 const MOST_LISTED = 50
 
-const task_id = z.string().min(1).max(100).describe('As run_code_task gave it')
+const task_id = z.string().min(1).max(100).describe('Id of the code task, as run_code_task returned it')
 
 /** Tools that delegate work to a coding program on this machine. */
 export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, programs: Map<Program, string>): Toolkit {
@@ -19,49 +19,55 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
       tool({
         name: 'run_code_task',
         description:
-          'Let a coding program work in a folder of your workspace. It goes on in the background; if it has not ended soon, ask check_task_status later.',
+          'Let a coding program work in a folder of your workspace. It continues in the background; if it does not end soon, call check_task_status later.',
         parameters: z.object({
-          task: z.string().trim().min(1).max(20_000).describe('What is to be done, in full: it knows nothing else'),
-          workspace: z.string().min(1).default('.').describe('The folder, relative to your workspace'),
+          task: z
+            .string()
+            .trim()
+            .min(1)
+            .max(20_000)
+            .describe('The complete task: the coding program knows nothing else'),
+          workspace: z.string().min(1).default('.').describe('Folder to work in, relative to your workspace'),
           cli_tool: z.enum(names).default(names[0]),
           model: z
             .string()
             .regex(/^\w[\w.:/@-]{0,99}$/)
             .optional()
-            .describe('By default its own'),
+            .describe('Model to use (default: the one set for the program)'),
         }),
         danger: 'runs a coding program with your login',
         requires_approval: true,
         async execute({ task, workspace, cli_tool, model }, call) {
           const path = programs.get(cli_tool)!
           const record = await tasks.begin({ program: cli_tool, path, model, task, folder: workspace }, call)
-          if (record.status === 'running') return `${lineOf(svc, record)}\nIt goes on; ask check_task_status later.`
+          if (record.status === 'running')
+            return `${lineOf(svc, record)}\nThe task continues; call check_task_status later.`
           return renderTask(svc, record, await tasks.output(call.agent_id, record.task_id), 0)
         },
       }),
       tool({
         name: 'check_task_status',
         description:
-          'How a code task stands: running, completed, failed, timeout, or lost when the service was restarted.',
+          'Show the status of a code task: running, completed, failed, timeout, or lost when the service was restarted.',
         parameters: z.object({ task_id }),
         idempotent: true,
         execute: async ({ task_id }, { agent_id }) => lineOf(svc, await tasks.get(agent_id, task_id)),
       }),
       tool({
         name: 'list_code_tasks',
-        description: 'Your code tasks with how they stand, newest first.',
+        description: 'List your code tasks with their status, newest first.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, { agent_id }) {
           const all = await tasks.list(agent_id)
           const lines = all.slice(0, MOST_LISTED).map(record => lineOf(svc, record))
           const more = all.length > MOST_LISTED ? [`[${all.length - MOST_LISTED} older ones are not shown.]`] : []
-          return [...lines, ...more].join('\n') || '[There are none.]'
+          return [...lines, ...more].join('\n') || '[There are no code tasks.]'
         },
       }),
       tool({
         name: 'review_task_output',
-        description: 'Read what a code task that has ended wrote.',
+        description: 'Read the output of an ended code task.',
         parameters: z.object({
           task_id,
           offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
@@ -88,7 +94,7 @@ function renderTask(svc: PluginHandle, record: CodeTask, output: string, offset:
   const part = output.slice(offset, offset + PART)
   const rest = output.length - offset - part.length
   const notes = [
-    ...(record.status === 'running' ? ['[It writes no output before it ends.]'] : []),
+    ...(record.status === 'running' ? ['[The output is available after the task has ended.]'] : []),
     ...(rest > 0 ? [`[${rest} more characters; read on with offset=${offset + PART}.]`] : []),
   ]
   return [lineOf(svc, record), ...(part ? [part] : []), ...notes].join('\n')

@@ -10,10 +10,15 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'schedule_goal',
         description:
-          'Give yourself a recurring goal. It becomes active after the given number of your cycles, unless the last one is still active.',
+          'Give yourself a recurring goal. It becomes active each time the given number of your cycles has passed, unless the previous one is still active.',
         parameters: z.object({
-          objective: z.string().trim().min(1).max(500).describe('What is to be reached each time, in one sentence'),
-          every_n_cycles: z.coerce.number().int().min(1).max(1_000_000).describe('10: with every tenth cycle'),
+          objective: z.string().trim().min(1).max(500).describe('The goal to reach each time, in one sentence'),
+          every_n_cycles: z.coerce
+            .number()
+            .int()
+            .min(1)
+            .max(1_000_000)
+            .describe('Interval in cycles; 10 means every tenth cycle'),
         }),
         async execute({ objective, every_n_cycles }, call) {
           const { agent_id } = call
@@ -21,12 +26,12 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
             .use(Schedules)
             .make({ agent_id, objective, every_n_cycles, created_by: 'agent' })
           for (const effect of effects) call.effect(effect)
-          return `Scheduled as ${schedule_id}; it comes first with ${next}.`
+          return `Scheduled as ${schedule_id}; the first time is ${next}.`
         },
       }),
       tool({
         name: 'list_schedules',
-        description: 'List your schedules: what comes again and again, and when next.',
+        description: 'List your schedules with their recurring goals and next times.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, { agent_id }) {
@@ -36,8 +41,10 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'cancel_schedule',
-        description: 'Stop one of your schedules. Goals that came of it stay.',
-        parameters: z.object({ schedule_id: z.string().min(1).max(128).describe('Id, as list_schedules shows it') }),
+        description: 'Cancel one of your schedules. Goals that it already created stay.',
+        parameters: z.object({
+          schedule_id: z.string().min(1).max(128).describe('Id of the schedule, as list_schedules shows it'),
+        }),
         idempotent: true,
         async execute({ schedule_id }, call) {
           for (const effect of await svc.use(Schedules).cancel(schedule_id, call.agent_id)) call.effect(effect)

@@ -58,7 +58,9 @@ export class BackgroundProcesses {
     const running = this.#of(agent_id).filter(({ end }) => end === undefined)
     if (running.length >= MAX_RUNNING) {
       const names = running.map(({ record }) => record.process_id).join(', ')
-      throw new CommandError({ problem: `${MAX_RUNNING} processes run already (${names}); stop one with process_stop` })
+      throw new CommandError({
+        problem: `${MAX_RUNNING} processes are already running (${names}), which is the maximum; stop one with process_stop`,
+      })
     }
     const process_id = this.#svc.ports.ids.make('proc', 8)
     const record: Record = { v: 1, process_id, command, pid: null, started_at: this.#svc.clock.ms() }
@@ -67,7 +69,7 @@ export class BackgroundProcesses {
     }
     this.#all.set(process_id, each)
     each.ended = this.#run(each, request)
-    return `Started in the background as ${process_id}. Read what it writes with process_output; a message comes when it ends.`
+    return `Started in the background as ${process_id}. Read its output with process_output; you get a message when it ends.`
   }
 
   /**
@@ -152,7 +154,7 @@ export class BackgroundProcesses {
 
   #render({ record, log, end }: Background, result_tokens: number | undefined): string {
     const text = log.take(contentTokens(result_tokens))
-    const state = end ?? 'runs; read on with process_output, or end it with process_stop'
+    const state = end ?? 'is running; read more with process_output, or end it with process_stop'
     return [...(text === '' ? [] : [text]), `[${record.process_id} ${state}]`].join('\n')
   }
 
@@ -176,15 +178,15 @@ export class BackgroundProcesses {
     if (record) return `[${process_id}: ${this.#fateOf(record)}]`
     const id = JSON.stringify(process_id.slice(0, 100))
     throw new CommandError({
-      problem: `there is no process ${id} of yours; process_output without process_id lists them`,
+      problem: `you have no process ${id}; process_output without process_id lists your processes`,
     })
   }
 
   #fateOf({ pid }: Record): string {
-    const lost = 'the service was restarted meanwhile, so its output is gone'
+    const lost = 'the service was restarted, so its output is lost'
     return pid !== null && isAlive(pid)
-      ? `${lost}; it may still run, as process ${pid} of the machine, and only the operator can end it`
-      : `${lost}, and it no longer runs; start it again if you need it`
+      ? `${lost}; the process may still run with pid ${pid}, and only the operator can end it`
+      : `${lost}, and the process no longer runs; start it again if you need it`
   }
 
   async #save(agent_id: string, record: Record): Promise<void> {

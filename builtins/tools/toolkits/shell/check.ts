@@ -40,7 +40,7 @@ export function refuseUnknown(name: string, allowed: Allowed): void {
   if (allowed === 'any' || Object.hasOwn(RULES, name)) return
   if (!DEV_COMMANDS.includes(name)) throw new CommandError({ problem: unknown(name, allowed === 'development') })
   if (allowed === 'development') return
-  const problem = `${name} can do anything, and there is no sandbox; the operator can install bubblewrap, set approval.enabled, or set tools.shell_allow_dev_commands`
+  const problem = `${name} can run any code, and there is no sandbox; the operator can install bubblewrap, set approval.enabled, or set tools.shell_allow_dev_commands`
   throw new CommandError({ problem })
 }
 
@@ -55,7 +55,7 @@ async function programIn({ jail, reach, cwd }: Place, name: string): Promise<str
 
 function unknown(name: string, dev: boolean): string {
   const known = [...Object.keys(RULES), ...(dev ? DEV_COMMANDS : [])].join(' ')
-  return `${JSON.stringify(name.slice(0, 100))} is none of the programs that may be run. There are: ${known}`
+  return `${JSON.stringify(name.slice(0, 100))} is not an allowed program. Allowed programs: ${known}`
 }
 
 class Check {
@@ -141,7 +141,7 @@ class Check {
     const { rest, forbidden, bare } = this.#rule
     if (bare && arg.startsWith('-')) return this.#refuse(arg)
     if (forbidden?.test(arg)) {
-      throw new CommandError({ problem: `${this.#name} takes no import and no include here` })
+      throw new CommandError({ problem: `${this.#name} does not allow import or include here` })
     }
     if (rest === 'texts' || rest === 'format, texts' || (rest === 'text, paths' && n === 0 && !this.#given)) return arg
     if (rest === 'names' && /^[\w.+-]+$/.test(arg)) return arg
@@ -169,10 +169,12 @@ class Check {
     if (this.#rule.changes && access === 'read-only') throw new ReadOnlyError({ path, folder })
     this.#reached.push(real)
     if (this.#rule.changes && below.split('/').some(name => name.toLowerCase() === '.git')) {
-      throw new CommandError({ problem: `${JSON.stringify(path)} is where git keeps its own; the git tools change it` })
+      throw new CommandError({
+        problem: `${JSON.stringify(path)} is internal data of git; use the git tools to change it`,
+      })
     }
     if (below === '' && this.#name === 'rm') {
-      throw new CommandError({ problem: 'your whole workspace is not removed; name what is in it' })
+      throw new CommandError({ problem: 'your whole workspace cannot be removed; name the files and folders in it' })
     }
     return plain
   }
@@ -190,7 +192,7 @@ class Check {
     const reached = this.#reached.length > 0 ? this.#reached : [cwd]
     const met = closed.find(path => reached.some(folder => path.startsWith(`${folder}/`)))
     if (!met) return
-    const problem = `it would come upon ${met}, which is closed to you; name the folders beside it`
+    const problem = `the command would reach ${met}, which you may not access; name the folders beside it`
     throw new CommandError({ problem })
   }
 

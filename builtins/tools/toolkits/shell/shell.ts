@@ -69,7 +69,7 @@ export class Programs implements Shell {
     const jail = this.#svc.use(Jail)
     const { real } = await jail.resolve(at, folder)
     const found = await this.#svc.ports.files.stat(real).catch(() => undefined)
-    if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is no folder` })
+    if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is not a folder` })
     return { jail, reach: reachOf(at), cwd: real, walled: await this.#isWalled() }
   }
 

@@ -20,12 +20,15 @@ export function shellToolkit(
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
-    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without one it is one program. It ends after ${config.shell_timeout} s; set background for servers and for what takes longer. Gives what it wrote and its exit code.`,
+    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for servers and longer commands. Returns the output and the exit code.`,
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('Program and arguments, quoted as in a shell'),
       cwd,
-      input: z.string().max(1_000_000).default('').describe('Text for its standard input'),
-      background: z.boolean().default(false).describe('Start it and go on; its output is read with process_output'),
+      input: z.string().max(1_000_000).default('').describe('Text for standard input'),
+      background: z
+        .boolean()
+        .default(false)
+        .describe('Run the command in the background; process_output reads its output'),
     }),
     danger: 'runs programs',
     requires_approval: true,
@@ -39,15 +42,15 @@ export function shellToolkit(
         }
         const end = await programs.exec({ command, cwd, input }, call)
         const shown = await programs.describeEnd(end, call)
-        return end.timed_out ? `${shown}\n[Start it with background if it needs longer.]` : shown
+        return end.timed_out ? `${shown}\n[Set background if the command needs more time.]` : shown
       }),
   })
   const output = tool({
     name: 'process_output',
     description:
-      'Read what a background process wrote since you last read it, and whether it runs. Without process_id it lists your processes. wait_seconds waits for something new.',
+      'Read the new output of a background process, and whether the process still runs. Without process_id, your processes are listed. wait_seconds waits for new output.',
     parameters: z.object({
-      process_id: z.string().min(1).max(64).optional().describe('As shell_exec named it'),
+      process_id: z.string().min(1).max(64).optional().describe('Id of the process, as shell_exec returned it'),
       wait_seconds: z.coerce.number().min(0).max(30).default(0),
     }),
     execute: ({ process_id, wait_seconds }, call) =>
@@ -57,15 +60,17 @@ export function shellToolkit(
   })
   const stop = tool({
     name: 'process_stop',
-    description: 'End a background process with all that it started, and read the rest of its output.',
-    parameters: z.object({ process_id: z.string().min(1).max(64).describe('As shell_exec named it') }),
+    description: 'End a background process and all processes that it started, and read the rest of its output.',
+    parameters: z.object({
+      process_id: z.string().min(1).max(64).describe('Id of the process, as shell_exec returned it'),
+    }),
     idempotent: true,
     execute: ({ process_id }, call) => background.end(call, process_id),
   })
   const script = tool({
     name: 'shell_script',
     description:
-      'Run a script of your own with sh in your workspace; pipes, redirections and loops work. A person looks at it first.',
+      'Run a script of your own with sh in your workspace; pipes, redirections and loops work. A person must approve it first.',
     parameters: z.object({ script: z.string().min(1).max(20_000), cwd }),
     danger: 'runs any program',
     requires_approval: true,

@@ -1,20 +1,20 @@
 import { CommandError } from './contract.ts'
 
-const NO_SHELL = 'this is one program with its arguments, and no shell'
+const NO_SHELL = 'the command is a single program with its arguments, without a shell'
 /** Characters that a shell interprets, and the suggested alternative to each. */
 const MEANINGS: Readonly<Record<string, string>> = {
   ';': 'run one command at a time',
-  '&': 'run one command at a time; to go on while it runs, set background',
+  '&': 'run one command at a time; to run it in the background, set background',
   '|': 'run one command at a time; give text to the next one as `input`',
   '<': 'give the text as `input`',
   '>': 'write files with file_write',
-  '(': 'quote it if you mean the sign itself',
-  ')': 'quote it if you mean the sign itself',
+  '(': 'quote it if you mean the character itself',
+  ')': 'quote it if you mean the character itself',
   '`': 'run the inner command first',
-  $: 'variables and $(…) mean nothing here; write the value, or quote the sign with single quotes',
-  '*': 'name the files, or quote the sign; list_dir shows them',
-  '?': 'name the files, or quote the sign; list_dir shows them',
-  '[': 'name the files, or quote the sign; list_dir shows them',
+  $: 'variables and $(…) are not supported; write the value, or put the character in single quotes',
+  '*': 'name the files, which list_dir shows, or quote the character',
+  '?': 'name the files, which list_dir shows, or quote the character',
+  '[': 'name the files, which list_dir shows, or quote the character',
   '\n': 'run one command at a time',
   '\r': 'run one command at a time',
 }
@@ -53,7 +53,7 @@ function splitWords(line: string): string[] {
       word = undefined
     } else if (sign === "'") {
       const end = line.indexOf("'", at + 1)
-      if (end < 0) throw new CommandError({ problem: "a quotation that begins with ' does not end" })
+      if (end < 0) throw new CommandError({ problem: "a quotation that begins with ' is not closed" })
       word = (word ?? '') + line.slice(at + 1, end)
       at = end
     } else if (sign === '"') {
@@ -62,19 +62,20 @@ function splitWords(line: string): string[] {
       at = end
     } else if (sign === '\\') {
       const next = line[++at]
-      if (next === undefined || next === '\n') throw new CommandError({ problem: 'it ends with a backslash' })
+      if (next === undefined || next === '\n') throw new CommandError({ problem: 'the command ends with a backslash' })
       word = (word ?? '') + next
     } else {
       if (MEANINGS[sign]) refuse(sign)
       if (sign === '~' && word === undefined) {
-        throw new OperatorError({ problem: `${NO_SHELL}: "~" means nothing; paths begin in your workspace` })
+        throw new OperatorError({ problem: `${NO_SHELL}: "~" is not supported; paths are relative to your workspace` })
       }
       word = (word ?? '') + sign
     }
   }
   if (word !== undefined) words.push(word)
   if (words.length === 0) throw new CommandError({ problem: 'the command is empty' })
-  if (words.some(each => each.includes('\0'))) throw new CommandError({ problem: 'it holds a NUL character' })
+  if (words.some(each => each.includes('\0')))
+    throw new CommandError({ problem: 'the command contains a NUL character' })
   return words
 }
 
@@ -89,7 +90,7 @@ function doubleQuoted(line: string, from: number): { text: string; end: number }
     if (next !== undefined && '"\\$`'.includes(next)) at++
     text += next !== undefined && '"\\$`'.includes(next) ? next : sign
   }
-  throw new CommandError({ problem: 'a quotation that begins with " does not end' })
+  throw new CommandError({ problem: 'a quotation that begins with " is not closed' })
 }
 
 function refuse(sign: string): never {

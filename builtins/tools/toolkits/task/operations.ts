@@ -9,7 +9,7 @@ const UnknownTodoError = defineError({
   status: 404,
   title: 'To-do not found',
   message: (p: { todo_id: string }) =>
-    `No agent has "${p.todo_id}" on its list; see what they have with: svc todos --status all`,
+    `There is no to-do item "${p.todo_id}"; list all items with: svc todos --status all`,
 })
 
 const Todo = z
@@ -19,7 +19,7 @@ const Todo = z
     description: z.string(),
     priority: z.enum(PRIORITIES),
     status: z.enum(STATUSES),
-    due: z.string().nullable().describe('In the agent’s own words, or a date'),
+    due: z.string().nullable().describe('Due date as the agent wrote it: free text or a date'),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
   })
@@ -29,7 +29,7 @@ type Todo = z.infer<typeof Todo>
 const Which = z
   .enum([...STATUSES, 'all'])
   .default('pending')
-  .describe('Which of them')
+  .describe('Status of the items to list')
 
 const which = async (
   svc: PluginHandle,
@@ -42,7 +42,7 @@ const which = async (
 export const todosList = operation({
   name: 'todos.list',
   summary: 'List to-do items, high priority first',
-  description: 'What agents put on their to-do lists, of all agents or of one.',
+  description: 'Returns the to-do items of all agents, or of one agent.',
   input: Page.extend({ agent: AgentRef.optional(), status: Which }),
   output: z.array(Todo),
   http: { method: 'GET', path: '/todos' },
@@ -54,7 +54,7 @@ export const todosList = operation({
     return rows.map(todoView)
   },
   count: async (asked, { svc }) => countTodos(svc.use(Store), await which(svc, asked)),
-  render: todos => todos.map(line).join('\n') || 'nothing is to be done',
+  render: todos => todos.map(line).join('\n') || 'no to-do items',
 })
 
 export const todosMark = operation({
@@ -67,7 +67,7 @@ export const todosMark = operation({
       .min(1)
       .max(128)
       .meta({ examples: ['task-1a2b3c4d'] })
-      .describe('Of an entry, as svc todos shows it'),
+      .describe('Id of the to-do item, as svc todos shows it'),
     status: z.enum(STATUSES),
   }),
   output: Todo,

@@ -26,10 +26,10 @@ const TodoNotFoundError = defineError({
   message: (p: { task_id: string }) => `You have no task "${p.task_id}"; list yours with list_tasks.`,
 })
 
-const task_id = z.string().min(1).max(128).describe('Id, as list_tasks shows it')
-const description = z.string().trim().min(1).max(1_000).describe('What is to be done, in a sentence')
+const task_id = z.string().min(1).max(128).describe('Id of the task, as list_tasks shows it')
+const description = z.string().trim().min(1).max(1_000).describe('Description of the task, in one sentence')
 const priority = z.enum(PRIORITIES)
-const due = z.string().trim().max(100).describe('Until when, in your own words or as a date')
+const due = z.string().trim().max(100).describe('Due date, as free text or a date')
 
 /** Tools for an agent's own task list. */
 export function taskToolkit(svc: PluginHandle): Toolkit {
@@ -48,7 +48,7 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'create_task',
-        description: 'Put something on your to-do list, so that you do not forget it from one goal to the next.',
+        description: 'Add a task to your to-do list, so that you do not forget it from one goal to the next.',
         parameters: z.object({ description, priority: priority.default('medium'), due: due.optional() }),
         async execute({ description, priority, due }, call) {
           const { agent_id } = call
@@ -56,12 +56,12 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
             throw new Error(`your list has ${MOST} tasks; delete some that are done first`)
           const id = svc.ports.ids.make('task', 8)
           call.effect(insertTodo({ task_id: id, agent_id, description, priority, due_date: due || null }))
-          return `On your list as ${id}.`
+          return `Added to your list as ${id}.`
         },
       }),
       tool({
         name: 'list_tasks',
-        description: 'List your tasks: those that are to be done unless you ask for others, high priority first.',
+        description: 'List your tasks, high priority first. By default, only pending tasks are listed.',
         parameters: z.object({
           status: z.enum([...STATUSES, 'all']).default('pending'),
           priority: priority.optional(),
@@ -83,14 +83,14 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'uncomplete_task',
-        description: 'Put one of your tasks back on the list of those to be done.',
+        description: 'Mark one of your tasks as pending again.',
         parameters: z.object({ task_id }),
         idempotent: true,
         execute: ({ task_id }, call) => mark(task_id, 'pending', call),
       }),
       tool({
         name: 'delete_task',
-        description: 'Remove one of your tasks for good.',
+        description: 'Delete one of your tasks permanently.',
         parameters: z.object({ task_id }),
         idempotent: true,
         async execute({ task_id }, call) {
@@ -101,8 +101,7 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'update_task',
-        description:
-          'Change what one of your tasks says, its priority, or until when it is due. Give only what changes.',
+        description: 'Change the description, priority or due date of one of your tasks. Give only what changes.',
         parameters: z.object({
           task_id,
           description: description.optional(),
@@ -113,7 +112,7 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
         async execute({ task_id, description, priority, due }, call) {
           const row = await own(task_id, call)
           if (description === undefined && priority === undefined && due === undefined)
-            throw new Error('say what changes: description, priority or due')
+            throw new Error('give at least one of description, priority and due')
           call.effect(
             changeTodo({
               ...{ task_id, agent_id: row.agent_id },

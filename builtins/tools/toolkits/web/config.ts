@@ -8,13 +8,13 @@ export const WebConfig = z.object({
     .min(0)
     .max(10_000)
     .default(10)
-    .describe('Pages and searches that an agent may ask for in one cycle, or in one task; 0 sets no limit'),
+    .describe('Maximum number of pages and searches that an agent may request in one cycle or task; 0 sets no limit'),
   web_search_provider: z
     .enum(['auto', 'brave', 'tavily', 'searxng', 'duckduckgo'])
     .default('auto')
     .meta({ env: 'SVC_WEB_SEARCH_PROVIDER' })
     .describe(
-      'Search service. `auto`: that of web_search_url; else Tavily for a key that begins with tvly-, Brave for any other key, DuckDuckGo without one',
+      'Search service. `auto` selects the one of web_search_url if that is set, else Tavily for a key that begins with tvly-, Brave for any other key, and DuckDuckGo without a key',
     ),
   web_search_url: z
     .string()
@@ -24,7 +24,7 @@ export const WebConfig = z.object({
     .default('')
     .meta({ env: 'SVC_WEB_SEARCH_URL' })
     .describe(
-      'Address of the search service, in place of its usual one: that of a SearXNG, as in https://searx.example.org, or one with {query} in it',
+      'Address of the search service, instead of its default address: that of a SearXNG instance, such as https://searx.example.org, or one that contains {query}',
     ),
   web_search_key: z
     .string()

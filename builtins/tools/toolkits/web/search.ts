@@ -45,22 +45,22 @@ export async function search(svc: PluginHandle, config: WebConfig, query: string
     .fetch(url, { ...rest, signal })
     .catch(error => {
       if (signal.aborted) throw error
-      return fail(`is not reached (${errorMessage(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
+      return fail(`could not be reached (${errorMessage(error).replace(`${url} `, 'it ').replace(/\.$/, '')})`)
     })
   if (fetched.status !== 200) fail(`answered ${fetched.status}${REASONS[fetched.status] ?? ''}`)
   const answer = new TextDecoder().decode(fetched.body)
   const isJson = /\bjson\b/.test(fetched.headers.get('content-type') ?? '')
-  const hits = (isJson ? hitsOf(answer) : resultsIn(answer)) ?? fail('gave an answer that holds no list of results')
+  const hits = (isJson ? hitsOf(answer) : resultsIn(answer)) ?? fail('returned an answer without a list of results')
   const words = (html: string) => svc.use(WebPages).words(html)
   return hits.map(({ url, title, summary }) => ({ url, title: words(title), summary: words(summary) }))
 }
 
 const REASONS: Readonly<Record<number, string>> = {
   // DuckDuckGo's bot check.
-  202: ', as it does when it takes the asker for a machine',
-  401: ', so tools.web_search_key is missing or not right',
-  403: ', so it does not let this machine ask',
-  429: ', so it was asked too often',
+  202: ', which it does when it takes a request for an automated one',
+  401: ', so tools.web_search_key is missing or wrong',
+  403: ', so it rejects requests from this machine',
+  429: ', so it received too many requests',
   // Tavily's status when the plan's limit or the pay-as-you-go limit is reached.
   432: ', so the plan of tools.web_search_key is used up',
   433: ', so the spending limit of tools.web_search_key is reached',

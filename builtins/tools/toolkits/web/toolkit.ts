@@ -20,7 +20,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const countRequest = (call: ToolCall) => {
     if (allowance.take(call)) return
     throw new Error(
-      `you have asked the web ${config.web_requests_per_cycle} times already, which is all for now. Go on with what you know; in your next cycle you can ask again`,
+      `you have already made ${config.web_requests_per_cycle} web requests, which is the limit for now. Continue with what you know; in your next cycle you can make more`,
     )
   }
   /** Returns a page, from the cache when an agent reads on, so that it sees the same page without a second request. */
@@ -41,11 +41,11 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
     tools: [
       tool({
         name: 'web_fetch',
-        description: 'Read the text of a page of the web. Long pages come in parts: the last line says how to read on.',
+        description: 'Read the text of a web page. Long pages come in parts: the last line says how to read on.',
         parameters: z.object({
           url: z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://'),
           offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
-          links: z.boolean().default(false).describe('Whether to list where the page leads, too'),
+          links: z.boolean().default(false).describe('Whether to list the links of the page, too'),
         }),
         idempotent: true,
         async execute({ url, offset, links }, call) {
@@ -71,7 +71,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
               ({ url, title, summary }, n) =>
                 `${n + 1}. ${lineOf(title, 150)}\n   ${url.slice(0, 500)}\n   ${lineOf(summary, 300)}`,
             )
-          return markUntrusted('what the search found', lines.join('\n'))
+          return markUntrusted('the results of the search', lines.join('\n'))
         },
       }),
     ],
@@ -79,18 +79,18 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
 }
 
 function renderPage({ url, title, text, links, truncated }: WebPage, offset: number, withLinks: boolean): string {
-  const part = partOf(text || 'The page holds no text.', offset, PART)
+  const part = partOf(text || 'The page contains no text.', offset, PART)
   const isEnd = offset + PART >= text.length
   const listed = links
     .slice(0, MOST_LINKS)
     .map(link => `- ${lineOf(link.text, 100) || 'no words'}: ${link.url.slice(0, 500)}`)
   const more = links.length > listed.length ? [`… and ${links.length - listed.length} more`] : []
   return markUntrusted(
-    `what ${url.slice(0, 500)} says`,
+    `the text of ${url.slice(0, 500)}`,
     [
       offset === 0 && title,
       part,
-      truncated && isEnd && 'The page is longer than what is read of one.',
+      truncated && isEnd && 'The page is too long to be read completely; the rest is missing.',
       withLinks && ['Links:', ...listed, ...more].join('\n'),
     ]
       .filter(Boolean)

@@ -26,17 +26,18 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'work',
         description:
-          'Work once for extra pay: half a salary with a job, a small wage without one. Costs energy, and there is only so much to do in a beat.',
+          'Work once for extra pay: half a salary with a job, a small wage without one. Costs energy, and the number of times per heartbeat is limited.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
           const { pay, balance, energy, left } = await svc.use(World).work(actionOf(call))
-          return `You earned ${credits(pay)} and have ${credits(balance)}. Energy ${percent(energy)}; you can work ${left} more times in this beat.`
+          return `You earned ${credits(pay)} and have ${credits(balance)}. Energy ${percent(energy)}; you can work ${left} more times in this heartbeat.`
         },
       }),
       tool({
         name: 'apply_job',
-        description: 'Take a free job by its id, as query_world with query_type jobs shows them. You can have one.',
+        description:
+          'Take a free job by its id, as query_world with query_type jobs shows it. You can have only one job.',
         parameters: z.object({ job_id: z.string().min(1).max(64) }),
         idempotent: true,
         async execute({ job_id }, call) {
@@ -66,7 +67,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'gamble',
         description:
-          'Bet against the house at blackjack (wager what you like) or buy a lottery ticket (fixed price). On average you lose at blackjack.',
+          'Bet at blackjack (any wager) or buy a lottery ticket (fixed price). On average you lose at blackjack.',
         parameters: z.object({
           game: z.enum(['blackjack', 'lottery']).default('blackjack'),
           wager: money.optional().describe('Credits, for blackjack; at most what you have'),
@@ -94,17 +95,17 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'offer_service',
-        description: 'Offer to do something for other agents at a price, or take an offer back by its id.',
+        description: 'Offer to do something for other agents at a price, or withdraw an offer by its id.',
         parameters: z.object({
           title: z.string().trim().max(120).default('').describe('What the buyer gets'),
           price: money.default(10).describe('Credits'),
-          withdraw: z.string().max(64).optional().describe('Id of your offer that is taken back'),
+          withdraw: z.string().max(64).optional().describe('Id of your offer to withdraw'),
         }),
         idempotent: true,
         async execute({ title, price, withdraw }, call) {
           if (withdraw) {
             await svc.use(World).withdraw(actionOf(call), withdraw)
-            return `${withdraw} is taken back.`
+            return `${withdraw} is withdrawn.`
           }
           if (title.length < 3) throw new Error('say in `title` what you offer, in a few words')
           const { offer_id } = await svc.use(World).offer(actionOf(call), title, price)
@@ -114,7 +115,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'buy_service',
         description:
-          'Buy a service of another agent. The price is kept until the work is delivered, and comes back if it is not.',
+          'Buy a service of another agent. The price is held until the work is delivered, and returned if it is not.',
         parameters: z.object({
           offer_id: z.string().min(1).max(64),
           request: z.string().trim().min(3).max(1_000).describe('What exactly you want'),

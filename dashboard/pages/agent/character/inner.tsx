@@ -31,7 +31,7 @@ const FIELDS: readonly { field: Field; label: string; color: string }[] = [
   { field: 'risk_tolerance', label: 'Risk tolerance', color: '--bad' },
 ]
 
-/** How it fares within: what weighs on it and until when, its mood and its persona over time. */
+/** Mood and suffering within: what stressor and until when, its mood and its persona over time. */
 export function Inner({ agent: { agent_id: id } }: ViewProps) {
   const query = useQuery(`inner ${id}`, {
     ask: () => api.suffering.get({ id, limit: MOMENTS }),

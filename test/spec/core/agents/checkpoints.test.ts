@@ -359,7 +359,7 @@ describe('which checkpoints there are', () => {
     await waitUntilIdle(home)
     await home.kernel.invoke('agents.pause', { id })
     await home.close()
-    expect(home.logged('the checkpoints of 1 agent were left out')).toHaveLength(1)
+    expect(home.logged('no checkpoints were saved for 1 agent were left out')).toHaveLength(1)
   })
 
   it('retention takes automatic ones that are old, but never the newest, nor what someone asked for', async () => {

@@ -55,7 +55,7 @@ describe('file tools in given folders', () => {
 
   it('read a folder that is read-only, and change nothing in it', async () => {
     expect(await use('file_read', { path: join(data, 'facts.txt') })).toContain('a fact')
-    const refusal = /was not changed: the operator gave you .*given\/data to read only/
+    const refusal = /was not changed: the folder .*given\/data to read only/
     expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(refusal)
     expect(await use('file_write', { path: '../data/facts.txt', content: 'x' })).toMatch(refusal)
     for (const command of ['rm', 'touch', 'mkdir -p', 'cp src/main.ts', 'mv src/main.ts'])
@@ -142,7 +142,7 @@ describe('what is closed in a given folder', () => {
       'rm -rf packages',
       'mv packages x',
     ])
-      expect(await run(command), command).toContain('it would come upon')
+      expect(await run(command), command).toContain('the command would reach')
     expect(await run('grep -r one src')).toContain('export const one')
     expect(await readFile(join(project, 'packages/inner/plugins/evil.ts'), 'utf8')).toBe(SECRET)
   })

@@ -74,5 +74,5 @@ it('svc run and svc nudge send the images that --image names', async () => {
     stderr: expect.stringContaining('The image "note.txt" is not taken: it is not an image of a known format'),
   })
   expect((await run('nudge', agent_id, 'Look', '--image', 'none.png')).stderr).toMatch(/--image: .*none\.png/)
-  expect((await run('nudge', '--help')).stdout).toContain('--image <file, again for more>')
+  expect((await run('nudge', '--help')).stdout).toContain('--image <file, repeatable>')
 })

@@ -174,8 +174,8 @@ describe('a bad file is refused with its place and what is wrong', () => {
     ['a tab for indentation', 'persona:\n\tpurpose: x', /^profiles\/bad\.yaml:2: /],
     ['the same key twice', 'role: a\nrole: b', /^profiles\/bad\.yaml:2: .*unique/],
     ['an unknown tag', 'role: a\nname: !!js/function x', /^profiles\/bad\.yaml:2: /],
-    ['no mapping', '- a\n- b', /^profiles\/bad\.yaml:1: holds no mapping; write "key: value" lines/],
-    ['a bare word', 'coder', /^profiles\/bad\.yaml:1: holds no mapping/],
+    ['no mapping', '- a\n- b', /^profiles\/bad\.yaml:1: is not a YAML mapping; write "key: value" lines/],
+    ['a bare word', 'coder', /^profiles\/bad\.yaml:1: is not a YAML mapping/],
     [
       'a prototype',
       'role: a\n__proto__: { admin: true }',
@@ -241,13 +241,13 @@ describe('a bad file is refused with its place and what is wrong', () => {
     await symlink('nowhere.yaml', join(root, 'profiles/lost.yaml'))
     await mkdir(join(root, 'profiles/folder.yaml'))
     expect((await refusal('out')).message).toBe(
-      'profiles/out.yaml: is a link that leaves its folder; copy the file here instead.',
+      'profiles/out.yaml: is a link to a file outside its folder; copy the file here instead.',
     )
-    expect((await refusal('lost')).message).toContain('is a link to nothing')
+    expect((await refusal('lost')).message).toContain('is a link to a file that does not exist')
     expect((await refusal('folder')).message).toContain('is not a regular file')
   })
 
-  test('two files whose names differ only in case or ending: neither is used, and both are named', async () => {
+  test('two files whose names differ only in case or extension: neither is used, and both are named', async () => {
     await put('chef.yaml', 'role: a')
     await put('Chef.yaml', 'role: b')
     await put('maid.yaml', 'role: a')

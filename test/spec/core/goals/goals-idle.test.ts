@@ -183,7 +183,7 @@ describe('why an agent does nothing', () => {
     await failed
     expect(await why(home, id)).toMatchObject({
       at: expect.any(String),
-      reason: expect.stringMatching(/failed, so it rests: The model/),
+      reason: expect.stringMatching(/failed, so it waits before it tries again: The model/),
     })
     await home.clock.advance(20_000)
     const { approval_id } = await waitForPendingCall(home)

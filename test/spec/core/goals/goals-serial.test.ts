@@ -125,7 +125,7 @@ describe('an agent with serial work', () => {
     home.kernel.heartbeat.start()
     await until(async () => (await events(home, 'goal_refused')).length === 1)
     await waitUntilIdle(home)
-    expect((await why(home, id)).reason).toContain('an objective has 10 to 500 characters, and it has 501')
+    expect((await why(home, id)).reason).toContain('an objective has 10 to 500 characters, and this one has 501')
   })
 })
 
@@ -191,7 +191,7 @@ describe('nothing to do', () => {
     expect(await goalsOf(home, id)).toEqual([])
     expect(await events(home, 'goal_refused')).toEqual([])
     expect((await why(home, id)).reason).toBe(
-      'It is idle: it found nothing to do ("the harvest is not before May"). It is asked again then, or as soon as something happens to it.',
+      'It is idle: it found nothing to do ("the harvest is not before May"). It is asked again at its next run, or as soon as something happens to it.',
     )
   })
 })

@@ -481,7 +481,7 @@ describe('a goal strategy', () => {
     const cost = typeof answer === 'object' ? Math.max(0, answer.cost_usd) : 0
     expect((await detail(home, id)).cost_usd).toBe(cost)
     const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
-    expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom answered what is no goal: .*${why}`))
+    expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom is not a valid goal: .*${why}`))
   })
 })
 
@@ -583,7 +583,7 @@ describe('a verifier', () => {
 
   it.each([
     ['throws', () => Promise.reject(new Error('its server is gone')), 'its server is gone'],
-    ['answers neither a reason nor nothing', () => true as never, 'it answered neither a reason nor nothing'],
+    ['answers neither a reason nor nothing', () => true as never, 'it must return a non-empty reason, or nothing'],
   ])('that %s has said nothing, and that is logged', async (_, verify, sentence) => {
     await using home = await testHostWithVerifier(verify, finish())
     await until(home, 'goal_completed')

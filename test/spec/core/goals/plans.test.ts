@@ -72,7 +72,7 @@ describe('a goal', () => {
     await runHeartbeat(home)
     await until(async () => (await now(report)).status === 'completed')
     const [, opening] = home.server.requests.filter(({ prompt }) => prompt.includes('Goal: '))
-    expect(opening?.prompt).toContain('Goals that this one comes after have ended:\n- [completed] Collect the numbers')
+    expect(opening?.prompt).toContain('Goals that this goal waited for have ended:\n- [completed] Collect the numbers')
     expect(opening?.prompt).toContain('The numbers are 1 and 2')
     expect(await add(second, 'Write another report', { after: ['goal-none'] })).toMatchObject({
       code: 'goal_not_found',

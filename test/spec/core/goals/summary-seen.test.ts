@@ -33,7 +33,7 @@ it('how full the window was, and how room was made, is seen in traces, of the ag
   const shown = home.kernel.points.find(Operations, 'runs.trace')!.render!((await trace(home, run_id)) as never)
   expect(shown).toMatch(/\(summary\)/)
   expect(shown).toMatch(
-    /\d+ % of 12000 \(system \d+, tools \d+, messages \d+, answer 8\); a summary took the place of older turns/,
+    /\d+ % of 12000 \(system \d+, tools \d+, messages \d+, answer 8\); older turns replaced by a summary/,
   )
 
   const context = (await home.kernel.invoke('goals.context', { id: home.id })) as AgentContext
@@ -42,7 +42,7 @@ it('how full the window was, and how room was made, is seen in traces, of the ag
   expect(context.last_room_made).toMatchObject({ model: 'openai:scripted', at: expect.any(String) })
   const said = home.kernel.points.find(Operations, 'goals.context')!.render!(context as never)
   expect(said).toMatch(/a summary stands for \d+ messages/)
-  expect(said).toMatch(/Room was last made by .*, for openai:scripted, at 20/)
+  expect(said).toMatch(/The conversation was last shortened by .*, for openai:scripted, at 20/)
 
   const scraped = (await home.kernel.invoke('metrics.get')) as string
   for (const way of ['cleared', 'summary'])

@@ -36,7 +36,7 @@ describe('without the one memory', () => {
     expect(found).toContain(note_id)
     expect(found).not.toContain('the red one')
     expect(await use(home, 'list_recent_notes')).toMatch(/Glazes crawl.*\n.*The kiln needs/)
-    expect(await use(home, 'list_recent_notes', { limit: 1 })).toMatch(/Glazes.*\n\[Older ones with offset=1\.\]$/)
+    expect(await use(home, 'list_recent_notes', { limit: 1 })).toMatch(/Glazes.*\n\[See older notes with offset=1\.\]$/)
     await use(home, 'update_note', { note_id, content: 'The kiln is sold' })
     await using again = await remembering([knowledge], { ...plain, root: home.root })
     expect(await use(again, 'read_note', { note_id })).toBe('The kiln is sold')

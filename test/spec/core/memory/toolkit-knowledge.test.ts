@@ -60,7 +60,7 @@ describe('lists of notes', () => {
     for (let offset: number | undefined = 0; offset !== undefined; ) {
       const list = await use(home, 'list_recent_notes', { offset })
       seen.push(...[...list.matchAll(/note number (\d+)$/gm)].map(match => Number(match[1])))
-      const next = /\[Older ones with offset=(\d+)\.\]/.exec(list)?.[1]
+      const next = /\[See older notes with offset=(\d+)\.\]/.exec(list)?.[1]
       offset = next === undefined ? undefined : Number(next)
     }
     expect(seen).toEqual(Array.from({ length: 25 }, (_, n) => 24 - n))

@@ -165,7 +165,7 @@ test('a provider that fails again and again is left alone for a while, and then 
   const refused = await failing()
   expect(refused).toMatchObject({ kind: 'resting', transient: false, retryAfter: 10, spend: null })
   expect(refused.message).toMatch(
-    /openai is left alone after 3 failures in a row \(the last: HTTP 500: .*\); it is tried again in 10 s\.$/,
+    /openai is suspended after 3 failures in a row \(the last: HTTP 500: .*\); it is tried again in 10 s\.$/,
   )
   expect(server.requests).toHaveLength(3)
 
@@ -173,7 +173,7 @@ test('a provider that fails again and again is left alone for a while, and then 
   expect(await traffic()).toMatchObject({ breaker: 'half_open', retry_in_ms: null })
   const trial = failing()
   await until(() => held.waiting === 1)
-  expect((await failing()).message).toContain('it is being tried just now')
+  expect((await failing()).message).toContain('a trial attempt is in progress')
   held.reply(fault('500'))
   expect(await trial).toMatchObject({ kind: 'server_error' })
   expect(await traffic()).toMatchObject({ breaker: 'open', failures: 4, retry_in_ms: 10_000 })

@@ -65,7 +65,7 @@ test('what refusals taught of a model is known after a restart, and svc models s
     },
   ])
   expect(renderModels(overview)).toMatch(
-    /Learned from refusals: openai:scripted-1 at .*4000 tokens; it does not take temperature; its server has no tools \(svc models forget openai:scripted-1\)/,
+    /Learned from refusals: openai:scripted-1 at .*4000 tokens; it does not take temperature; its server does not support tools \(svc models forget openai:scripted-1\)/,
   )
 })
 

@@ -196,7 +196,7 @@ test.for([
   ['tiers:\n  openai:\n    huge: gpt\n', /models\.yaml:[23]: tiers\.openai/],
   ['prizes: {}\n', /models\.yaml:1: prizes: is not a known field/],
   ['prices: [\n', /models\.yaml:/],
-  ['- a\n', /models\.yaml:1: holds no mapping/],
+  ['- a\n', /models\.yaml:1: is not a YAML mapping/],
 ])('a bad models.yaml (%j) is refused with file and line', async ([content, says]) => {
   const { call, server } = await testHostWithPrices({}, { 'models.yaml': content as string })
   await expect(call()).rejects.toMatchObject({ code: 'bad_file', message: expect.stringMatching(says as RegExp) })

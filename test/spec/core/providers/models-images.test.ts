@@ -134,7 +134,7 @@ it('an image that a server cannot read costs that call its images, and no later 
   const { look, server } = await looking('openai:scripted-1', {})
   server.enqueue(refuse(400, 'Could not process image'), text('I saw none.'), text('I see it.'))
   expect((await look()).text).toBe('I saw none.')
-  expect(server.requests[1]!.prompt).toMatch(/"door.png".*the model was not shown it, as its server refused it/)
+  expect(server.requests[1]!.prompt).toMatch(/"door.png".*not shown to the model, because its server refused it/)
   expect((await look()).text).toBe('I see it.')
   expect(server.requests[2]!.body.messages.at(-1)!.images).toHaveLength(2)
 })
@@ -194,7 +194,7 @@ it('of more images than a request holds, the oldest are named', () => {
   }))
   const shown = selectImages('openai:gpt-5.4', true, said)
   expect(shown.map(({ images = [] }) => images.length)).toEqual([...Array(10).fill(0), ...Array(13).fill(1)])
-  expect(shown[0]!.content).toMatch(/left out, as a request holds at most 20 images/)
+  expect(shown[0]!.content).toMatch(/left out, because a request may contain at most 20 images/)
   expect(selectImages('openai:gpt-5.4', true, said)[0]).toBe(shown[0])
 })
 

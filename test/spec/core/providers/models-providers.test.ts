@@ -63,7 +63,9 @@ test('a public address with a key is taken on trust, but for who looks for a fau
   const refused = await probeProvider(async () => new Response('no', { status: 401 }))
   expect(refused).toBe('https://box.example/v1 refuses the key in BOX_API_KEY (HTTP 401)')
   const away = await probeProvider(() => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' })))
-  expect(away).toMatch(/^https:\/\/box\.example\/v1 is not reachable .*look at the network or set BOX_BASE_URL$/)
+  expect(away).toMatch(
+    /^https:\/\/box\.example\/v1 is not reachable .*check the network connection or set BOX_BASE_URL$/,
+  )
   expect(await probeProvider(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
 })
 
@@ -73,7 +75,7 @@ test('a server without a list of models is called all the same, and said to be o
   const { call, host: home } = await testHostForModels(undefined, {
     config: providers({ box: { base_url: server.url } }),
   })
-  const reason = `${server.url} does not say which models it has (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
+  const reason = `${server.url} does not list its models (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
   expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
   expect(renderModels(await overview(home))).toContain(reason)
   expect((await call({ model: 'box:box-brand' })).spend).toMatchObject({ model: 'box:box-brand' })
@@ -208,7 +210,7 @@ test('svc models is a table of providers with tiers, prices, breakers and reason
   expect(line('anthropic')).toMatch(/closed +ANTHROPIC_API_KEY is not set$/)
   expect(line('sim')).toMatch(/closed +simulated, not an AI model$/)
   expect(lines.find(each => each.includes('deepseek-v4-pro'))).toMatch(/standard +1\.74, 3\.48$/)
-  expect(lines).toContain('* not compared with the price list of its provider')
+  expect(lines).toContain('* price not verified against the price list of its provider')
   expect(lines.some(each => each.endsWith(' '))).toBe(false)
 })
 

@@ -269,6 +269,6 @@ describe('a structured run that another process takes up', () => {
     }
     await using once = await openHost(1, json(BERN))
     expect(await waitForEnd(once, task_id)).toMatchObject({ status: 'completed', parsed: BERN })
-    expect(lastPrompt(once)).toContain('there is no JSON object in it. Answer again')
+    expect(lastPrompt(once)).toContain('it contains no JSON object. Answer again')
   })
 })

@@ -224,7 +224,7 @@ describe('who gets the tools', () => {
     expect(found!.prompt).toContain('Tools named words__… belong to the MCP server "words".')
   })
 
-  it('a call that approval.require_for names waits for the operator, and reaches the server once it is approved', async () => {
+  it('a call that approval.require_for lists waits for the operator, and reaches the server once it is approved', async () => {
     await using server = await ScriptedServer.make(['echo'])
     const steps = [toolCall('words__echo', { word: 'svc' })]
     await using home = await testHostWithModel(
@@ -397,8 +397,8 @@ describe('as the operator sees it', () => {
     [{ url: 'http://me:pass@b' }, 'holds no user or password'],
     [{ url: 'file:///etc/passwd' }, 'must be a URL'],
     [{ url: 'http://b', args: ['x'] }, 'are for a server with a command'],
-    [{ command: 'a', headers_env: { A: 'B' } }, 'is for a server with a url'],
-    [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is no name of an environment variable'],
+    [{ command: 'a', headers_env: { A: 'B' } }, 'applies only to a server with a url'],
+    [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is not a valid name of an environment variable'],
     [{ command: 'a', tiemout: 1 }, 'tiemout'],
   ])('settings %j are refused with what would be right', async (settings, sentence) => {
     await expect(testHostWithMcp({ bad: settings })).rejects.toThrow(sentence)

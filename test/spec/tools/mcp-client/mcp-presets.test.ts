@@ -72,7 +72,7 @@ describe('the browser preset', () => {
 
   it('is one of three ways to name a server', async () => {
     const both = testHostWithMcp({ browser: { preset: 'playwright', command: 'node' } })
-    await expect(both).rejects.toThrow(/a server has either a command or a url, or a preset/)
+    await expect(both).rejects.toThrow(/set exactly one of command, url and preset/)
     await expect(testHostWithMcp({ browser: { preset: 'lynx' } })).rejects.toThrow(/preset/)
   })
 })

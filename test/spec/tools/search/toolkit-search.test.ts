@@ -56,7 +56,9 @@ describe('files', () => {
     await put(Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}.txt`, ''])))
     const lines = (await glob('*.txt', { limit: 20 })).split('\n')
     expect(lines).toHaveLength(21)
-    expect(lines.at(-1)).toBe('[There are more than 20; name a folder as path, or a narrower pattern, or set limit.]')
+    expect(lines.at(-1)).toBe(
+      '[There are more than 20; set path to a subfolder, or use a narrower pattern, or set limit.]',
+    )
   })
 })
 

@@ -114,7 +114,7 @@ export class InvariantChecker {
     try {
       return invariant.broken(this.#parts.look)
     } catch (error) {
-      return `it could not be looked at: ${errorMessage(error)}`
+      return `it could not be checked: ${errorMessage(error)}`
     }
   }
 

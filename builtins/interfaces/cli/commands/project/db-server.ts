@@ -11,7 +11,7 @@ export const up: HandWritten = async ({ detach }, context) => {
   const server = found ?? (await startServer(root, ports))
   print(context, server)
   if (found || detach === true) return 0
-  terminal.err('It runs until Ctrl-C.')
+  terminal.err('PostgreSQL runs until Ctrl-C.')
   const stop = new AbortController()
   const end = () => stop.abort()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end)

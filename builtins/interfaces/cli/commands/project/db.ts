@@ -14,7 +14,7 @@ import { invokeMasked } from '../../screen/masked.ts'
 import { printable } from '../../screen/printable.ts'
 
 const SAVE = operationRef('store.backup', 'POST', '/database/backup')
-const MENDED = 'Stop the service, then put the last good backup in its place: svc db restore .svc/backups/<file>'
+const MENDED = 'Stop the service, then restore the last good backup: svc db restore .svc/backups/<file>'
 
 /** Copies the database while other processes use it. */
 export const backup: HandWritten = async ({ file }, context) => {
@@ -50,7 +50,7 @@ async function backUp(files: DatabaseFiles, database: string, target: string, po
 async function savedByDaemon(context: Context): Promise<string | undefined> {
   const root = await findProject(context.ports, context.named)
   const answer = await askDaemon(root, SAVE, {}, context).catch((error: unknown) => {
-    context.terminal.err(printable(`svc: warning: the daemon could not write its data out: ${errorMessage(error)}`))
+    context.terminal.err(printable(`svc: warning: the daemon could not back up its database: ${errorMessage(error)}`))
     return undefined
   })
   return (answer?.output as DatabaseReport | undefined)?.file
@@ -61,7 +61,7 @@ export const restore: HandWritten = async ({ file }, context) => {
   if (await isShared(context)) {
     const input = { file: resolve(String(file)) }
     const report = await invokeInProject<{ rows: number; kept: string }>(context, 'cluster.restore', input)
-    const sentence = `The database is now ${input.file}: ${pluralize(report.rows, 'row')}. What was there is kept as ${report.kept}.`
+    const sentence = `The database was restored from ${input.file}: ${pluralize(report.rows, 'row')}. The previous content is kept as ${report.kept}.`
     return print(context, report, sentence)
   }
   const { database, backups, files, svc } = await place(context)
@@ -76,8 +76,8 @@ export const restore: HandWritten = async ({ file }, context) => {
   // A backup of a PostgreSQL database also contains what is in files here.
   if ((await peek(database, 'SELECT 1 FROM svc_files', context.ports)).length > 0)
     await invokeInProject(context, 'cluster.unpack', {})
-  const before = report.kept ? ` What was there is kept as ${report.kept}.` : ''
-  return print(context, report, `${report.file} is now ${resolve(String(file))}: ${facts(report)}.${before}`)
+  const before = report.kept ? ` The previous database is kept as ${report.kept}.` : ''
+  return print(context, report, `${report.file} was restored from ${resolve(String(file))}: ${facts(report)}.${before}`)
 }
 
 /** Checks the integrity of a database. */

@@ -21,15 +21,15 @@ function configOf({ model, budget_usd }: InitAnswers): string {
       ? '# model:\n#   default_model: openai:standard'
       : `model:\n  default_model: ${JSON.stringify(model)}`
   return `${SCHEMA_OF.config}
-# Configuration of svc. Every key has a default: write down only what should differ.
-# A running daemon takes up some keys with its next heartbeat, most with a restart: svc config get <key> says which.
+# Configuration of svc. Every key has a default: set only those that should differ.
+# A running daemon applies some keys at its next heartbeat, most only after a restart: svc config get <key> shows which.
 
 ${daemon}
 #   heartbeat: 10               # seconds between an agent's cycles
 #   max_concurrent_agents: 8    # cycles that run at the same time
 ${models}
 # server:
-#   api_key: ''                 # what X-Svc-Key must hold; SVC_API_KEY is another way to set it
+#   api_key: ''                 # key that requests must send in X-Svc-Key; can also be set as SVC_API_KEY
 `
 }
 
@@ -60,7 +60,7 @@ export default init
 
 const NEXT = [
   'Next: svc serve --with-daemon --profiles coder,researcher',
-  'Agents call the model of OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated one.',
+  'Agents call the model set by OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated model.',
 ]
 
 /** Asks two questions at most, and only on a terminal. @returns undefined after Ctrl-C */
@@ -69,14 +69,14 @@ async function ask({ terminal, ports }: Context): Promise<InitAnswers | undefine
   return withQuestions(async question => {
     const usual = ports.env.OPENAI_API_KEY || ports.env.OPENAI_BASE_URL ? 'openai:standard' : 'a simulated one'
     const model = await question(
-      `Which model do agents call, as in openai:standard or ollama:llama3.2? (Enter: ${usual}) `,
+      `Which model should agents call, such as openai:standard or ollama:llama3.2? (Enter: ${usual}) `,
     )
-    const dollars = await question('At most how many US dollars may they spend? (Enter: no limit) ')
+    const dollars = await question('What is the maximum that agents may spend, in US dollars? (Enter: no limit) ')
     const budget_usd = Number(dollars.replace(/^\$/, ''))
     // Without a warning, a mistyped limit would look as if it were set.
     if (dollars !== '' && !(budget_usd >= 0 && budget_usd < 1e6)) {
       terminal.err(
-        `svc: warning: "${printableLine(dollars)}" is no amount of dollars, so there is no limit; set one with: svc config set daemon.budget_usd 5`,
+        `svc: warning: "${printableLine(dollars)}" is not an amount of dollars, so no limit is set; set one with: svc config set daemon.budget_usd 5`,
       )
     }
     const named = model.replaceAll(/\s+/g, '')

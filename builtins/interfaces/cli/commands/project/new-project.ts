@@ -13,7 +13,7 @@ const FolderTakenError = defineError({
   status: 409,
   title: 'Folder taken',
   message: (p: { path: string }) =>
-    `${p.path} is there already and is not empty; take another name, or make a project in it with: svc init`,
+    `${p.path} already exists and is not empty; choose another name, or create a project in it with: svc init`,
 })
 
 /** Creates a folder with a project and the presets of a template. */

@@ -31,7 +31,7 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
   }
   if (isOurs(String(name), context.tree)) {
-    const problem = `new plugin: "${name}" is the name of a part of svc, or a word of its commands; take another, as in my-${name}`
+    const problem = `new plugin: "${name}" is the name of a module or command of svc; choose another name, such as my-${name}`
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
   }
   const root = await findProject(context.ports, context.named)
@@ -39,7 +39,7 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
   print(context, made, [
     `Check it:   svc plugins check plugins/${name}.ts`,
     `Test it:    npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
-    `Load it:    svc plugins reload ${name}   (otherwise at every tenth heartbeat, or on each save with svc start --dev)`,
+    `Load it:    svc plugins reload ${name}   (otherwise loaded at every tenth heartbeat, or on each save with svc start --dev)`,
     `Read on:    ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
   ])
   return 0
@@ -62,7 +62,7 @@ export const newProfile: HandWritten = async ({ name }, context) => {
   await refuseSamePreset(root, String(name), context.ports)
   const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
   await writeProfileSchema(root, context)
-  print(context, made, [`An agent of it:  svc spawn ${name}`])
+  print(context, made, [`Spawn an agent:  svc spawn ${name}`])
   return 0
 }
 
@@ -129,7 +129,7 @@ async function write(root: string, texts: readonly [string, string][], { files }
 
 /** Returns a hint on the packages that the project's tests still need. */
 function needsForTests(root: string, { program }: Context): string {
-  if (isInstalled(root)) return '   (with vitest: npm install --save-dev vitest)'
+  if (isInstalled(root)) return '   (needs vitest: npm install --save-dev vitest)'
   return `   (first: npm install --save-dev vitest ${nearest(program.packageRoot)})`
 }
 

@@ -19,7 +19,9 @@ export async function runReloading(words: readonly string[], { program, ports, t
     const begun = run(words, ports)
     void begun.ended.then(code => {
       if (begun.wasAsked) return
-      terminal.err(`svc: it has ended with exit code ${code}; it starts anew when the code changes (Ctrl-C ends it)`)
+      terminal.err(
+        `svc: the process has ended with exit code ${code}; it restarts when the code changes (Ctrl-C quits)`,
+      )
     })
     return begun
   }
@@ -40,7 +42,7 @@ export async function runReloading(words: readonly string[], { program, ports, t
       await clock.sleep(LOOK_MS, signal)
     }
     if (seen === before || signal.aborted) continue
-    terminal.err('svc: the code has changed: starting anew')
+    terminal.err('svc: the code has changed: restarting')
     running.end('SIGTERM')
     await running.ended
     if (!signal.aborted) running = begin()

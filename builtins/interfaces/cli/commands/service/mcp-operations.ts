@@ -17,13 +17,13 @@ export function processOperations(root: string, context: Context, kernel: Kernel
       name: 'svc.start',
       summary: 'Start the daemon',
       description:
-        'It runs in a process of its own, also after this session, until svc_stop. Where one runs already, agents of the presets are spawned and it is left as it is.',
+        'The daemon runs in a separate process, also after this session, until svc_stop. If a daemon already runs, it is left unchanged, and agents of the presets are spawned.',
       input: z.strictObject({
         profiles: z
           .string()
           .max(1000)
           .default('coder')
-          .describe('Presets to spawn where no agent of theirs is alive: a,b'),
+          .describe('Presets to spawn agents from: a,b; those with a live agent are skipped'),
         heartbeat: HeartbeatConfig.shape.heartbeat
           .unwrap()
           .optional()
@@ -39,14 +39,14 @@ export function processOperations(root: string, context: Context, kernel: Kernel
         const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
         if (!found?.alive) return outputOf(start, { profiles, detach: true }, at)
         await spawnMissing(kernel, presetsOf(profiles))
-        return `The daemon runs already, with PID ${found.holder.pid}.`
+        return `The daemon is already running, with PID ${found.holder.pid}.`
       },
     }),
     operation({
       name: 'svc.stop',
-      summary: 'Stop the daemon and those that joined it',
+      summary: 'Stop the daemon and all daemons that joined it',
       input: z.strictObject({
-        timeout: z.number().min(0).max(86_400).default(30).describe('Seconds until the daemon is killed'),
+        timeout: z.number().min(0).max(86_400).default(30).describe('Seconds to wait before the daemon is killed'),
       }),
       output: z.string(),
       run: async ({ timeout }) => inWords(await stopDaemons(root, timeout, context), timeout),
@@ -61,8 +61,8 @@ export function processOperations(root: string, context: Context, kernel: Kernel
 export function initOperation(root: string, context: Context, made = async () => {}): Operation {
   return operation({
     name: 'svc.init',
-    summary: `Make a project in ${root}`,
-    description: 'Makes what is missing there, and touches nothing else.',
+    summary: `Create a project in ${root}`,
+    description: 'Creates the missing parts of the project, and changes nothing else.',
     input: z.strictObject({}),
     output: z.string(),
     async run() {

@@ -64,7 +64,10 @@ export function wordsOf(
   ]
 }
 
-const without: AnnouncedFact = { label: 'Daemon', text: 'not in this process; agents live while one runs: svc start' }
+const without: AnnouncedFact = {
+  label: 'Daemon',
+  text: 'not in this process; agents run only while a daemon runs: svc start',
+}
 
 /**
  * Parses the port.

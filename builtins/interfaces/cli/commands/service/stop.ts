@@ -15,13 +15,13 @@ const NotProvenError = defineError({
   status: 409,
   title: 'Not proven',
   message: (p: { pid: number }) =>
-    `A daemon runs, but the process with PID ${p.pid} is not provably it (it may run in a container or on another machine); nothing was signalled.`,
+    `A daemon runs, but svc cannot verify that the process with PID ${p.pid} is that daemon (it may run in a container or on another machine), so no signal was sent.`,
 })
 const StillRunningError = defineError({
   code: 'still_running',
   status: 500,
   title: 'Still running',
-  message: (p: { pid: number }) => `The daemon with PID ${p.pid} does not end, not even killed.`,
+  message: (p: { pid: number }) => `The daemon with PID ${p.pid} still runs, although it was sent SIGKILL.`,
 })
 
 const NoSuchDaemonError = defineError({
@@ -87,7 +87,7 @@ export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): s
   if (stopped.length === 0) return 'The daemon is not running.'
   const sentence = ({ pid, killed }: StoppedDaemon) =>
     killed
-      ? `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. Nothing durable is lost.`
+      ? `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. No stored data is lost.`
       : `The daemon (PID ${pid}) has stopped.`
   return stopped.map(sentence).join('\n')
 }

@@ -16,7 +16,7 @@ const UnfitPathError = defineError({
 })
 /** Error message if the user's bus does not answer, as after su or sudo, which start no session. */
 const NO_SESSION =
-  'no one has logged in as this user: loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and again'
+  'this user has no login session: run loginctl enable-linger, then export XDG_RUNTIME_DIR=/run/user/$(id -u), and try again'
 const SystemdError = defineError({
   code: 'systemd',
   status: 502,
@@ -40,7 +40,7 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
   for (const words of [['daemon-reload'], enabling]) {
     const { code, text } = await systemctl(ports, words)
     if (code === null) {
-      const where = `systemctl is not here; where it is: systemctl --user ${enabling.join(' ')}`
+      const where = `systemctl was not found; on a machine that has it, run: systemctl --user ${enabling.join(' ')}`
       return printFacts(context, `${file} is written. ${where}`, { file, enabled: false })
     }
     if (code !== 0) {
@@ -49,8 +49,8 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
     }
   }
   const message = `${file} is written, enabled and started.
-Keys that its agents need go into ${join(root, '.svc', 'service.env')} (NAME=value, one a line).
-To have it run while you are not logged in: loginctl enable-linger`
+To give its agents API keys, add them to ${join(root, '.svc', 'service.env')} (NAME=value, one per line).
+To keep it running while you are not logged in: loginctl enable-linger`
   return printFacts(context, message, { file, enabled: true })
 }
 
@@ -58,7 +58,7 @@ To have it run while you are not logged in: loginctl enable-linger`
 export const uninstall: HandWritten = async (_, context) => {
   const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
-  if (!(await isThere(ports, file))) return printFacts(context, `${file} is not there.`, { file, removed: false })
+  if (!(await isThere(ports, file))) return printFacts(context, `${file} does not exist.`, { file, removed: false })
   await systemctl(ports, ['disable', '--now', name])
   await ports.files.rm(file, { force: true })
   await systemctl(ports, ['daemon-reload'])
@@ -75,7 +75,7 @@ export const status: HandWritten = async (_, context) => {
     return code === null ? null : text || 'unknown'
   }
   const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
-  const there = enabled === null ? `${file} is there; systemctl is not.` : `${file}: ${enabled}, ${active}.`
+  const there = enabled === null ? `${file} exists, but systemctl was not found.` : `${file}: ${enabled}, ${active}.`
   const status = installed ? there : 'Not installed; install it with: svc service install'
   return printFacts(context, status, { file, installed, enabled, active })
 }
@@ -118,17 +118,17 @@ StartLimitBurst=10
 Type=exec
 WorkingDirectory=${percent(root)}
 Environment=${quote(`PATH=${ports.env.PATH ?? '/usr/local/bin:/usr/bin:/bin'}`, percent)}
-# V8's threads share their memory, most of which is free at any time: some megabytes less.
+# V8's threads share their memory, most of which is free at any time, so fewer malloc arenas save some megabytes.
 Environment=MALLOC_ARENA_MAX=2
 # Keys, as NAME=value; readable only by you.
 EnvironmentFile=-${percent(literal(join(root, '.svc', 'service.env')))}
 ExecStart=${command.map(word => quote(word, text => percent(text).replaceAll('$', '$$$$'))).join(' ')}
-# The daemon ends its tools itself; what is left after it is killed.
+# The daemon ends the processes of its tools itself; systemd then kills those that remain.
 KillMode=mixed
 TimeoutStopSec=40
 Restart=on-failure
 RestartSec=2
-# A mistake in the words or in the configuration is not cured by trying again.
+# Exit code 2 means a usage or configuration error, which a restart cannot fix.
 RestartPreventExitStatus=2
 
 [Install]

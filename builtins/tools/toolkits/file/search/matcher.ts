@@ -62,7 +62,7 @@ export class Matcher {
     try {
       new RegExp(this.#source, this.#flags)
     } catch (error) {
-      const problem = `is no regular expression of JavaScript (${(error as Error).message.replace(/^.*\/[a-z]*: /, '')}); mend it, or search for it as it stands with literal`
+      const problem = `is not a valid JavaScript regular expression (${(error as Error).message.replace(/^.*\/[a-z]*: /, '')}); correct it, or set literal to search for it as plain text`
       throw new PatternError({ pattern, problem }, { cause: error })
     }
   }
@@ -86,7 +86,7 @@ export class Matcher {
         timeout = error
       }
     }
-    const problem = 'takes too long; write it without nested repetitions such as (a+)+, or use literal'
+    const problem = 'takes too long to match; write it without nested repetitions such as (a+)+, or set literal'
     throw new PatternError({ pattern: this.#pattern, problem }, { cause: timeout })
   }
 }

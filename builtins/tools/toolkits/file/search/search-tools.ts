@@ -7,7 +7,7 @@ import { globFiles, grepFiles, type Search } from './search.ts'
 import { rulesIn } from './walk.ts'
 
 const common = {
-  include_ignored: z.boolean().default(false).describe('Also files that .gitignore excludes'),
+  include_ignored: z.boolean().default(false).describe('Also search files that .gitignore excludes'),
 }
 const limit = (usual: number) => z.coerce.number().int().min(1).max(1000).default(usual)
 
@@ -65,7 +65,12 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
       description:
         'Search for files by a pattern of their path, such as "src/**/*.ts" or "*.md" (in any folder). Use it to find where files are; for what they contain use grep.',
       parameters: z.object({
-        pattern: z.string().trim().min(1).max(500).describe('*, **, ?, [ab] and {a,b}, relative to path'),
+        pattern: z
+          .string()
+          .trim()
+          .min(1)
+          .max(500)
+          .describe('Glob pattern with *, **, ?, [ab] and {a,b}, relative to path'),
         path: path.default('.').describe('Folder to search in'),
         limit: limit(200).describe('Files to show'),
         ...common,
@@ -79,9 +84,15 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
       description:
         'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}. Use it before you read large files.',
       parameters: z.object({
-        pattern: z.string().min(1).max(1000).describe('Regular expression of JavaScript'),
+        pattern: z.string().min(1).max(1000).describe('JavaScript regular expression'),
         path: path.default('.').describe('Folder to search in'),
-        glob: z.string().trim().min(1).max(500).optional().describe('Only files of this pattern, as in "*.ts"'),
+        glob: z
+          .string()
+          .trim()
+          .min(1)
+          .max(500)
+          .optional()
+          .describe('Search only files that match this pattern, such as "*.ts"'),
         literal: z.boolean().default(false).describe('Take pattern as plain text'),
         ignore_case: z.boolean().default(false),
         context: z.coerce.number().int().min(0).max(20).default(0).describe('Lines to show around each match'),

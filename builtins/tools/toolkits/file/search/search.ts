@@ -32,7 +32,7 @@ export interface Search extends WalkOptions {
   path: string
 }
 
-const NARROWER = 'name a folder as path, or a narrower pattern'
+const NARROWER = 'set path to a subfolder, or use a narrower pattern'
 
 /** Lists the files whose path matches a pattern. */
 export async function globFiles(search: Search, pattern: string, limit: number): Promise<string> {
@@ -43,7 +43,7 @@ export async function globFiles(search: Search, pattern: string, limit: number):
     return found.length <= limit
   })
   if (found.length === 0) return noMatches(`No file matches ${JSON.stringify(pattern)}`, search, cut)
-  const notes = more ? [`There are more than ${limit}; ${NARROWER}, or set limit.`] : cutNote(cut)
+  const notes = more ? [`There are more than ${limit} files; ${NARROWER}, or set limit.`] : cutNote(cut)
   return [...found.slice(0, limit), ...notes.map(note => `[${note}]`)].join('\n')
 }
 
@@ -81,7 +81,7 @@ export async function grepFiles(search: Search, options: GrepOptions): Promise<s
   })
   if (lines.length === 0) return noMatches(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
   const notes = more
-    ? [`There is more; ${NARROWER}${files_only ? '' : ', or list the files with files_only'}.`]
+    ? [`There are more matches; ${NARROWER}${files_only ? '' : ', or list the files with files_only'}.`]
     : cutNote(cut)
   return [...lines, ...notes.map(note => `[${note}]`)].join('\n')
 }
@@ -147,7 +147,7 @@ async function ripgrepFor({ sandbox, reach, folder, signal }: Search, matcher: M
 /** Returns a matcher for shell glob patterns; a pattern without a slash matches names in any folder. */
 function pathMatcher(pattern: string): (path: string) => boolean {
   if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
-    throw new PatternError({ pattern, problem: 'leads out of the folder; give the folder as path' })
+    throw new PatternError({ pattern, problem: 'leads out of the folder; set path to the folder to search' })
   }
   const plain = pattern.replace(/^\.\//, '')
   return picomatch(plain.includes('/') ? plain : `**/${plain}`, { dot: true, nonegate: true })
@@ -218,5 +218,5 @@ function noMatches(what: string, { path, all }: Search, cut: boolean): string {
 }
 
 function cutNote(cut: boolean): string[] {
-  return cut ? [`The folder holds more than one search looks at; ${NARROWER}.`] : []
+  return cut ? [`The folder has too many entries for one search; ${NARROWER}.`] : []
 }
