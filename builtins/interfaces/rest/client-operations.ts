@@ -62,7 +62,7 @@ export interface Operations {
   'budget.reset': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unconfirmed: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
   /** Show spending over time. */
   'budget.spending': { input: { bucket?: 'minute' | 'hour' | 'day' | undefined; by?: 'agent' | 'model' | 'kind' | undefined; since?: string | undefined; top?: number | undefined }; output: Spending[] }
-  /** Show what is spent, reserved and left. */
+  /** Show the spent, reserved and remaining budget. */
   'budget.status': { input: Record<never, never>; output: { spent: { usd: number; tokens: number }; remaining: { usd: number | null; tokens: number | null }; reserved: { usd: number; tokens: number }; limits: { usd: number | null; tokens: number | null }; mode: 'reserve' | 'record_only'; exceeded: boolean; tight: boolean; unlimited: boolean; message: string; approximate: { usd: number; tokens: number }; unconfirmed: { usd: number; tokens: number }; unpriced_tokens: number; window_began_at: string | null; problem: string | null } }
   /** Export an agent as a bundle. */
   'bundles.export': { input: { id: string }; output: Bundle }
@@ -70,7 +70,7 @@ export interface Operations {
   'bundles.import': { input: { bundle: Record<string, unknown>; preset?: string | undefined; model?: string | undefined }; output: { agent_id: string; was: string; preset: string; parts: string[]; left_out: string[]; profile_written: string | null } }
   /** Delete a checkpoint. */
   'checkpoints.delete': { input: { id: string; checkpoint_id: string }; output: null }
-  /** Compare a checkpoint with another or with now. */
+  /** Compare a checkpoint with another or the current state. */
   'checkpoints.diff': { input: { id: string; checkpoint_id: string; to?: string | undefined }; output: { op: 'add' | 'remove' | 'replace'; path: string; value?: unknown | undefined; was?: unknown | undefined }[] }
   /** Show a checkpoint in full. */
   'checkpoints.get': { input: { id: string; checkpoint_id: string }; output: Checkpoint }
@@ -112,7 +112,7 @@ export interface Operations {
   'doctor.checks': { input: Record<never, never>; output: DoctorReport[] }
   /** Show an agent's balance, job, skills and health. */
   'economy.citizen': { input: { id: string }; output: Citizen }
-  /** Show the ledger and its balance. */
+  /** Show the ledger and whether it balances. */
   'economy.ledger': { input: { agent?: string | undefined; limit?: number | undefined; offset?: number | undefined }; output: Ledger }
   /** List an agent's life events, newest first. */
   'economy.life': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: LifeMoment[] }
@@ -164,7 +164,7 @@ export interface Operations {
   'mcp_servers.list': { input: Record<never, never>; output: McpServer[] }
   /** Restart an MCP server. */
   'mcp_servers.restart': { input: { name: string }; output: McpServer }
-  /** Remove memories that were not used for long. */
+  /** Remove old and rarely used memories. */
   'memory.consolidate': { input: { id: string; max_age_days?: number | undefined; min_access?: number | undefined }; output: { removed: number } }
   /** Delete a memory record. */
   'memory.forget': { input: { id: string; memory_id: string }; output: null }
@@ -182,11 +182,11 @@ export interface Operations {
   'messages.send': { input: { id: string; body: string; type?: 'request' | 'response' | 'query' | 'answer' | 'review' | 'feedback' | 'delegate' | 'ack' | 'reject' | undefined; subject?: string | undefined; reply_to?: string | undefined; priority?: number | undefined }; output: { message_id: string; answer: A2AMessage | null } }
   /** Show the thread of a message, oldest first. */
   'messages.thread': { input: { message_id: string }; output: A2AMessage[] }
-  /** List an agent's threads, most active first. */
+  /** List an agent's threads, most recently active first. */
   'messages.threads': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { thread_id: string; subject: string; with: string; messages: number; unread: number; last_at: string }[] }
   /** Show metrics in Prometheus' text format. */
   'metrics.get': { input: Record<never, never>; output: string }
-  /** Remove what refusals taught of a model. */
+  /** Remove what was learned about a model from refusals. */
   'models.forget': { input: { model: string }; output: { context_window: number | null; omitted: string[]; lacks: ('tools' | 'schemas' | 'vision')[]; model: string; endpoint: string; learned_at: string }[] }
   /** List model providers, tiers and prices. */
   'models.list': { input: { stale?: boolean | undefined }; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; in_use: { model: string; priced: 'catalogue' | 'free' | 'unknown'; free_because: string | null; context_window: number | null; max_output_tokens: number | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } }[]; unknown_price: 'refuse' | 'approve' | null; learned: { context_window: number | null; omitted: string[]; lacks: ('tools' | 'schemas' | 'vision')[]; model: string; endpoint: string; learned_at: string }[]; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; free_because: string | null; tiers: Record<string, string>; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; listed: 'all' | 'stale'; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; long_prompt: { above: number; input: number; output: number; cached_input: number | null; cache_write: number | null } | null; context_window: number | null; max_output_tokens: number | null; as_of: string | null; source: string | null; verified: boolean; configured: boolean; stale: boolean }[] } }
@@ -276,7 +276,7 @@ export interface Operations {
   'swarm.revert': { input: { report_id: string }; output: SwarmReport }
   /** List agents suited for a task, best first. */
   'swarm.route': { input: { task: string }; output: { agent_id: string; task_type: string; score: number; goals: number; active_goals: number; preferred: boolean }[] }
-  /** Show what all agents have learned. */
+  /** Show the latest swarm report and agents' strengths. */
   'swarm.show': { input: Record<never, never>; output: SwarmStatus }
   /** Cancel a task. */
   'tasks.cancel': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval' | 'waiting_answer'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; question_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; images: ImageRef[]; max_steps: number; response_schema: Record<string, unknown> | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null; duration_ms: number; created_at: string; ended_at: string | null } }
@@ -286,7 +286,7 @@ export interface Operations {
   'tasks.get': { input: { task_id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval' | 'waiting_answer'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; question_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; images: ImageRef[]; max_steps: number; response_schema: Record<string, unknown> | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null; duration_ms: number; created_at: string; ended_at: string | null } }
   /** List an agent's tasks, newest first. */
   'tasks.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: { task_id: string; status: 'running' | 'completed' | 'failed' | 'max_steps' | 'waiting_approval' | 'waiting_answer'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; question_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null; agent_id: string; instruction: string; images: ImageRef[]; max_steps: number; response_schema: Record<string, unknown> | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null; duration_ms: number; created_at: string; ended_at: string | null }[] }
-  /** Resume a task that waited for people. */
+  /** Resume a task that waited for a decision or an answer. */
   'tasks.resume': { input: { task_id: string }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval' | 'waiting_answer'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; question_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
   /** Run a task and wait for its answer. */
   'tasks.run': { input: { id: string; instruction: string; images?: { data: string; name?: string | undefined }[] | undefined; max_steps?: number | undefined; session_id?: string | null | undefined; session_key?: string | null | undefined; response_schema?: Record<string, unknown> | null | undefined; max_tokens?: number | null | undefined; parameters?: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null | undefined }; output: { task_id: string; status: 'completed' | 'failed' | 'max_steps' | 'waiting_approval' | 'waiting_answer'; output: string; steps_taken: number; tool_calls_made: number; session_id: string; approval_ids: string[]; question_ids: string[]; cost_usd: number; tokens: number; parsed: Record<string, unknown> | null; error: { type: string; title: string; status: number; detail: string; code: string; request_id: string; errors?: { path: string; message: string }[] | undefined } | null } }
