@@ -25,7 +25,7 @@ interface Page {
   view: ComponentType<{ place: Place }>
 }
 
-/** Every page by the first part of its address, in the order of the navigation. */
+/** Pages by the first part of their address, in the order of the navigation. */
 const PAGES: readonly Page[] = [
   { page: '', name: 'Fleet', icon: 'fleet', view: Fleet },
   { page: 'society', name: 'Society', icon: 'society', view: Society },
@@ -39,7 +39,7 @@ const PAGES: readonly Page[] = [
   { page: 'events', name: 'Events', icon: 'events', view: Events },
 ]
 
-/** A page that one comes to from others. */
+/** Page that is not in the navigation: other pages link to it. */
 const AGENT: Page = { page: 'agents', name: 'Agent', icon: 'fleet', view: AgentPage }
 
 export function App() {
@@ -48,7 +48,7 @@ export function App() {
   const came = useRef(false)
   const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
   useEffect(() => {
-    // Who has just come begins at the top of the page; who goes elsewhere in it, at what is new.
+    // A new visitor starts at the top of the page; after navigation the focus goes to the new content.
     if (came.current) main.current?.focus({ preventScroll: true })
     came.current = true
   }, [place.page, place.parts[0]])

@@ -1,6 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Where the reader is: `#/agents/coder-1a2b3c4d/memory?q=parser` has the page `agents`, two parts and one parameter. */
+/**
+ * Place of the reader: `#/agents/coder-1a2b3c4d/memory?q=parser` has the page `agents`, two parts and one parameter.
+ */
 export interface Place {
   page: string
   parts: readonly string[]
@@ -13,7 +15,7 @@ function placeOf(hash: string): Place {
   return { page, parts: parts.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-/** The address of a place, for links: every part is escaped. */
+/** Returns the address of a place, for links, with every part escaped. */
 export function to(
   page: string,
   parts: readonly string[] = [],
@@ -28,7 +30,7 @@ export function go(address: string): void {
   location.hash = address
 }
 
-/** Changes the parameters of where one is, without a new entry in the history. */
+/** Changes the parameters of the current address, without a new entry in the history. */
 export function refine(query: Record<string, string | undefined>): void {
   const { page, parts, query: had } = placeOf(location.hash)
   history.replaceState(history.state, '', to(page, parts, { ...had, ...query }))

@@ -1,5 +1,5 @@
-// A standalone agent: instructions, tools and a model inside a program, with no project, no daemon and no file.
-// Run it with: npx tsx agent.ts; without a key in the environment it is simulated, and says so.
+// A standalone agent: instructions, tools and a model inside a program, without a project, a daemon or files.
+// Run it with: npx tsx agent.ts; without a key in the environment the model is simulated, and the output says so.
 import { Agent, tool, z } from 'svc'
 
 const stock = new Map([
@@ -25,7 +25,7 @@ const agent = new Agent({
       execute: ({ article, pieces }) => `${pieces} ${article} are ordered`,
     }),
   ],
-  // Small orders are the agent's own affair.
+  // Small orders are approved without a person.
   onApproval: ({ arguments: order }) =>
     (order as { pieces: number }).pieces <= 100 || { decision: 'deny', reason: 'at most 100' },
 })

@@ -1,7 +1,8 @@
-// A collaboration pattern: several agents answer one question, and the initiator decides between them once all have answered.
-// A pattern keeps no state. From what was said it says what comes next, the same for the same; rounds, deadline, budget and
-// those who never answer are seen to by the service.
-// Begin one with: svc patterns start vote <initiator> <voter>,<voter> "Which name is better, A or B?"
+// A collaboration pattern: several agents answer one question, and once all have answered the most frequent answer
+// wins.
+// A pattern keeps no state. It derives the next messages from those so far, always the same for the same input. The
+// service takes care of rounds, deadline, budget and missing answers.
+// Start one with: svc patterns start vote <initiator> <voter>,<voter> "Which name is better, A or B?"
 import { CollaborationPatterns, definePlugin } from 'svc'
 
 export default definePlugin({
@@ -21,7 +22,7 @@ export default definePlugin({
           const ask = { type: 'query' as const, from: initiator, subject: 'A vote', body }
           return { send: ballots.map(({ step, voter }) => ({ ...ask, step, to: voter })) }
         }
-        // Who declined, is gone or was silent has not voted.
+        // Participants that declined, are gone or did not answer have not voted.
         const votes = ballots.flatMap(({ step }) => {
           const { type, body } = answerTo(step)!
           return type === 'reject' ? [] : [body.trim().toLowerCase()]

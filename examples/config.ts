@@ -1,5 +1,5 @@
-// Configuration: keys with defaults, checked by zod, under `plugins.config.greeter` in .svc/config.yaml.
-// Values are read where they are needed and not copied: a key marked `applied` changes while the program runs.
+// Configuration: keys with defaults, validated by zod, under `plugins.config.greeter` in .svc/config.yaml.
+// Read values where you need them instead of copying them: a key marked `applied` changes while the program runs.
 import { definePlugin, z } from 'svc'
 
 export default definePlugin({

@@ -1,4 +1,4 @@
-// Embedding: the whole service inside a program of your own. Opens a project, spawns an agent and nudges it, lets it live for
+// Embedding: the whole service inside your own program. Opens a project, spawns an agent and nudges it, runs it for
 // some heartbeats under a guard, and prints the result.
 // Run it with: npx tsx embedding.ts <folder>
 import { Svc } from 'svc'
@@ -12,7 +12,7 @@ await svc.nudge(agent.agent_id, 'Write about the sea.')
 
 svc.hooks.on('goal_generated', ({ objective }) => console.log(`it wants: ${objective}`))
 const reached = new Promise<string>(resolve => svc.hooks.on('goal_completed', ({ goal_id }) => resolve(goal_id)))
-// One goal is enough: no other is thought of.
+// One goal is enough: the guard prevents a second one.
 const goals = () => svc.invoke('goals.list', { id: agent.agent_id })
 svc.hooks.registerGuard('goal_generation', { shouldProceed: async () => (await goals()).length === 0 })
 
@@ -25,7 +25,7 @@ console.log(`it reached its first goal: ${goal?.objective}`)
 const { cycles, tokens, cost_usd } = await svc.inspect()
 console.log(`that took ${cycles} cycles, ${tokens} tokens and $${cost_usd.toFixed(2)}`)
 
-// A one-shot task, beside the agent's own life; and one more heartbeat, with nothing left to do.
+// A one-shot task beside the agent's own goals; then one more heartbeat, with nothing left to do.
 const { output } = await svc.run(agent.agent_id, 'Say how you are.')
 console.log(output)
 await svc.start({ cycles: 1 })

@@ -8,7 +8,7 @@ export default definePlugin({
   description: 'Idle agents take the next line of goals.txt; when it is empty they think for themselves.',
   setup(svc) {
     const file = join(svc.project.root, 'goals.txt')
-    // One after another, so that two agents never take the same line.
+    // Runs one at a time, so that two agents never take the same line.
     let taking: Promise<unknown> = Promise.resolve()
     const take = async () => {
       const text = await svc.ports.files.readFile(file, 'utf8').catch(() => '')

@@ -1,5 +1,5 @@
-// A guard that is a matter of safety: agents act only while the file `permit.json` in the project grants it.
-// It fails closed: when the permit cannot be read the guard throws, and the phase is not entered.
+// A guard for safety: agents pursue goals only while the file `permit.json` in the project grants it.
+// It fails closed: if the permit cannot be read, the guard throws and the phase is not entered.
 import { join } from 'node:path'
 import { definePlugin, z } from 'svc'
 

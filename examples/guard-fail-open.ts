@@ -1,5 +1,5 @@
-// A guard that is a matter of taste: agents look for new goals during office hours only.
-// It fails open: when it throws, the phase is entered all the same, and the log says so.
+// A guard for convenience: agents look for new goals during office hours only.
+// It fails open: if it throws, the phase is entered anyway and the error is logged.
 import { definePlugin, z } from 'svc'
 
 const hour = z.number().int().min(0).max(24)

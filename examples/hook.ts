@@ -1,5 +1,5 @@
-// A hook: listens to what happens, here to goals that are reached, and counts them for each agent.
-// Handlers may be async; what one throws is logged with the plugin's name and stops nothing.
+// A hook: listens to events, here to completed goals, and counts them for each agent.
+// Handlers may be async; an error in one is logged with the plugin's name and stops nothing.
 import { definePlugin } from 'svc'
 
 export default definePlugin({

@@ -1,6 +1,7 @@
-// Memories found by what they mean: searches of the memory then take the mean of the words' and the vectors' nearness.
-// With `base_url`, such as http://127.0.0.1:11434/v1, vectors come from a server with an OpenAI-compatible /embeddings and
-// the key in OPENAI_API_KEY. Without, they are made here of the words' parts, which finds "rotating" by "rotation".
+// Finds memories by meaning: memory search then uses the mean of the word score and the vector score.
+// With `base_url`, such as http://127.0.0.1:11434/v1, vectors come from a server with an OpenAI-compatible /embeddings
+// and the key in OPENAI_API_KEY. Without it, they are computed here from parts of words, which finds "rotating" by
+// "rotation".
 import { definePlugin, z } from 'svc'
 import { MemoryEmbeddings } from 'svc/memory'
 
@@ -36,7 +37,7 @@ export default definePlugin({
   },
 })
 
-/** Each three letters in a row count in the place that their hash (FNV-1a) gives them: the same text, the same vector. */
+/** Counts each group of three letters at the index given by its hash (FNV-1a): the same text gives the same vector. */
 function wordParts(text: string): number[] {
   const vector = new Array<number>(256).fill(0)
   for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []) {

@@ -1,5 +1,5 @@
-// A model provider: another place to get answers from, named `parrot:<model>` in profiles and in `svc spawn --model`.
-// This one repeats its input, which is all that is needed to see how text, tool calls and usage are streamed.
+// A model provider: another source of answers, named `parrot:<model>` in profiles and in `svc spawn --model`.
+// This one repeats its input, which is enough to show how text, tool calls and usage are streamed.
 import { definePlugin, type ModelEvent, ModelProviders, type ModelRequest } from 'svc'
 
 export default definePlugin({

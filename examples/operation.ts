@@ -1,4 +1,4 @@
-// An operation: something that people and programs can do. Written once, it is a REST route (GET /tally), a command
+// An operation: an action for people and programs. Written once, it is a REST route (GET /tally), a command
 // (svc tally), an MCP tool and an entry of the OpenAPI document.
 import { Agents, definePlugin, z } from 'svc'
 

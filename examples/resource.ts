@@ -1,5 +1,7 @@
-// A resource, and state that outlives an edit: a small server that returns how many goals were reached since the daemon started.
-// `svc.start` opens what must be closed and returns its undoing; `handOver` gives the count to the next version of this file.
+// A resource, and state that survives an edit: a small server that returns the number of goals reached since the daemon
+// started.
+// `svc.start` opens the resource and returns a function that closes it; `handOver` passes the count to the next version
+// of this file.
 import { createServer } from 'node:net'
 import { definePlugin, z } from 'svc'
 

@@ -1,5 +1,6 @@
-// A service in place of a builtin's: presets come from a table in code (it could be a team's database), not from files.
-// The newest provider of a token is used by everyone, until its plugin leaves; then the one before is back.
+// A service in place of a built-in one: presets come from a table in code (it could be a team's database), not from
+// files.
+// The newest provider of a token is used everywhere until its plugin is removed; then the previous one is used again.
 import { definePlugin, ProfileNotFoundError, Profiles } from 'svc'
 import { Profile } from 'svc/profiles'
 

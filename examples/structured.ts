@@ -1,5 +1,5 @@
-// Structured answers: a zod schema in, a typed object out, after one repair where the first answer does not fit.
-// Run it with: npx tsx structured.ts; it needs a model, such as OPENAI_API_KEY or OPENAI_BASE_URL give it.
+// Structured answers: a zod schema in, a typed object out, with one repair if the first answer does not fit.
+// Run it with: npx tsx structured.ts; it needs a model, such as one set by OPENAI_API_KEY or OPENAI_BASE_URL.
 import { Agent, StructuredParseError, z } from 'svc'
 
 const Invoice = z.object({

@@ -1,5 +1,6 @@
-// A toolkit: tools for agents. Arguments are checked against `parameters` before `execute` sees them.
-// What it returns goes to the model. So does the message of a ToolError; any other error also counts as a failure of the plugin.
+// A toolkit: tools for agents. Arguments are validated against `parameters` before `execute` receives them.
+// Its return value goes to the model. So does the message of a ToolError; any other error also counts as a failure of
+// the plugin.
 import { definePlugin, ToolError, tool, z } from 'svc'
 
 const METRES = { m: 1, km: 1000, mi: 1609.344, nmi: 1852, ft: 0.3048 }

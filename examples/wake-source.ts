@@ -1,5 +1,5 @@
-// A wake source: a reason to end the rest between two heartbeats, here a file that was put into the folder `inbox`.
-// `wait` is asked again after each answer, and ends when its signal is aborted.
+// A wake source: a reason to end the rest between two heartbeats, here a new file in the folder `inbox`.
+// `wait` is called again after each result, and ends when its signal is aborted.
 import { join } from 'node:path'
 import { definePlugin } from 'svc'
 

@@ -11,7 +11,7 @@ import * as exported from '../index.ts'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** Classes that are two halves of one thing, a file each. */
+/** Pairs of classes that belong together, with a file each. */
 const PARTNERS = [
   'builtins/observability/recordings/recording/recorder.ts → builtins/observability/recordings/recording/recorded-context.ts → builtins/observability/recordings/recording/recorder.ts',
   'builtins/platform/cluster/scheduler.ts → builtins/platform/cluster/store.ts → builtins/platform/cluster/scheduler.ts',
@@ -19,7 +19,10 @@ const PARTNERS = [
   'embed/agent.ts → embed/standalone.ts → embed/agent.ts',
 ]
 
-/** Entry points, which put modules together or are shipped as files of their own: no part of the module in whose folder they are. */
+/**
+ * Entry points, which combine modules or are shipped as files of their own; they do not belong to the module of their
+ * folder.
+ */
 const COMPOSED = [
   'builtins/index.ts',
   'builtins/migrations.ts',
@@ -28,7 +31,7 @@ const COMPOSED = [
   'builtins/interfaces/rest/client.ts',
 ]
 
-/** The one place from which each npm package is imported. `test/` and `build/` are free. */
+/** The only place that may import each npm package. `test/` and `build/` are free. */
 const HOMES: Record<string, string | string[]> = {
   zod: 'kernel/',
   tapable: 'kernel/hooks.ts',
@@ -63,7 +66,7 @@ const HOMES: Record<string, string | string[]> = {
   '@opentelemetry/exporter-metrics-otlp-proto': 'builtins/observability/telemetry/',
 }
 
-/** What the machine's ports stand for: reached through `svc.ports` and `svc.clock`, so that a run can hold it still. */
+/** Globals that the ports replace: plugins use `svc.ports` and `svc.clock`, so that a run can control them. */
 const RAW_GLOBALS = [
   'Date.now',
   'performance.now',
@@ -78,12 +81,12 @@ const RAW_GLOBALS = [
 const RAW_MODULES = /^(node:)?(fs|child_process|timers)(\/promises)?$/
 
 interface Import {
-  /** As written. */
+  /** Name as written. */
   name: string
-  /** The file it means, relative to the root; undefined for packages. */
+  /** File that the name refers to, relative to the root; undefined for packages. */
   file: string | undefined
   type: boolean
-  /** Given on as it is. */
+  /** Whether it is re-exported. */
   exported: boolean
   lazy: boolean
 }
@@ -102,16 +105,16 @@ const within = (...folders: string[]) =>
 const modules = within('builtins').filter(({ path }) => !COMPOSED.includes(path))
 const front = [sourceOf('index.ts'), ...sourcesBelow('embed')]
 
-describe('who may import whom', () => {
-  it('the kernel knows no builtin, plugin or page', () => {
+describe('allowed imports', () => {
+  it('the kernel imports no files outside kernel/', () => {
     const strangers = offences(within('kernel'), ({ file }) => file !== undefined && !file.startsWith('kernel/'))
     expect(strangers).toEqual([])
   })
 
-  it("a builtin knows the kernel's exports, the libraries, its own folder, and the contracts and statements of others", () => {
+  it("a builtin imports only the kernel, libraries, its own folder, and others' contracts and statements", () => {
     const strangers = offences(modules, ({ name, file }, { path }) => {
       if (name === '#kernel' || name.startsWith('#lib/')) return false
-      // The store runs the schema of all modules, whichever of them are enabled.
+      // The store runs the migrations of all modules, whichever of them are enabled.
       if (name === '#migrations') return !path.startsWith('builtins/platform/store/')
       if (name === 'svc') return true
       if (file === undefined || file.startsWith(`${moduleOf(path)}/`)) return false
@@ -120,23 +123,23 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  it('a library knows the kernel and other libraries', () => {
+  it('a library imports only the kernel and other libraries', () => {
     const strangers = offences(within('builtins/lib'), ({ name, file }) => {
       return name !== '#kernel' && file !== undefined && !file.startsWith('builtins/lib/')
     })
     expect(strangers).toEqual([])
   })
 
-  it('a contract holds no behaviour: but for types, it knows the kernel, libraries and other contracts', () => {
+  it('a contract has no behaviour and, except for types, imports only the kernel, libraries and contracts', () => {
     const contracts = modules.filter(({ path }) => basename(path) === 'contract.ts')
     expect(contracts.length).toBeGreaterThan(0)
     const strangers = offences(contracts, ({ name, file, type, exported }, { path }) => {
-      // It publishes functions of its own folder.
+      // A contract may re-export functions of its own folder.
       if (exported && file?.startsWith(`${dirname(path)}/`)) return false
       return !type && name !== '#kernel' && !name.startsWith('#lib/') && basename(file ?? '') !== 'contract.ts'
     })
     expect(strangers).toEqual([])
-    // What is longer than a conversion or a question is in a file of its own.
+    // A function longer than a conversion or a check belongs in a file of its own.
     const functions = /^(?:export )?(?:async )?function (\w+)[\s\S]*?^\}$/gm
     const long = contracts.flatMap(({ path, text }) =>
       [...text.matchAll(functions)]
@@ -148,7 +151,7 @@ describe('who may import whom', () => {
     expect(contracts.filter(({ text }) => sql.test(text)).map(({ path }) => path)).toEqual([])
   })
 
-  it('plugins and examples know svc only, and what lies in their own folder', () => {
+  it('plugins and examples import only svc, Node modules, and files of their own folder', () => {
     const strangers = offences(within('plugins', 'examples'), ({ name, file }, { path }) => {
       if (file !== undefined) return !file.startsWith(`${path.split('/').slice(0, 2).join('/')}`)
       return !/^svc(\/|$)/.test(name) && !name.startsWith('node:')
@@ -156,7 +159,7 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  it('each npm package has one home', () => {
+  it('each npm package is imported from one place only', () => {
     const strangers = offences(within('kernel', 'builtins'), ({ name, file, type }, { path }) => {
       if (type || file !== undefined || name.startsWith('node:') || name.startsWith('#')) return false
       const home = HOMES[packageOf(name)]
@@ -165,11 +168,11 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  it('no files import each other in a circle', () => {
+  it('no files except the known pairs import each other in a cycle', () => {
     expect(circles([...sources, ...front])).toEqual(PARTNERS)
   })
 
-  it('no modules import each other in a circle', () => {
+  it('no modules import each other in a cycle', () => {
     const names = [...new Set(modules.map(({ path }) => moduleOf(path)))]
     const graph = names.map(name => {
       const imports = modules.filter(({ path }) => moduleOf(path) === name).flatMap(source => source.imports)
@@ -182,8 +185,8 @@ describe('who may import whom', () => {
   })
 })
 
-describe('what a run must be able to hold still', () => {
-  /** The ports, the timers that plugins' own code uses, and a thread that no run has to hold still. */
+describe('sources of nondeterminism', () => {
+  /** The ports, the timers of plugins' own code, and a thread that no run needs to control. */
   const FREE = [
     'builtins/lib/system-ports.ts',
     'builtins/platform/plugin-files/plugin-timers.ts',
@@ -192,18 +195,18 @@ describe('what a run must be able to hold still', () => {
   ]
   const held = within('kernel', 'builtins', 'plugins').filter(({ path }) => ![...FREE, ...COMPOSED].includes(path))
 
-  it('no one but the ports reaches for raw globals', async () => {
+  it('only the ports use raw globals', async () => {
     const found = await Promise.all(
       held.map(async ({ path, text }) => (await rawGlobals(text)).map(raw => `${path}: ${raw}`)),
     )
     expect(found.flat()).toEqual([])
   })
 
-  it('no one but the ports imports files, processes or timers', () => {
+  it('only the ports import modules for files, processes and timers', () => {
     expect(offences(held, ({ name, type }) => RAW_MODULES.test(name) && !type)).toEqual([])
   })
 
-  it('the check finds what it is looking for, and not what only looks like it', async () => {
+  it('the check finds raw globals, and ignores code that only looks like them', async () => {
     const guilty = 'const a = Date.now() + new Date().getTime(); fetch(`x`); globalThis.setTimeout(() => {}, 1)'
     expect(await rawGlobals(guilty)).toEqual(['Date.now', 'fetch', 'globalThis.setTimeout', 'new Date()'])
     const innocent = `// Date.now()
@@ -215,23 +218,23 @@ describe('what a run must be able to hold still', () => {
   })
 })
 
-describe('what is promised to the outside', () => {
-  /** Values of `svc`, without those that are there for one version more. */
+describe('public API', () => {
+  /** Maximum number of values in `svc`, without deprecated ones. */
   const VALUES = 80
 
-  it('svc gives few values', () => {
+  it('svc exports no more values than the limit', () => {
     const values = Object.keys(known).sort()
     console.log(`svc: ${values.length} values: ${values.join(', ')}`)
     expect(values.length).toBeLessThanOrEqual(VALUES)
   })
 
-  it('what svc and svc/<module> give is what it was', async () => {
+  it('svc and svc/<module> export exactly the names in kernel/public-names.txt', async () => {
     const modules = Object.entries({ ...(await importable()), svc: known })
     const text = modules.map(([name, values]) => [name, ...Object.keys(values).sort()].join('\n  '))
     await expect(`${text.sort().join('\n')}\n`).toMatchFileSnapshot('kernel/public-names.txt')
   })
 
-  it('each contract is at svc/<module>, and all that svc gave before is still there', async () => {
+  it('each contract is published as svc/<module>, and no earlier export of svc is missing', async () => {
     const contracts = modules.flatMap(({ path }) => (path === `${moduleOf(path)}/contract.ts` ? [path] : []))
     const published = Object.values(MODULES)
     expect(contracts.filter(path => !published.includes(path))).toEqual([])
@@ -239,14 +242,14 @@ describe('what is promised to the outside', () => {
     expect(Object.keys(exported).filter(name => !names.includes(name))).toEqual([])
   })
 
-  it('every error says the name by which it is imported', async () => {
+  it('every error has the name under which it is exported', async () => {
     const all = Object.values(await importable()).flatMap(values => Object.entries(values))
     const errors = all.filter(([, value]) => typeof value === 'function' && 'code' in value)
     expect(errors.length).toBeGreaterThan(50)
     expect(errors.filter(([name, made]) => (made as { name: string }).name !== name)).toEqual([])
   })
 
-  it("every error's code is snake_case and its own", () => {
+  it('every error has a unique code in snake_case', () => {
     const code = sources.map(({ text }) => text.replace(/^\s*\*.*$/gm, '')).join('\n')
     const codes = [...code.matchAll(/\bdefineError\(\{\s*code: '([^']*)'/g)].map(([, name]) => name!)
     expect(codes).toHaveLength([...code.matchAll(/\bdefineError\(\{/g)].length)
@@ -254,15 +257,15 @@ describe('what is promised to the outside', () => {
     expect(codes.filter((name, n) => codes.indexOf(name) !== n)).toEqual([])
   })
 
-  it('the lock file names no registry', () => {
+  it('the lock file contains no registry URLs', () => {
     expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toContain('"resolved"')
   })
 })
 
-describe('where a newcomer finds things', () => {
+describe('documentation of the sources', () => {
   const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-  it("each module has a README with its plugin's name, and is in the list of all modules", () => {
+  it("each module has a README titled with its plugin's name, and is in the list of all modules", () => {
     const list = read('builtins/README.md')
     const folders = modules.filter(({ path }) => path === `${moduleOf(path)}/index.ts`).map(({ path }) => dirname(path))
     expect(folders.filter(folder => !list.includes(`(${relative('builtins', folder)}/README.md)`))).toEqual([])
@@ -271,7 +274,7 @@ describe('where a newcomer finds things', () => {
     expect(named).toEqual(names.map(name => `# ${name}`))
   })
 
-  it('the dependency page names each package with the reason', () => {
+  it('the dependency page lists each package', () => {
     const { dependencies, peerDependencies } = JSON.parse(read('package.json'))
     const first = read('docs/dependencies.md')
       .split('\n')
@@ -283,15 +286,15 @@ describe('where a newcomer finds things', () => {
     expect(names.filter(name => !isDocumented(name))).toEqual([])
   })
 
-  it("each file of the kernel stands in the kernel's README", () => {
+  it("each file of the kernel is listed in the kernel's README", () => {
     const list = read('kernel/README.md')
     expect(within('kernel').filter(({ path }) => !list.includes(`\`${basename(path)}\``))).toEqual([])
   })
 
-  /** Folders that list many of one kind. */
+  /** Folders with many files of one kind. */
   const LISTS = ['builtins/lib', 'builtins/tools/toolkits', 'docs', 'examples']
 
-  it('no folder has more than 18 entries, but those named above', () => {
+  it('only the listed folders have more than 18 entries', () => {
     const folders = [
       'builtins',
       'build',
@@ -315,13 +318,13 @@ describe('where a newcomer finds things', () => {
   })
 })
 
-describe('what is not left lying about', () => {
-  it('no unfinished business', () => {
+describe('code quality', () => {
+  it('no source contains a TODO or similar mark', () => {
     const marks = /\b(TODO|FIXME|XXX|HACK)\b|[Nn]ot (yet )?implemented/
     expect(lines([...sources, ...front], line => marks.test(line))).toEqual([])
   })
 
-  it('no escape from the types', () => {
+  it('no source uses the type any or suppresses type errors', () => {
     const escapes = /@ts-(ignore|nocheck|expect-error)|:\s*any\b(?!\s+\w)|\bas any\b|<any[,>]|, any>/
     expect(lines([...sources, ...front], line => escapes.test(withoutStrings(line)))).toEqual([])
   })
@@ -331,7 +334,7 @@ describe('what is not left lying about', () => {
   })
 
   const LONGEST_FUNCTION = 60
-  /** Functions that declare one thing after another: tools, or what a plugin adds. */
+  /** Functions that only declare things, one after another: tools, or what a plugin adds. */
   const DECLARES = /^(setup|base|\w*(Toolkit|Tools))$/
   /** Longer functions, each with the reason. */
   const LONG: Record<string, string> = {
@@ -349,18 +352,21 @@ describe('what is not left lying about', () => {
     'builtins/observability/recordings/replay/playback.ts #repeat': 'one case for each kind of entry',
   }
 
-  it('a function that is longer than 60 lines declares, or has a reason', () => {
+  it('a function longer than 60 lines only declares things, or has a listed reason', () => {
     const long = [...sources, ...front].filter(({ path }) => !path.endsWith('.d.ts')).flatMap(longFunctions)
     const unexplained = long.filter(({ path, name }) => !DECLARES.test(name) && !LONG[`${path} ${name}`])
     expect(unexplained).toEqual([])
   })
 
-  it('the check finds a long function by its name', () => {
+  it('the check reports a long function with its name', () => {
     const text = `const table = { lookUp: () => {${'\n'.repeat(LONGEST_FUNCTION)}} }\nfunction short() {}`
     expect(longFunctions({ path: 'a.ts', text, imports: [] })).toEqual([{ path: 'a.ts', name: 'lookUp', lines: 61 }])
   })
 
-  /** Returns the functions of a file with too many lines. A function without a name has that of what it is the value of. */
+  /**
+   * Returns the functions of a file with too many lines. A function without a name takes the name of its key or
+   * variable.
+   */
   function longFunctions({ path, text }: Source): { path: string; name: string; lines: number }[] {
     const found: { path: string; name: string; lines: number }[] = []
     const visit = (node: Node, name: string) => {
@@ -375,8 +381,8 @@ describe('what is not left lying about', () => {
     return found
   }
 
-  it('each operation of a module is an exported constant with its name', () => {
-    // Made for one caller each, around what it is given: a terminal's context, or the operation that it stands for.
+  it('each operation of a module is an exported constant named after the operation', () => {
+    // Created for one caller each, from its parameters: a terminal's context, or the operation that it stands for.
     const MADE = ['builtins/interfaces/cli/commands/service/mcp-operations.ts', 'builtins/interfaces/mcp/aliases.ts']
     const files = modules.filter(({ path, text }) => /\b(operation|stream)\(\{/.test(text) && !MADE.includes(path))
     const found = files.flatMap(({ path, text }) => {
@@ -389,10 +395,13 @@ describe('what is not left lying about', () => {
     expect(own.filter(({ before, name }) => before !== `export const ${camelCase(name)} = `)).toEqual([])
   })
 
-  /** Lines without comments and blanks. The contract is what plugins are written against: all outside `host/`. */
+  /**
+   * Size limits, in lines without comments and blanks. The contract is all outside `host/`: plugins are written against
+   * it.
+   */
   const KERNEL = { code: 1_900, contract: 1_250, files: 22 }
 
-  it('the kernel stays tiny', () => {
+  it('the kernel stays within its size limits', () => {
     const isCode = (line: string) => !/^\s*(\/\/.*|\/?\*.*)?$/.test(line)
     const codeIn = (files: readonly Source[]) => files.flatMap(({ text }) => text.split('\n').filter(isCode)).length
     const [all, host] = [within('kernel'), within('kernel/host')]
@@ -405,7 +414,7 @@ describe('what is not left lying about', () => {
   })
 })
 
-/** What the parser gives, as far as it is looked at. */
+/** Node of the syntax tree, with the properties that are used here. */
 interface Node {
   type: string
   start: number
@@ -431,7 +440,7 @@ function sourceOf(path: string): Source {
   return { path, text, imports: importsOf(path, text) }
 }
 
-/** Formatted code has its static imports and exports at the beginning of a line. */
+/** Returns the imports of a file. In formatted code, static imports and exports are at the beginning of a line. */
 function importsOf(path: string, text: string): Import[] {
   const fixed = [...text.matchAll(/^(import|export)\s+(type\s)?(?:[^'"`;=()]*?\bfrom\s+)?['"]([^'"]+)['"]/gm)]
   const lazy = [...text.matchAll(/(typeof )?\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.\w+)?/g)]
@@ -458,7 +467,7 @@ function fileOf(from: string, name: string): string | undefined {
   return name.startsWith('.') ? join(dirname(from), name) : undefined
 }
 
-/** The folder of a module: `builtins/core/agents`, `builtins/tools/toolkits/git`, or `builtins/lib`. */
+/** Returns the folder of a module: `builtins/core/agents`, `builtins/tools/toolkits/git`, or `builtins/lib`. */
 function moduleOf(path: string): string {
   const depth = path.startsWith('builtins/lib/') ? 2 : path.startsWith('builtins/tools/toolkits/') ? 4 : 3
   return path.split('/').slice(0, depth).join('/')
@@ -487,10 +496,10 @@ function withoutStrings(line: string): string {
   return line.replace(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|\/\/.*|^\s*\/?\*.*/g, '')
 }
 
-/** Cycles of imports, types too, each reported once. */
+/** Returns the cycles of imports, including those of types, each once. */
 function circles(from: readonly Source[]): string[] {
-  // What plugin files import is handed to them while the program runs; that is no circle of what it is made of. Nor are the types
-  // of a contract, in a file whose functions it publishes.
+  // Plugin files receive their imports at run time, so these form no cycle of the program. Nor do the types of a
+  // contract, in a file whose functions it re-exports.
   const graph = new Map(
     from
       .filter(({ path }) => path !== 'embed/importable.ts')
@@ -515,7 +524,10 @@ function circles(from: readonly Source[]): string[] {
   return [...found]
 }
 
-/** esbuild replaces a global only where it is one: not in strings, comments or scopes that have their own. */
+/**
+ * Returns the raw globals in a text. esbuild replaces only real globals, not strings, comments or names of an own
+ * scope.
+ */
 async function rawGlobals(text: string): Promise<string[]> {
   const names = [...RAW_GLOBALS, ...RAW_GLOBALS.map(name => `globalThis.${name}`)]
   const define = Object.fromEntries([...names, 'Date', 'globalThis.Date'].map((name, n) => [name, `RAW_${n}_`]))

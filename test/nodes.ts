@@ -13,7 +13,7 @@ copy with a native module of its own. npm's node-<platform>-<arch> package carri
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAJORS = ['20', '22', '24']
-/** Neither copied nor needed: made anew, or someone else's. */
+/** Not copied: rebuilt in the copy, or not part of the sources. */
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', '.svc', 'logs', 'workspaces'])
 
 const { values, positionals } = parseArgs({
@@ -50,7 +50,7 @@ function vitest(node: string, cwd: string): Promise<boolean> {
   return succeeds(node, [join('node_modules', 'vitest', 'vitest.mjs'), 'run', ...positionals], cwd, resolve(node, '..'))
 }
 
-/** The folder of a Node of this major version: bin/, and include/ with the headers. */
+/** Installs a Node of this major version and returns its folder: bin/, and include/ with the headers. */
 async function installNode(major: string, place: string): Promise<string> {
   const name = `node-${process.platform}-${process.arch}`
   const folder = join(place, 'node_modules', name)
@@ -61,20 +61,20 @@ async function installNode(major: string, place: string): Promise<string> {
   return folder
 }
 
-/** The sources, and the packages by reference: all but the one with a binary, which is for one version of Node only. */
+/** Copies the sources and hard-links the packages, except those with caches or a binary for one version of Node. */
 async function copySources(tree: string): Promise<void> {
   await rm(tree, { recursive: true, force: true })
   await cp(ROOT, tree, {
     recursive: true,
     filter: path => !LEFT_OUT.has(path.slice(ROOT.length).split('/')[0] ?? ''),
   })
-  // A link to the folder would be followed to the binary beside it.
+  // A link to the whole folder would resolve to the binary beside it.
   await must('cp', ['-al', join(ROOT, 'node_modules'), join(tree, 'node_modules')], tree)
   for (const cache of ['.vite', '.vitest', '.cache', 'better-sqlite3'])
     await rm(join(tree, 'node_modules', cache), { recursive: true, force: true })
 }
 
-/** better-sqlite3 for this Node, from its prebuilt binary or from source; built once as long as it is kept. */
+/** Builds better-sqlite3 for this Node, from its prebuilt binary or from source, and reuses it while it is kept. */
 async function rebuilt(node: string, tree: string, place: string): Promise<void> {
   const from = join(ROOT, 'node_modules', 'better-sqlite3')
   const { version } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8')) as { version: string }

@@ -1,4 +1,4 @@
-/** The key and the tenant of this tab: kept in it alone, and gone with it. */
+/** Key and tenant of this tab. They are stored in this tab only and are gone when it is closed. */
 export interface Access {
   key: string
   tenant: string
@@ -13,7 +13,7 @@ export function access(): Access {
 export function setAccess({ key, tenant }: Access): void {
   sessionStorage.setItem('key', key)
   sessionStorage.setItem('tenant', tenant)
-  // It may be right: that is seen when it is used.
+  // The new key may be valid: its first use shows.
   setRefused(false)
   changed.dispatchEvent(new Event('change'))
 }
@@ -25,7 +25,7 @@ export function onAccess(listener: () => void): () => void {
 
 let refused = false
 
-/** Whether the server refused the key of this tab when it was asked last. */
+/** Returns whether the server refused this tab's key at the last request. */
 export const isRefused = () => refused
 
 export function setRefused(now: boolean): void {
@@ -39,7 +39,7 @@ export function onRefused(listener: () => void): () => void {
   return () => changed.removeEventListener('refused', listener)
 }
 
-/** A header takes bytes as characters. */
+/** Encodes text for a header, whose characters each stand for one byte. */
 export function headerOf(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text))
 }

@@ -3,13 +3,13 @@ import { toast } from '../ui/toasts.tsx'
 import { type Fault, faultOf } from './client.ts'
 
 export interface Action<A extends unknown[]> {
-  /** Runs it, and reports its outcome. @returns whether it succeeded */
+  /** Runs the action and reports its outcome. @returns whether it succeeded */
   run(...given: A): Promise<boolean>
   running: boolean
   fault: Fault | undefined
 }
 
-/** A button that rests loses the focus in some browsers: it has it again as soon as it is drawn awake. */
+/** Gives the focus back to a button once it is enabled again: some browsers drop it from disabled buttons. */
 function refocus(button: Element | null): void {
   requestAnimationFrame(() => {
     if (document.activeElement === document.body && button instanceof HTMLElement) button.focus()
@@ -17,8 +17,8 @@ function refocus(button: Element | null): void {
 }
 
 /**
- * An action of the reader: its button is disabled while it runs, and an error is shown beside it.
- * @param done called when it succeeded
+ * Wraps an action of the reader: its button is disabled while it runs, and an error is shown beside it.
+ * @param done text of the toast after a success
  */
 export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unknown>, done?: string): Action<A> {
   const [running, setRunning] = useState(false)

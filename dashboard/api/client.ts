@@ -2,7 +2,7 @@ import { type Client, createClient } from '../../builtins/interfaces/rest/client
 import { access, headerOf, onAccess } from './access.ts'
 import { timedFetch } from './clock.ts'
 
-/** The REST API in the name of this tab's key and tenant. It is the same client that programs use. */
+/** REST API with this tab's key and tenant. It is the same client that programs use. */
 export let api: Client = makeClient()
 onAccess(() => {
   api = makeClient()
@@ -18,7 +18,7 @@ function makeClient(): Client {
   })
 }
 
-/** An error, in the words of the server or of the connection. */
+/** Error with the message of the server or of the connection. */
 export interface Fault {
   message: string
   code: string
@@ -26,7 +26,7 @@ export interface Fault {
   errors: readonly { path: string; message: string }[]
 }
 
-/** Whether an error is the end of a task that failed, which the list of tasks shows. */
+/** Returns whether an error is only the end of a failed task, which the list of tasks shows. */
 export function isTaskFailure(error: unknown): boolean {
   return Object.hasOwn(Object((error as Error | undefined)?.cause), 'task')
 }

@@ -2,18 +2,20 @@
 import { followFeed } from './follow.ts'
 import { type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
 
-/** A silent tab is gone after this time: a worker is not notified. Hidden tabs are throttled to a message a minute. */
+/**
+ * Time after which a silent tab counts as closed: a worker is not notified. Hidden tabs may send one message a minute.
+ */
 const GONE_MS = 200_000
 
 interface Follower {
   tabs: Map<MessagePort, number>
   state: ToTab | undefined
-  /** For tabs that come later. */
+  /** Latest events, for tabs that connect later. */
   latest: Happening[]
   stop(): void
 }
 
-/** One stream for each way of asking, however many tabs are open: browsers allow six connections to a server. */
+/** Streams by their headers, one for all tabs with the same: browsers allow six connections to a server. */
 const followers = new Map<string, Follower>()
 
 addEventListener('connect', event => {

@@ -54,7 +54,7 @@ class Feed {
     return () => void this.#watchers.delete(watcher)
   }
 
-  /** Where a browser has no shared workers, or does not start one, this tab has a stream of its own. */
+  /** Opens a stream for this tab alone, if the browser has no shared workers or does not start one. */
   #alone(): void {
     const begin = () => {
       this.#stop()
@@ -106,14 +106,14 @@ export function useFeedState(): FeedState {
   const [state, setState] = useState(feed.state)
   useEffect(() => {
     const update = () => setState(feed.state)
-    // It may have changed before this was looked at.
+    // The state may have changed before this effect ran.
     update()
     return feed.onState(update)
   }, [])
   return state
 }
 
-/** The latest events that match, newest first; kept up to date as they come. */
+/** Returns the latest matching events, newest first, and keeps them up to date. */
 export function useLatest(matches: (event: Happening) => boolean, limit: number): readonly Happening[] {
   const pick = () => feed.latest.filter(matches).slice(-limit).reverse()
   const [events, setEvents] = useState(pick)

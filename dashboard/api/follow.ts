@@ -3,13 +3,15 @@ import type { Happening, ToTab } from './messages.ts'
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 10_000
-/** The server says every 15 seconds that it is still there; who says nothing for so long is not. */
+/**
+ * Silence after which a connection counts as dead, in milliseconds. The server sends a sign of life every 15 seconds.
+ */
 const SILENT_MS = 40_000
 const LISTEN_MS = 5_000
-/** Events of a burst are delivered together. */
+/** Time in which the events of a burst are collected, in milliseconds. */
 const GATHER_MS = 50
 
-/** Follows `/events` until it is stopped, over every break of the connection, without loss or repetition. */
+/** Follows `/events` until it is stopped, across reconnects, without loss or repetition. */
 export function followFeed(headers: Record<string, string>, send: (message: ToTab) => void): () => void {
   const stopped = new AbortController()
   void follow(headers, send, stopped.signal)
@@ -35,7 +37,7 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
         cache: 'no-store',
       })
       refused = answer.status === 401 || answer.status === 403
-      // What is asked for is gone: begin anew.
+      // The requested events are gone: start over.
       if (answer.status === 410) after = undefined
       if (!answer.ok || !answer.body) throw new Error(`${answer.status}`)
       send({ type: 'state', state: 'live' })
@@ -74,7 +76,7 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
   }
 }
 
-/** Closes a connection that has gone silent: after a sleep of the machine, nothing else reports that it is dead. */
+/** Closes a connection that has gone silent: after the machine slept, nothing else reports that it is dead. */
 class Ear {
   readonly signal: AbortSignal
   readonly #deaf = new AbortController()
@@ -98,7 +100,7 @@ class Ear {
   }
 }
 
-/** A pause; shorter where the network comes back meanwhile. */
+/** Waits for a pause; returns early if the network comes back. */
 function sleepUntilOnline(ms: number): Promise<void> {
   return new Promise(resolve => {
     const done = () => {

@@ -1,6 +1,6 @@
 /**
- * An answer as data that stand already, as far as they are equal: whatever has not changed is the same object as before, so
- * that nothing is drawn anew for it. Rows of lists are known by where they stand, or by their first field, which is their id.
+ * Returns the new answer with every unchanged part replaced by the object that was there before, so that nothing is
+ * rendered again for it. Rows of lists are matched by their first field, which is their id, or by position.
  */
 export function keepUnchanged<T>(had: unknown, came: T): T {
   if (Object.is(had, came) || !isData(had) || !isData(came)) return came

@@ -14,13 +14,13 @@ export const KEPT = 1_000
 
 export type FeedState = 'connecting' | 'live' | 'lost' | 'refused'
 
-/** What has changed without an event of the log; `status_changed` for the daemon's health and the agents' statuses. */
+/** Change without an event in the log; `status_changed` stands for the daemon's health and the agents' statuses. */
 export interface Notice {
   type: 'status_changed' | 'config_changed' | 'plugin_reloaded'
   data: Record<string, unknown>
 }
 
-/** `anew`: the database was replaced, and earlier events belong to the old one. */
+/** Message to a tab. `anew`: the database was replaced, and earlier events belong to the old one. */
 export type ToTab =
   | { type: 'state'; state: FeedState }
   | { type: 'events'; events: Happening[] }

@@ -13,29 +13,29 @@ const RETRY_MS = 5_000
 
 export interface Query<T> {
   data: T | undefined
-  /** Why the last try failed; what was known before still stands in `data`. */
+  /** Error of the last attempt; `data` still holds the answer before it. */
   fault: Fault | undefined
   loading: boolean
-  /** Asks again now. */
+  /** Requests the answer again now. */
   reload(): Promise<void>
 }
 
 export interface QueryOptions<T> {
   ask: () => Promise<T>
-  /** Which events and notices make it ask again; by default all. */
+  /** Selects the events and notices after which to request again; all by default. */
   on?: (event: Change) => boolean
 }
 
-/** What a query can concern. */
+/** Event or notice that a query can depend on. */
 type Change = Pick<Happening, 'type'> & Partial<Pick<Happening, 'agent_id' | 'data'>>
 
-/** A part of the page that looks at an answer. */
+/** Part of the page that uses an answer. */
 interface Looker<T> {
   asked: QueryOptions<T>
   onChange(): void
 }
 
-/** One answer of the server, however many parts of the page look at it: asked for once for all of them. */
+/** Answer of the server, requested once for all parts of the page that use it. */
 class SharedQuery<T> {
   data: T | undefined
   fault: Fault | undefined
@@ -43,13 +43,13 @@ class SharedQuery<T> {
   #running: Promise<void> | undefined
   #again = false
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** When the timer goes off. */
+  /** Time at which the timer fires. */
   #due = Number.POSITIVE_INFINITY
   #asked = Number.NEGATIVE_INFINITY
   #rest = REST_MS
   #undo: (() => void)[] = []
 
-  /** @returns ends the look */
+  /** @returns a function that ends the use */
   look(looker: Looker<T>): () => void {
     this.#lookers.add(looker)
     if (this.#lookers.size === 1) this.#begin()
@@ -60,13 +60,13 @@ class SharedQuery<T> {
     }
   }
 
-  /** Asks now; what was being asked for already may be older than what the asker knows. */
+  /** Requests now, and does not rely on a running request: its answer may be older than what the caller knows. */
   async reload(): Promise<void> {
     await this.#running
     await this.#now()
   }
 
-  /** Another reader is here: nothing is known any more. */
+  /** Drops the answer, because another key or tenant is in use. */
   forget(): void {
     this.data = undefined
     this.fault = undefined
@@ -138,24 +138,24 @@ class SharedQuery<T> {
   #soon(): void {
     if (document.hidden) return
     if (this.#running) this.#again = true
-    // Of many events, the first has set the time.
+    // The first of many events has set the timer already.
     else if (this.#due > this.#asked + this.#rest)
       this.#later(Math.max(0, this.#asked + this.#rest - performance.now()))
   }
 }
 
-/** Whether the same request may succeed later though nothing happens in the project. */
+/** Returns whether the same request may succeed later without any event in the project. */
 function passes(fault: Fault | undefined): boolean {
   return fault !== undefined && (fault.status === 0 || fault.status === 429 || fault.status === 500)
 }
 
-/** Whether another key or tenant is used than was when something was asked. */
+/** Returns whether the key or tenant differs from that of a request. */
 function isOther(who: Access): boolean {
   const { key, tenant } = access()
   return key !== who.key || tenant !== who.tenant
 }
 
-/** By key, what was answered last: a page that is come back to shows it at once. */
+/** Latest answers by key: a page shows them at once when the reader comes back to it. */
 const known = new Map<string, SharedQuery<unknown>>()
 onAccess(() => {
   for (const shared of known.values()) shared.forget()
@@ -168,8 +168,9 @@ function sharedOf<T>(key: string): SharedQuery<T> {
 }
 
 /**
- * What the server answers, asked for again when something happens that concerns it, and when the stream of events is back.
- * @param key names the answer; null asks for nothing
+ * Returns the server's answer; requests it again after events that concern it, and after the stream of events
+ * reconnects.
+ * @param key names the answer; with null nothing is requested
  */
 export function useQuery<T>(key: string | null, asked: QueryOptions<T>): Query<T> {
   const [, render] = useState(0)
@@ -186,8 +187,8 @@ export function useQuery<T>(key: string | null, asked: QueryOptions<T>): Query<T
 }
 
 /**
- * The same query, its last answer in place while another is asked for: other words, or more of a list.
- * @param of what all of its answers are of
+ * Returns the query with its last answer in place while another one loads, such as for other words or more of a list.
+ * @param of what all of its answers are about
  */
 export function useLasting<T>(of: string, query: Query<T>): Query<T> {
   const last = useRef({ of, data: query.data })
@@ -195,14 +196,14 @@ export function useLasting<T>(of: string, query: Query<T>): Query<T> {
   return { ...query, data: last.current.data }
 }
 
-/** What concerns one agent. */
+/** Selects what concerns one agent. */
 export const ofAgent = (agent_id: string) => (event: Change) => event.agent_id === agent_id
-/** Of these types: `goal_` stands for all that begin with it. */
+/** Selects events of these types; `goal_` stands for all that begin with it. */
 export const ofKinds =
   (...kinds: string[]) =>
   (event: Change) =>
     kinds.some(kind => (kind.endsWith('_') ? event.type.startsWith(kind) : event.type === kind))
-/** What spends, or says that something was spent. */
+/** Selects events that spend, or report spend. */
 export const ofSpend = ofKinds(
   'cycle_done',
   'goal_',
@@ -213,5 +214,5 @@ export const ofSpend = ofKinds(
   'budget_',
   'status_changed',
 )
-/** For what is asked for once. */
+/** Selects no event, for answers that are requested once. */
 export const never = () => false

@@ -4,11 +4,11 @@ import { ofKinds, useQuery } from './query.ts'
 /** Number of approvals shown at a time; the others follow as these are decided. */
 export const QUEUE = 100
 
-/** The tool calls that wait for a decision: the navigation counts what the page of approvals lists. */
+/** Returns the tool calls that wait for a decision, for the navigation's count and the page of approvals. */
 export const useWaiting = () =>
   useQuery('approvals', { ask: () => api.approvals.queue({ limit: QUEUE }), on: ofKinds('approval_', 'agent_') })
 
-/** The questions of agents that wait for an answer. */
+/** Returns the agents' questions that wait for an answer. */
 export const useQuestions = () =>
   useQuery('questions', {
     ask: () => api.questions.list({ limit: QUEUE }),

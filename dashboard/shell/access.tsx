@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef } from 'preact/hooks'
 import { access, setAccess } from '../api/access.ts'
 import { toast } from '../ui/toasts.tsx'
 
-/** The key and the tenant, where the server asks for them. Opens by itself when the key is wrong. */
+/** Form for the key and the tenant. Opens by itself when the server refuses the key. */
 export function AccessForm({ wanted }: { wanted: boolean }) {
   const details = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
@@ -15,7 +15,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     details.current!.open = false
     toast('Used from now on.')
   }
-  // As what is typed, not as an attribute: the key stands nowhere in the page's markup.
+  // Set as a property, not as an attribute, so that the key never appears in the page's markup.
   const fillField = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
     if (field && field.value === '') field.value = access()[name]
   }

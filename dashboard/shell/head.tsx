@@ -18,7 +18,7 @@ const FEED_WORDS = {
   refused: 'Key needed',
 }
 
-/** The state of the whole service: whether it is reachable, runs, is frozen, what it costs, and its default model. */
+/** State of the whole service: whether it is reachable, runs and is frozen, its cost, and its default model. */
 export function Head() {
   const state = useReach()
   const models = useQuery('models', {
@@ -44,7 +44,7 @@ export function Head() {
   )
 }
 
-/** How the server is reached: the stream of events may live on when the key no longer opens anything else. */
+/** Returns how the server is reached: the stream of events may stay open after the key was refused elsewhere. */
 function useReach(): FeedState {
   const state = useFeedState()
   const [refused, setRefused] = useState(isRefused)
@@ -73,20 +73,20 @@ function Spent() {
   )
 }
 
-/** The brake: nothing that costs is begun while it is on. */
+/** Freeze button: while the service is frozen, nothing that costs money is started. */
 function Freeze() {
   const { data, fault, reload } = useDaemon()
   const act = useAction(async (frozen: boolean) => {
     try {
       await (frozen ? api.daemon.resume() : api.daemon.pause())
     } finally {
-      // Also when it failed: whether the server can be reached is known by this answer.
+      // Also after a failure: this request shows whether the server can be reached.
       await reload()
     }
   })
   if (!data) return null
   const frozen = Boolean(data.frozen)
-  // The head stands on every page: an unreachable server is shown only while it is so.
+  // The header is on every page: an unreachable server is shown only while it is unreachable.
   const trouble = act.fault?.code === 'unreachable' ? fault : act.fault
   return (
     <>
@@ -118,7 +118,7 @@ function Freeze() {
   )
 }
 
-/** Says on every page that the service is frozen. */
+/** Banner on every page while the service is frozen. */
 export function FrozenBanner() {
   const { frozen_since } = useDaemon().data ?? {}
   return (

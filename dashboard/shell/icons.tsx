@@ -1,4 +1,4 @@
-/** Drawn by ourselves on a grid of 20, in strokes of the text's colour. */
+/** Own icons on a grid of 20, drawn in strokes of the text's colour. */
 const PATHS: Record<string, string> = {
   fleet: 'M3 4h6v5H3zM11 4h6v8h-6zM3 11h6v5H3zM11 14h6v2h-6z',
   approvals: 'M4 4h12v12H4zM7 10l2.2 2.2L13.5 8',

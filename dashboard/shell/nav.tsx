@@ -10,7 +10,7 @@ import { Icon } from './icons.tsx'
 interface NavProps {
   pages: readonly { page: string; name: string; icon: string }[]
   here: string
-  /** Whether it is that page itself where one is, or one below it. */
+  /** Whether the reader is on the page itself, and not on one below it. */
   exact: boolean
 }
 
@@ -36,7 +36,7 @@ export function Nav({ pages, here, exact }: NavProps) {
   )
 }
 
-/** How many of a page's things want a hand. */
+/** Number of entries of a page that need attention. */
 function Count({ of }: { of: { number: number; words: string; bad?: boolean } | undefined }) {
   if (!of || of.number === 0) return null
   const number = of.number === QUEUE ? `${QUEUE}+` : of.number

@@ -3,10 +3,10 @@ import { visible } from './text/words.ts'
 
 const TYPES = ['image/png', 'image/jpeg', 'image/webp']
 const MAX_IMAGES = 4
-/** Most that a request may have, in characters of base64; some are left for the rest of it. */
+/** Maximum size of all images in a request, in characters of base64; leaves space for the rest of the request. */
 const MAX_CHARS = 16_000_000
 
-/** An image that goes with what is being written. */
+/** Image attached to the text that is being written. */
 export interface Attachment {
   name: string
   /** Base64. */
@@ -21,7 +21,7 @@ export interface Attached {
   add(files: Iterable<File>): Promise<void>
   remove(image: Attachment): void
   set(images: readonly Attachment[]): void
-  /** Takes images that are pasted into a form or dropped on it. */
+  /** Accepts images that are pasted into a form or dropped on it. */
   taking: {
     onPaste(event: ClipboardEvent): void
     onDrop(event: DragEvent): void
@@ -29,7 +29,9 @@ export interface Attached {
   }
 }
 
-/** The images that the reader attached. The server checks them: here only what could never be sent is refused. */
+/**
+ * Returns the images that the reader attached. The server checks them: only what could never be sent is refused here.
+ */
 export function useAttached(): Attached {
   const [images, set] = useState<readonly Attachment[]>([])
   const [problem, setProblem] = useState('')
@@ -79,7 +81,7 @@ function readImage(file: File): Promise<Attachment> {
   })
 }
 
-/** What is attached, each with a way to take it off again, and a way to attach more. */
+/** Attached images, each with a button to remove it, and a button to attach more. */
 export function Attachments({ attached, disabled }: { attached: Attached; disabled?: boolean }) {
   const { images, problem, add, remove } = attached
   return (
@@ -123,7 +125,7 @@ export function sourceOf({ type, data }: Pick<Attachment, 'type' | 'data'>): str
   return `data:${type};base64,${data}`
 }
 
-/** Attachments as a request has them. */
+/** Converts attachments to the format of a request. */
 export function inputsOf(images: readonly Attachment[]): { name: string; data: string }[] {
   return images.map(({ name, data }) => ({ name, data }))
 }

@@ -21,7 +21,7 @@ export function Card({
   )
 }
 
-/** One figure that is to be seen at a glance. */
+/** One figure with its label, readable at a glance. */
 export function Figure({ label, value, note }: { label: string; value: ComponentChildren; note?: ComponentChildren }) {
   return (
     <div class="figure">

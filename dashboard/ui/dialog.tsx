@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { visible } from './text/words.ts'
 
-/** Something that is to be decided before anything else. Escape and the button close it. */
+/** Modal dialog. Escape and the button close it. */
 export function Dialog({
   title,
   onClose,

@@ -1,4 +1,4 @@
-/** Use as `ref` of a field that was opened by the reader. */
+/** Focuses a field that the reader opened. Use it as the field's `ref`. */
 export function focusOnMount(element: HTMLElement | null): void {
   element?.focus()
 }

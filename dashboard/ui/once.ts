@@ -1,12 +1,12 @@
 import { Component, type ComponentChild } from 'preact'
 
 interface OnceProps {
-  /** What is drawn; and whatever else the drawing depends on. */
+  /** The drawn data, and everything else that the drawing depends on. */
   of: readonly unknown[]
   draw: () => ComponentChild
 }
 
-/** Draws something once, and anew only when what it is of is another: for long lists of which little changes. */
+/** Draws something once, and again only if its data changes: for long lists with few changes. */
 export class Once extends Component<OnceProps> {
   override shouldComponentUpdate({ of }: OnceProps): boolean {
     return of.some((each, at) => each !== this.props.of[at])

@@ -3,7 +3,7 @@ import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
 import { visible, withLocalTimes } from './text/words.ts'
 
-/** What went wrong: the server's sentence, and where several things are wrong, each of them. */
+/** Error message of the server, with each single error if there are several. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {
   if (!fault) return null
   return (
@@ -30,11 +30,11 @@ export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: ()
 interface EmptyProps {
   title: string
   children?: ComponentChildren
-  /** Buttons, where what to do about it can be done at once. */
+  /** Buttons for what can be done about it at once. */
   actions?: ComponentChildren
 }
 
-/** There is nothing, and what to do about it. */
+/** Message for an empty list, with what to do about it. */
 export function Empty({ title, children, actions }: EmptyProps) {
   return (
     <div class="empty">
@@ -48,11 +48,11 @@ export function Empty({ title, children, actions }: EmptyProps) {
 interface LoadedProps<T> {
   query: Query<T>
   children: (data: T) => ComponentChildren
-  /** Shows trouble below the data, so that it does not move them. */
+  /** Shows an error below the data, so that it does not move them. */
   below?: boolean
 }
 
-/** What a query is in: its trouble, its first loading, or what it brought. What was known stays while there is trouble. */
+/** State of a query: its error, its first loading, or its data. Known data stay in place beside an error. */
 export function Loaded<T>({ query, children, below = false }: LoadedProps<T>) {
   const { data, fault, reload } = query
   const trouble = <Trouble fault={fault} retry={reload} />

@@ -6,7 +6,7 @@ const WORDS: Record<string, string> = {
   consumed: 'approved, ran',
 }
 
-/** What an agent, a goal or a run is in: a dot for the eye, and the word. */
+/** Status of an agent, a goal or a run: a coloured dot, and the word. */
 export function Status({ of }: { of: AgentStatus | (string & {}) }) {
   return <span class={`status is-${of.replaceAll('_', '-')}`}>{WORDS[of] ?? of.replaceAll('_', ' ')}</span>
 }

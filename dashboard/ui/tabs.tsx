@@ -3,8 +3,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import { visible } from './text/words.ts'
 
 /**
- * Where a bar is wider than the window, what is beside the chosen one is seen too. The bar itself is scrolled: where something
- * was scrolled into view, there Tab goes on in some browsers.
+ * Scrolls a bar that is wider than the window, so that the neighbours of the chosen entry are visible too. Scrolls the
+ * bar itself: after `scrollIntoView`, some browsers continue with Tab from there.
  */
 export function showChosen(bar: HTMLElement | null): void {
   const chosen = bar?.querySelector('[aria-current]')
@@ -16,7 +16,7 @@ export function showChosen(bar: HTMLElement | null): void {
   bar.scrollLeft += middle(chosen) - middle(bar)
 }
 
-/** Views of one thing, each with an address of its own. */
+/** Views of one thing as tabs, each with its own address. */
 export function Tabs({
   label,
   tabs,

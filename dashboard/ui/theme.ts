@@ -1,6 +1,6 @@
 export type Theme = 'auto' | 'light' | 'dark'
 
-/** The one thing that is kept over tabs: how the page looks is no secret. */
+/** Returns the theme, the only setting that is stored across tabs: it is no secret. */
 export function theme(): Theme {
   const kept = localStorage.getItem('theme')
   return kept === 'light' || kept === 'dark' ? kept : 'auto'

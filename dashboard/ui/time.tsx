@@ -4,13 +4,13 @@ import { ago, moment } from './text/words.ts'
 interface WhenProps {
   at: string | null | undefined
   none?: string
-  /** It is something to come: what is overdue is due now. */
+  /** Whether the time is expected: once it has passed, it is shown as now. */
   ahead?: boolean
-  /** Seconds after which it comes again, however often it has. */
+  /** Interval at which the time repeats, in seconds. */
   every?: number | undefined
 }
 
-/** A moment as it lies from now, with the full time for those who ask. */
+/** Time relative to now, with the full time as a tooltip. */
 export function When({ at, none = '', ahead = false, every = 0 }: WhenProps) {
   if (!at) return <>{none}</>
   return (
@@ -30,7 +30,10 @@ function fromNow(at: string, ahead: boolean, every: number): string {
   return ahead && over > 0 ? 'now' : ago(at, now())
 }
 
-/** All of them go on each second while the page is seen, by their words alone: no part of the page is drawn anew for it. */
+/**
+ * Updates all relative times each second while the page is visible, by their text alone: no component is rendered
+ * again.
+ */
 setInterval(() => {
   if (document.hidden) return
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-from-now]')) {

@@ -11,7 +11,7 @@ let toasts: readonly Toast[] = []
 let nth = 0
 let changed = () => {}
 
-/** Says shortly that something was done. */
+/** Shows a short confirmation. */
 export function toast(text: string): void {
   const id = ++nth
   toasts = [...toasts, { id, text }]

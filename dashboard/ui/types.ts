@@ -1,6 +1,6 @@
 import type { Operations } from '../../builtins/interfaces/rest/client-operations.ts'
 
-/** What an operation answers, as the server's own schemas have it. */
+/** Output of an operation, as in the server's own schemas. */
 export type Answer<N extends keyof Operations> = Operations[N] extends { output: infer O } ? O : never
 export type Item<N extends keyof Operations> = Answer<N> extends readonly (infer I)[] ? I : never
 
@@ -8,7 +8,7 @@ export type Agent = Answer<'agents.get'>
 export type AgentStatus = Agent['status']
 export type Goal = Item<'goals.list'>
 export type Approval = Answer<'approvals.show'>
-/** An approval that waits for the operator, as the queue lists it. */
+/** Pending approval, as the queue lists it. */
 export type Waiting = Item<'approvals.queue'>
 /** A question that waits for the operator's answer. */
 export type Question = Item<'questions.list'>

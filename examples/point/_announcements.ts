@@ -1,5 +1,5 @@
-// A point of its own: a place where plugins contribute things of one kind, here what is announced each morning.
-// A file whose name begins with "_" is no plugin: it is shared by those that import it.
+// An extension point of your own: plugins contribute items of one kind to it, here announcements.
+// A file whose name begins with "_" is not a plugin: it is shared by the files that import it.
 import { point } from 'svc'
 
 export interface Announcement {

@@ -1,4 +1,5 @@
-// Another plugin that adds to the point. It needs no plugin to be live: while the point has no reader, nothing happens.
+// Another plugin that contributes to the point. It depends on no other plugin: without a reader of the point, nothing
+// happens.
 // A name that is taken is refused, with an error that names both owners.
 import { definePlugin } from 'svc'
 import { Announcements } from './_announcements.ts'

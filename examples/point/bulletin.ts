@@ -1,5 +1,5 @@
-// The plugin that reads the point: `svc.list` is what all plugins contributed, at this moment.
-// Nothing needs to be notified when one of them comes, goes or is edited.
+// The plugin that reads the point: `svc.list` returns what all plugins contribute at this moment.
+// It needs no notification when one of them is added, removed or edited.
 import { definePlugin, z } from 'svc'
 import { Announcements } from './_announcements.ts'
 

@@ -1,5 +1,6 @@
-// Another goal loop: each goal is one question to the agent's model, whose answer is the result. It takes the place of the
-// module `goals`, which still says what goal is at hand, and whose routes, commands and events stay. No goals are generated.
+// Another goal loop: each goal is one question to the agent's model, and the answer is the result. It replaces the
+// module `goals`, which still selects the current goal, and whose routes, commands and events stay. No goals are
+// generated.
 import { definePlugin } from 'svc'
 import { bookSpend } from 'svc/budget'
 import { ActiveAgent, ActiveGoal, ActiveProfile, Goals } from 'svc/goals'
@@ -22,7 +23,7 @@ export default definePlugin({
       const { cycle_num, signal } = cycle
       const { role, temperature, max_tokens, fallback, parameters, max_cost_usd, max_total_cost_usd } = profile
       const whose = { agent_id, goal_id, cycle_num, root_agent_id: agent.root_agent_id }
-      // If the call fails. A cycle that ends well is followed by the next heartbeat.
+      // Applies if the call fails. A cycle that ends well is followed by the next heartbeat.
       cycle.run_at = svc.clock.ms() + RETRY_MS
       const { text, spend } = await svc.use(Models).call({
         ...{ model: agent.model || profile.model || null, fallback, temperature, max_tokens, parameters, signal },
@@ -34,7 +35,7 @@ export default definePlugin({
         tools: [],
       })
       cycle.run_at = undefined
-      // Written in the transaction that ends the cycle: a crash before it leaves the goal active.
+      // Written in the transaction that ends the cycle: after a crash before it, the goal is still active.
       cycle.effects.push(bookSpend({ ...whose, kind: 'goal_pursuit', ...spend }))
       cycle.effects.push(...svc.use(Goals).complete(goal, text))
       cycle.result = 'completed'

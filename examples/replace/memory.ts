@@ -1,5 +1,5 @@
-// Another memory: what agents remember is in the project's database and not in files. It takes the place of the module `memory`:
-// its routes, commands and toolkits stay, and use this one. What was remembered before comes along, here and back.
+// Another memory: memories are stored in the project's database instead of files. It replaces the module `memory`,
+// whose routes, commands and toolkits stay and use this one. Existing memories are taken over, in both directions.
 import { definePlugin, type PluginHandle, Store } from 'svc'
 import { type Memory, type MemoryRecord, MemoryState } from 'svc/memory'
 import { getValue, setValue } from 'svc/store'
@@ -29,7 +29,7 @@ type Values = ReturnType<Memory['values']>
 
 class DatabaseMemory implements Memory {
   readonly #svc: PluginHandle
-  /** One change after another. */
+  /** Queue of changes, which run one at a time. */
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(svc: PluginHandle) {
@@ -132,7 +132,7 @@ class DatabaseMemory implements Memory {
     for (const key of [agent_id, removedKey(agent_id)]) await this.#write(key, [])
   }
 
-  /** Hands over all records, and keeps none of them: what is forgotten there does not come back from here. */
+  /** Hands over all records and keeps none: what the new memory forgets does not come back from here. */
   async *records() {
     const agents = (await this.#svc.invoke('agents.list', {})) as { agent_id: string }[]
     for (const { agent_id } of agents) {
@@ -150,7 +150,7 @@ class DatabaseMemory implements Memory {
     )
   }
 
-  /** Records what the memory before this one must forget when it takes over again. */
+  /** Records the ids that the previous memory must forget when it takes over again. */
   #remove(agent_id: string, ids: readonly string[]): Promise<unknown> {
     return this.#change<string, void>(removedKey(agent_id), removed => {
       removed.push(...ids.filter(memory_id => !removed.includes(memory_id)))
@@ -185,7 +185,7 @@ function matches(only: object) {
   return ({ metadata }: MemoryRecord) => Object.entries(only).every(([key, value]) => metadata[key] === value)
 }
 
-/** The records that share words with a query; the score is the share of its words. */
+/** Returns the records that share words with a query; the score is the share of the query's words. */
 function nearest(records: readonly MemoryRecord[], query: string, top_k: number, only: object) {
   const words = wordsOf(query)
   return records

@@ -1,5 +1,5 @@
-// A model router: rules choose the model of each call, whatever its agent asks for. It takes the place of the module `models`,
-// whose providers, prices, limits and routes stay; the calls themselves are left to that module's `ModelCaller`.
+// A model router: rules choose the model of each call, whatever model its agent asks for. It replaces the module
+// `models`, whose providers, prices, limits and routes stay; the calls themselves go to that module's `ModelCaller`.
 import { definePlugin, z } from 'svc'
 import { type ModelCall, ModelCaller, type Models } from 'svc/models'
 

@@ -2,25 +2,25 @@ import { readFile } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Of the clock in /proc: 100 on every Linux. */
+/** Frequency of the clock in /proc: 100 on every Linux. */
 const TICKS_A_SECOND = 100
 const MIB = 2 ** 20
 
-/** Milliseconds of processor time that this process has used. */
+/** Returns the processor time that this process has used, in milliseconds. */
 export function cpu(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
-/** Milliseconds of processor time that a running process has used, to 10 ms. */
+/** Returns the processor time that a running process has used, in milliseconds, to 10 ms. */
 export async function cpuOf(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, 'latin1')
-  // What comes before may hold spaces and brackets.
+  // The fields before may contain spaces and brackets.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND
 }
 
-/** Mebibytes that a process has in memory. */
+/** Returns the resident memory of a process, in mebibytes. */
 export async function residentOf(pid: number): Promise<number> {
   const [, pages] = (await readFile(`/proc/${pid}/statm`, 'latin1')).split(' ')
   return (Number(pages) * 4096) / MIB
@@ -34,8 +34,8 @@ export function percentile(values: readonly number[], share: number): number {
 export const median = (values: readonly number[]) => percentile(values, 0.5)
 
 /**
- * Between what the median of all such measurements lies, in 19 of 20 cases, whatever their distribution: the ranks
- * on both sides of the middle one, by the binomial law in its normal form (Conover, Practical Nonparametric Statistics, 3.2).
+ * Returns the 95 % confidence interval of the median, for any distribution: the ranks on both sides of the middle one,
+ * by the normal approximation of the binomial distribution (Conover, Practical Nonparametric Statistics, 3.2).
  */
 export function sureOf(values: readonly number[]): [low: number, high: number] {
   const sorted = values.toSorted((a, b) => a - b)
@@ -46,14 +46,17 @@ export function sureOf(values: readonly number[]): [low: number, high: number] {
   ]
 }
 
-/** What the work cost in processor time of this process, in milliseconds. */
+/** Returns the processor time that the work took in this process, in milliseconds. */
 export async function costOf(work: () => unknown): Promise<number> {
   const before = cpu()
   await work()
   return cpu() - before
 }
 
-/** Two kinds of work in turn, A B A B: what else the machine does falls on both. @returns what each measured, round by round */
+/**
+ * Measures two kinds of work in turn, A B A B, so that other load on the machine affects both. @returns the medians,
+ * and the ratio of each round
+ */
 export async function inTurn(
   rounds: number,
   a: (round: number) => Promise<number>,
@@ -69,7 +72,7 @@ export async function inTurn(
 
 const swapPair = (b: number, a: number) => ({ a, b })
 
-/** How late the event loop came while something went on, in milliseconds, on a clock on the wall. */
+/** Measures how late the event loop is during some work, in milliseconds of wall time. */
 export async function lagDuring(work: () => unknown): Promise<{ p99: number; max: number }> {
   const lag = monitorEventLoopDelay({ resolution: 5 })
   lag.enable()
@@ -78,15 +81,18 @@ export async function lagDuring(work: () => unknown): Promise<{ p99: number; max
   return { p99: Math.max(0, lag.percentile(99) / 1e6 - 5), max: Math.max(0, lag.max / 1e6 - 5) }
 }
 
-/** How late timers are on this machine in a process that does nothing else: what no program on it can be better than. */
+/** Measures how late timers are in a process that does nothing else: no program on this machine can do better. */
 export function idleLag(milliseconds = 1_000): Promise<{ p99: number; max: number }> {
   return lagDuring(() => sleep(milliseconds))
 }
 
-/** A turn that takes less has done nothing, in milliseconds. */
+/** Turns shorter than this did nothing, in milliseconds. */
 const EMPTY_TURN = 0.05
 
-/** How long turns of the event loop took in processor time, in milliseconds: the lag on a machine that has nothing else to do. */
+/**
+ * Measures how long turns of the event loop take in processor time, in milliseconds: the lag on an otherwise idle
+ * machine.
+ */
 export async function turnsDuring(work: () => unknown): Promise<{ p99: number; max: number }> {
   const turns: number[] = []
   let going = true

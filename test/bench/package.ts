@@ -12,7 +12,10 @@ const run = promisify(execFile)
 
 let made: Promise<string> | undefined
 
-/** The folder of the package as npm would publish it, with the packages of this checkout: what is built meanwhile does not touch it. */
+/**
+ * Returns the folder of the package as npm would publish it, with the dependencies of this checkout; later builds do
+ * not change it.
+ */
 export function packOnce(): Promise<string> {
   made ??= pack()
   return made
@@ -28,7 +31,7 @@ async function pack(): Promise<string> {
   return folder
 }
 
-/** Packs what is built, and unpacks it into a new folder as npm would install it, without the packages that it needs. */
+/** Packs the build, and unpacks it into a new folder as npm would install it, without its dependencies. */
 export async function packInto(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
@@ -39,5 +42,5 @@ export async function packInto(folder: string): Promise<void> {
   await rm(archive)
 }
 
-/** The program of the packed package. */
+/** Returns the program of the packed package. */
 export const program = async () => join(await packOnce(), 'dist', 'svc.js')

@@ -2,13 +2,16 @@ import Sqlite from 'better-sqlite3'
 
 export interface Population {
   agents: number
-  /** Goals of each agent, all but the last of them completed. */
+  /** Number of goals of each agent, all but one of them completed. */
   goals?: number
-  /** When the first agent is due and over how long all are, in milliseconds from now; all at once by default. */
+  /**
+   * Time at which the first agent is due, and the period over which all become due, in milliseconds from now; all at
+   * once by default.
+   */
   due?: { from: number; over: number }
 }
 
-/** Puts coders into a database that no one else writes to. */
+/** Inserts coders into a database that no other process writes to. */
 export function populate(file: string, { agents, goals = 1, due }: Population): void {
   const db = new Sqlite(file)
   const now = Date.now()

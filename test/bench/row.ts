@@ -1,9 +1,9 @@
-/** One line of the table: what a subject of the bench found. */
+/** One row of the table: a result of a benchmark. */
 export interface Row {
   what: string
   figure: number
   unit: string
-  /** The same work done barely, in the same run and unit. */
+  /** The same work in a bare loop, in the same run and unit. */
   baseline?: number
   ratio?: number
   aim: string
@@ -13,21 +13,21 @@ export interface Row {
 }
 
 interface Aim {
-  /** What is judged; by default the figure. */
+  /** The value that is judged; the figure by default. */
   of?: 'figure' | 'ratio'
   atMost?: number
   atLeast?: number
 }
 
 export interface RowInput extends Omit<Row, 'aim' | 'met' | 'note'> {
-  /** None for a figure that is only shown. */
+  /** Undefined for a figure that is only shown. */
   aim?: Aim
-  /** Why a missed aim says nothing of us. */
+  /** Reason why a missed aim says nothing about the service. */
   unclear?: string | undefined
   note?: string | undefined
 }
 
-/** A row that is judged by its aim. What is kept in spite of a machine that hinders it is kept. */
+/** Returns a row that is judged by its aim. An aim counts as met even if the machine was busy. */
 export function row({ aim, unclear, note, ...measured }: RowInput): Row {
   const { of = 'figure', atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = aim ?? {}
   const judged = (of === 'ratio' ? measured.ratio : measured.figure) ?? Number.NaN

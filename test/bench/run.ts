@@ -14,7 +14,7 @@ machine. What could not be measured cleanly has a question mark, and says why.
 --compare <file>  prints the change of each row since such a file was written
 --list            the subjects`
 
-/** By name, each in a file of its own. */
+/** Benchmarks by name, each in its own file. */
 const SUBJECTS: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
   cycles: async () => (await import('./agents/cycles.ts')).cycles,
   turn: async () => (await import('./agents/turn.ts')).turn,
@@ -66,7 +66,7 @@ async function bench(names: readonly string[]): Promise<number> {
     try {
       report.rows.push(...(await (await SUBJECTS[name]!())()).map(row => ({ subject: name, ...row })))
     } catch (error) {
-      // One that fails takes none of the others' figures with it.
+      // A failure does not lose the figures of the other benchmarks.
       console.error(error)
       failed.push(name)
     }

@@ -8,7 +8,10 @@ export interface Report {
   commit: string
   node: string
   cpu: string
-  /** Processes that wanted to run when it began, on average of a minute; beyond the number of processors it is busy. */
+  /**
+   * Average number of processes ready to run in the last minute before the start; above the number of processors the
+   * machine is busy.
+   */
   load: number
   rows: (Row & { subject: string })[]
 }
@@ -26,7 +29,7 @@ export async function makeReport(): Promise<Report> {
   }
 }
 
-/** The whole report for people: a line for each row, and the notes below. */
+/** Formats the whole report for people: a line for each row, and the notes below. */
 export function table(report: Report): string {
   const notes: string[] = []
   const lines = report.rows.map(row => {
@@ -48,7 +51,7 @@ export function table(report: Report): string {
   ].join('\n')
 }
 
-/** The change of each row since an earlier report. */
+/** Formats the change of each row since an earlier report. */
 export function compareReports(report: Report, earlier: Report): string {
   const before = new Map(earlier.rows.map(row => [`${row.subject}: ${row.what}`, row]))
   const lines = report.rows.flatMap(row => {
@@ -71,7 +74,7 @@ function change(old: number, now: number): string {
   return `${percent > 0 ? '+' : ''}${percent.toFixed(0)} %`
 }
 
-/** Three digits that count. */
+/** Formats a figure with three significant digits. */
 function formatFigure(value: number): string {
   if (Number.isNaN(value)) return '-'
   if (Math.abs(value) >= 100) return value.toFixed(0)

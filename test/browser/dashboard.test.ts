@@ -1,11 +1,11 @@
 import { afterAll } from 'vitest'
 import { closeBrowser } from './browser.ts'
-// What an operator does at the dashboard, by one browser, one after the other.
+// Actions of an operator at the dashboard, in one browser, one after the other.
 import './dashboard/visit.ts'
 import './dashboard/approvals.ts'
 import './dashboard/settings.ts'
 import './dashboard/hostile.ts'
-// What its pages show, to whom, and of how many.
+// Content of the pages, for different readers and amounts of data.
 import './dashboard/agent.ts'
 import './dashboard/images.ts'
 import './dashboard/society.ts'

@@ -22,7 +22,7 @@ async function withGoals() {
   return { dir, options, active }
 }
 
-it.runIf(withTmux)('svc goals abandon lets a person choose: by numbers, none, or all', async () => {
+it.runIf(withTmux)('svc goals abandon lets a person choose goals at a terminal: by numbers, none, or all', async () => {
   const { dir, active } = await withGoals()
   await using _dir = dir
   const command = `SVC_TRUST_PROJECT=true ${process.execPath} ${PROGRAM} goals abandon; echo "exit $?"; cat`
@@ -55,7 +55,7 @@ it.runIf(withTmux)('svc goals abandon lets a person choose: by numbers, none, or
   expect(await active()).toEqual([])
 })
 
-it('without a terminal it names the options', async () => {
+it('svc goals abandon without a terminal exits with 2 and names the options', async () => {
   const { dir, options, active } = await withGoals()
   await using _dir = dir
   const { code, stderr } = await svc(['goals', 'abandon'], options)

@@ -13,7 +13,7 @@ const line = (msg: string, rest: Record<string, unknown> = {}) =>
   `${JSON.stringify({ level: 30, time: '2026-01-02T03:04:05.000Z', msg, ...rest })}\n`
 
 describe('svc logs', () => {
-  it('prints the last lines for people, those of one agent, warnings, and raw lines', async () => {
+  it('prints the last lines in readable form, filtered by agent or level, or raw with --json', async () => {
     const text = line('one') + line('two', { agent_id: 'coder-1' }) + line('bad\x1b[2J', { level: 50 })
     await using dir = await project({ 'logs/svc.log.1': line('earlier'), 'logs/svc.log': text })
     const logs = async (...words: string[]) => (await svc(['logs', ...words], { cwd: dir.path })).stdout
@@ -22,7 +22,7 @@ describe('svc logs', () => {
     expect(await logs('--level', 'error', '--json')).toBe(line('bad\x1b[2J', { level: 50 }))
   })
 
-  it('-f goes on with what comes, also in a new file, and Ctrl-C ends it with 130', async () => {
+  it('-f follows the log into a new file, and Ctrl-C ends it with 130', async () => {
     await using dir = await project({ 'logs/svc.log': line('one') })
     const log = join(dir.path, 'logs/svc.log')
     await using followed = new RunningSvc(['logs', '-f', '-n', '1'], { cwd: dir.path })
@@ -37,8 +37,8 @@ describe('svc logs', () => {
   })
 })
 
-describe('svc help', () => {
-  it('explains commands, exit codes and variables; svc config validate checks the file', async () => {
+describe('svc help and svc config validate', () => {
+  it('explain commands and exit codes, and report errors in the configuration file', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
     const logs = async (...words: string[]) => {
       const { code, stdout } = await svc(words, { cwd: dir.path })
@@ -65,7 +65,7 @@ describe('svc help', () => {
 })
 
 describe('svc agent chat', () => {
-  it('keeps one session, shows tools and history, and ends with its input', async () => {
+  it('keeps one session across calls, shows tools and history, and ends with its input', async () => {
     await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 0\n' })
     await svc(['spawn', 'coder'], { cwd: dir.path })
     const chat = async (text: string) => {
@@ -91,7 +91,7 @@ describe('svc agent chat', () => {
 describe('svc run', () => {
   it('shows why a run failed, with exit code 1', async () => {
     await using dir = await project({})
-    // The discard port: no one listens there.
+    // The discard port: nothing listens there.
     const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
     const logs = (...words: string[]) => svc(words, { cwd: dir.path, env })
     const { agent_id } = JSON.parse((await logs('spawn', 'coder', '--json')).stdout) as { agent_id: string }
@@ -105,8 +105,8 @@ describe('svc run', () => {
   })
 })
 
-describe('making projects', () => {
-  it('svc new project makes a folder with the presets of a template, and touches none that is there', async () => {
+describe('svc new project and svc init', () => {
+  it('svc new project creates a folder with the presets of a template, and refuses a folder that is not empty', async () => {
     await using dir = await tempDir({ 'taken/file': 'x' })
     const made = await svc(['new', 'project', 'mine', '--template', 'team'], { cwd: dir.path })
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('cd mine && svc serve') })
@@ -121,21 +121,24 @@ describe('making projects', () => {
     expect((await svc(['new', 'project', '../x'], { cwd: dir.path })).code).toBe(2)
   })
 
-  it.skipIf(!withTmux)('svc init asks two questions at a terminal, and writes the answers down', async () => {
-    await using dir = await tempDir()
-    await using terminal = await tmux(
-      dir.path,
-      { columns: 100, rows: 30 },
-      `${process.execPath} ${PROGRAM} init; echo "left with $?"; cat`,
-    )
-    await terminal.shows(/Which model do agents call/)
-    await terminal.type('ollama:llama3.2', 'Enter')
-    await terminal.shows(/how many US dollars/)
-    await terminal.type('5', 'Enter')
-    await terminal.shows(/left with 0/)
-    const config = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
-    expect(config).toMatch(/^daemon:\n {2}budget_usd: 5$/m)
-    expect(config).toMatch(/^model:\n {2}default_model: "ollama:llama3.2"$/m)
-    expect((await svc(['config', 'validate'], { cwd: dir.path })).code).toBe(0)
-  })
+  it.skipIf(!withTmux)(
+    'svc init asks two questions at a terminal, and writes the answers to the configuration',
+    async () => {
+      await using dir = await tempDir()
+      await using terminal = await tmux(
+        dir.path,
+        { columns: 100, rows: 30 },
+        `${process.execPath} ${PROGRAM} init; echo "left with $?"; cat`,
+      )
+      await terminal.shows(/Which model do agents call/)
+      await terminal.type('ollama:llama3.2', 'Enter')
+      await terminal.shows(/how many US dollars/)
+      await terminal.type('5', 'Enter')
+      await terminal.shows(/left with 0/)
+      const config = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
+      expect(config).toMatch(/^daemon:\n {2}budget_usd: 5$/m)
+      expect(config).toMatch(/^model:\n {2}default_model: "ollama:llama3.2"$/m)
+      expect((await svc(['config', 'validate'], { cwd: dir.path })).code).toBe(0)
+    },
+  )
 })

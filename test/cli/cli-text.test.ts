@@ -21,11 +21,11 @@ const AGENT = {
 }
 
 describe('a table', () => {
-  it('as wide as it is stands as it is, and has all of its columns', () => {
+  it('keeps all of its columns, including empty ones, when the width is not limited', () => {
     expect(renderOutput([{ a: 1, b: null }])).toBe('A  B\n1  -')
   })
 
-  it('in a narrower terminal breaks sentences into lines, cuts nothing, and leaves out what no one has', () => {
+  it('wraps sentences in a narrower terminal, cuts nothing, and omits columns that are always empty', () => {
     const drawn = renderOutput([AGENT, { ...AGENT, agent_id: 'writer-5e6f7a8b' }], { columns: 60 })
     const lines = drawn.split('\n')
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60)
@@ -35,13 +35,13 @@ describe('a table', () => {
     expect(drawn).not.toContain('…')
   })
 
-  it.each([20, 8])('in %d columns becomes a list, with every id whole', columns => {
+  it.each([20, 8])('becomes a list in %d columns, with every id whole', columns => {
     const drawn = renderOutput([AGENT], { columns })
     expect(drawn).toContain('coder-1a2b3c4d')
     expect(drawn.replaceAll(/\s+/g, ' ')).toContain('one finished piece at a time')
   })
 
-  it('has no JSON where words do: lists and small objects in a line, greater ones in a part below, texts line by line', () => {
+  it('shows lists and small objects on one line, larger ones in a part below, and no JSON', () => {
     const run = { participants: ['a-1', 'b-2'], spent: { usd: 0, tokens: 5 }, budget: {}, said: 'one\ntwo' }
     const drawn = renderOutput({
       ...run,
@@ -56,7 +56,7 @@ describe('a table', () => {
     )
   })
 
-  it('counts the columns that a terminal takes, not characters', () => {
+  it('counts the columns that a terminal uses, not characters', () => {
     expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🦊'), widthOf('abc')]).toEqual([4, 1, 2, 3])
     expect(take('日本語', 5)).toBe('日本')
     const clusters = ['👨‍👩‍👧', '🇩🇪', '❤️']
@@ -67,8 +67,8 @@ describe('a table', () => {
   })
 })
 
-describe('a text that was laid out', () => {
-  it('goes on below, behind its name or further in than it began, and stays as it is where it fits', () => {
+describe('formatted text', () => {
+  it('is wrapped with an indent where it is too wide, and stays unchanged where it fits', () => {
     const fits = 'short  enough'
     expect(fold(fits, 30)).toBe(fits)
     expect(fold('  goal  Write a test for the parser', 24)).toBe('  goal  Write a test for\n        the parser')
@@ -108,7 +108,7 @@ describe('a text that was laid out', () => {
     ...{ next: { at: null, reason: 'Its cycle runs now.' }, cost_usd: 0.5, tokens: 1234 },
   } as unknown as AgentDetail
 
-  it('a whole agent is shown in sections, without JSON, and fits', () => {
+  it('shows a whole agent in sections, without JSON, in 80 columns', () => {
     const folded = fold(agentPage(agent), 80)
     for (const title of ['Now', 'Who', 'Persona', 'Mood and suffering', 'Work and cost'])
       expect(folded).toContain(`\n\n${title}\n`)
@@ -120,7 +120,7 @@ describe('a text that was laid out', () => {
     expect(Math.max(...folded.split('\n').map(widthOf))).toBeLessThanOrEqual(80)
   })
 
-  it('all agents stand with their ids whole, whatever they are at', () => {
+  it('shows every agent with its whole id, whatever its status', () => {
     expect(statusPage([])).toContain('svc spawn coder')
     const entry = { ...agent, frozen_since: null }
     expect(
@@ -131,8 +131,8 @@ describe('a text that was laid out', () => {
   })
 })
 
-describe('help', () => {
-  it.each([20, 40, 80])('fits %d columns, but for words that are longer', columns => {
+describe('help text', () => {
+  it.each([20, 40, 80])('fits %d columns, except for longer words', columns => {
     const texts = [
       overviewOf(commands, tree, paper(columns)),
       allCommandsOf(commands, tree, paper(columns)),
@@ -140,7 +140,7 @@ describe('help', () => {
     ]
     for (const line of texts.join('\n').split('\n')) {
       const longest = Math.max(...line.trim().split(' ').map(widthOf))
-      // A usage and the name of a command stand in one line, to be copied.
+      // Usage lines and command names stay on one line, so that they can be copied.
       if (!/^svc |^ {2}\S+( \S+)*$/.test(line))
         expect(widthOf(line)).toBeLessThanOrEqual(Math.max(columns, longest + 4))
     }
@@ -153,7 +153,7 @@ describe('help', () => {
   })
 })
 
-describe('colours', () => {
+describe('colours without a terminal', () => {
   const isColoured = (env: Record<string, string>) => new Terminal(env).style.red('x') !== 'x'
   it.each([
     [{}, false],
@@ -161,7 +161,7 @@ describe('colours', () => {
     [{ FORCE_COLOR: '0' }, false],
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, false],
     [{ FORCE_COLOR: '1', NO_COLOR: '' }, true],
-  ])('where no terminal is, with %j: %s', (env, coloured) => {
+  ])('are used with the environment %j: %s', (env, coloured) => {
     expect(isColoured(env)).toBe(coloured)
   })
 })

@@ -27,7 +27,7 @@ import { FAST, project } from './project.ts'
 const log = { level: 'silent' }
 const WORKER = { 'profiles/worker.yaml': 'name: worker\nrole: does what the script says\n' }
 
-/** A project of this program's own, whose agents are simulated. */
+/** Opens a new project in this process, whose agents are simulated. */
 async function openProject(options: SvcOptions = {}, files: Readonly<Record<string, string>> = {}) {
   const dir = await tempDir()
   await dir.write({ ...FAST, ...WORKER, ...files })
@@ -39,7 +39,7 @@ async function openProject(options: SvcOptions = {}, files: Readonly<Record<stri
   return svc
 }
 
-/** The same, whose agents ask a scripted model. */
+/** Opens such a project whose agents call a scripted model. */
 async function openScripted(script: Script | readonly Reply[]) {
   const server = await modelServer({ script })
   onTestFinished(() => server.close())
@@ -47,7 +47,7 @@ async function openScripted(script: Script | readonly Reply[]) {
   return { svc: await openProject({ ports: { env } }), server }
 }
 
-/** What TypeScript needs to know of a program for Node. */
+/** TypeScript configuration for a Node program. */
 const TSCONFIG = JSON.stringify({
   compilerOptions: {
     ...{ target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true },
@@ -56,7 +56,7 @@ const TSCONFIG = JSON.stringify({
   include: ['*.ts'],
 })
 
-/** Runs a file as a program of its own. */
+/** Runs a file as a separate program. */
 async function program(cwd: string, file: string) {
   const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { stdout: '', stderr: '' }
@@ -69,8 +69,8 @@ async function program(cwd: string, file: string) {
   return { code, ...said }
 }
 
-describe('inside a program of one’s own', () => {
-  it('a folder without a project is an error that says how to make one; nothing is made there', async () => {
+describe('a project opened by an embedding program', () => {
+  it('fails to open in a folder without a project, says how to make one, and creates nothing there', async () => {
     await using dir = await tempDir()
     await expect(Svc.open(dir.path, { log })).rejects.toMatchObject({
       code: 'no_project',
@@ -81,7 +81,7 @@ describe('inside a program of one’s own', () => {
     expect(await svc.status()).toEqual([])
   })
 
-  it('agents are spawned, live once it is started, and it all ends with the block', async () => {
+  it('spawns agents, runs them once started, and ends everything with the block', async () => {
     await using dir = await project(FAST)
     const goals: string[] = []
     {
@@ -98,7 +98,7 @@ describe('inside a program of one’s own', () => {
     expect(await again.daemon.status()).toMatchObject({ running: false, health: 'stopped' })
   })
 
-  it('it may be closed before the block ends, and more than once', async () => {
+  it('can be closed before the block ends, and more than once', async () => {
     await using dir = await project(FAST)
     await using svc = await Svc.open(dir.path, { log })
     await svc.start()
@@ -108,7 +108,7 @@ describe('inside a program of one’s own', () => {
     for (const asking of asked) await expect(asking).rejects.toThrow('The project is closed in this process')
   })
 
-  it('who follows its events has come to their end when it is closed', async () => {
+  it('ends the streams of its events when it is closed', async () => {
     await using dir = await project(FAST)
     await using svc = await Svc.open(dir.path, { log })
     const events = await svc.invoke('events.follow', {})
@@ -118,7 +118,7 @@ describe('inside a program of one’s own', () => {
     expect(await next).toMatchObject({ done: true })
   })
 
-  it.each(['stop', 'close'] as const)('a %s while it starts leaves no daemon behind', async end => {
+  it.each(['stop', 'close'] as const)('leaves no daemon behind after a %s during the start', async end => {
     await using dir = await project(FAST)
     await using svc = await Svc.open(dir.path, { log })
     const starting = svc.start()
@@ -129,7 +129,7 @@ describe('inside a program of one’s own', () => {
     await again.start()
   })
 
-  it('it is refused while another process is the daemon', async () => {
+  it('cannot be started while another process is the daemon', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
@@ -137,7 +137,7 @@ describe('inside a program of one’s own', () => {
     await expect(svc.start()).rejects.toThrow(`PID ${daemon.pid}`)
   })
 
-  it('whatever lies in the place of the PID file is no lock', async () => {
+  it('starts its daemon whatever lies at the path of the PID file', async () => {
     await using dir = await project(FAST)
     const file = join(dir.path, '.svc/daemon.pid')
     const places = [
@@ -158,7 +158,7 @@ describe('inside a program of one’s own', () => {
     await access('/etc/passwd')
   })
 
-  it('agents are nudged, listed and killed, by id or name', async () => {
+  it('nudges, lists and kills agents by id or name', async () => {
     const svc = await openProject()
     const { agent_id } = await svc.spawn('worker', { model: 'sim' })
     expect(await svc.nudge('worker', 'Write about the sea.')).toEqual({ nudge_id: expect.stringMatching(/^nudge-/) })
@@ -167,7 +167,7 @@ describe('inside a program of one’s own', () => {
     expect(await svc.status()).toEqual([])
   })
 
-  it('missing agents and goals have error classes of their own', async () => {
+  it('throws specific error classes for missing profiles, agents and runs', async () => {
     const svc = await openProject()
     await expect(svc.spawn('nobody')).rejects.toThrow(ProfileNotFoundError)
     for (const asking of [svc.nudge('nobody', 'Hello'), svc.kill('nobody'), svc.run('nobody', 'Do it.')]) {
@@ -177,7 +177,7 @@ describe('inside a program of one’s own', () => {
     await expect(svc.inspect('run-1')).rejects.toThrow(RunNotFoundError)
   })
 
-  it('every operation can be invoked by its name, for a user, and knows its types', async () => {
+  it('invokes every operation by its name, for a user, with its types', async () => {
     const svc = await openProject()
     const { agent_id } = await svc.spawn('worker')
     const goals = await svc.invoke('goals.list', { id: agent_id })
@@ -190,8 +190,8 @@ describe('inside a program of one’s own', () => {
   })
 })
 
-describe('a start for some cycles', () => {
-  it('resolves when each agent has run that number, and the daemon has stopped', async () => {
+describe('svc.start', () => {
+  it('with a number of cycles resolves when each agent has run them and the daemon has stopped', async () => {
     const svc = await openProject({}, { '.svc/config.yaml': 'daemon:\n  heartbeat: 1\nmodel:\n  sim_delay: 0\n' })
     const cycles = new Map<string, number>()
     svc.hooks.on('cycle_end', ({ agent_id }) => cycles.set(agent_id, (cycles.get(agent_id) ?? 0) + 1))
@@ -230,7 +230,7 @@ describe('a start for some cycles', () => {
     expect(await svc.invoke('goals.list', { id: agent_id })).toMatchObject([{ objective: 'Tidy up the workspace' }])
   })
 
-  it('ends early when it is stopped, and takes whole numbers only', async () => {
+  it('ends early when it is stopped, and accepts positive whole numbers of cycles only', async () => {
     const svc = await openProject()
     await svc.spawn('worker')
     const begun = new Promise(resolve => svc.hooks.on('beat', resolve))
@@ -244,7 +244,7 @@ describe('a start for some cycles', () => {
     }
   })
 
-  it('a wake source wakes agents before their heartbeat', async () => {
+  it('lets a wake source wake agents before their heartbeat', async () => {
     const svc = await openProject(
       {},
       { '.svc/config.yaml': 'daemon: {heartbeat: 3600, min_rest: 0}\nmodel: {sim_delay: 0}\n' },
@@ -270,8 +270,8 @@ describe('a start for some cycles', () => {
   })
 })
 
-describe('hooks of a program', () => {
-  it('listeners get events until they are removed', async () => {
+describe('svc.hooks', () => {
+  it('sends events to listeners until they are removed', async () => {
     const svc = await openProject()
     const reported: string[] = []
     const handler = ({ agent_id }: { agent_id: string }) => reported.push(agent_id)
@@ -290,7 +290,7 @@ describe('hooks of a program', () => {
     expect(() => svc.hooks.on('agent_spawned', agent_id as never)).toThrow('needs handler()')
   })
 
-  it('guards keep phases from being entered; one that fails does so as the configuration says', async () => {
+  it('lets guards block phases; a guard that fails blocks its phase unless it is registered as fail-open', async () => {
     const svc = await openProject()
     await svc.spawn('worker')
     const entered: string[] = []
@@ -319,7 +319,7 @@ describe('hooks of a program', () => {
   })
 })
 
-describe('tasks of a program', () => {
+describe('svc.run, svc.parse and svc.stream', () => {
   const City = z.object({
     name: z.string(),
     inhabitants: z
@@ -329,7 +329,7 @@ describe('tasks of a program', () => {
   })
   const city = (inhabitants: number) => text(JSON.stringify({ name: 'Bern', inhabitants }))
 
-  it('answer with an object of a zod schema, typed, after one repair by its own rules', async () => {
+  it('run returns a typed object of a zod schema, after one repair by the rules of the schema', async () => {
     const { svc, server } = await openScripted([city(1), city(137_000)])
     const { agent_id } = await svc.spawn('worker')
     const { parsed, status, task_id } = await svc.run(agent_id, 'Which city?', { schema: City })
@@ -340,7 +340,7 @@ describe('tasks of a program', () => {
     expect(await svc.inspect()).toMatchObject({ kind: 'task', task_id })
   })
 
-  it('answer as their type says without a schema too, and take no option that they do not know', async () => {
+  it('run without a schema returns a TaskResponse, and refuses unknown options', async () => {
     const { svc } = await openScripted([text('Bern.')])
     const { agent_id } = await svc.spawn('worker')
     const answer = await svc.run(agent_id, 'Which city?')
@@ -349,7 +349,7 @@ describe('tasks of a program', () => {
     await expect(svc.run(agent_id, 'Which city?', misspelt)).rejects.toThrow('maxStep: is not a known field')
   })
 
-  it('parse throws a StructuredParseError with what was said, or what else the task failed with', async () => {
+  it('parse throws a StructuredParseError with what was said, or the error of the task', async () => {
     const { svc } = await openScripted(({ n }) => (n <= 2 ? text('Bern, of course.') : refuse(400, 'no')))
     const { agent_id } = await svc.spawn('worker')
     const error = await svc.parse(agent_id, 'Which city?', City).catch(thrown => thrown)
@@ -358,7 +358,7 @@ describe('tasks of a program', () => {
     await expect(svc.parse(agent_id, 'Which city?', City)).rejects.toMatchObject({ code: 'model_error' })
   })
 
-  it('go on without the caller where they have a key, and say so', async () => {
+  it('a run with a key goes on when its caller aborts, and throws a TaskGoesOnError', async () => {
     let answer = () => {}
     const asked = new Promise<void>(resolve => {
       answer = resolve
@@ -376,7 +376,7 @@ describe('tasks of a program', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('streams deliver as the run goes on, and end with their reader', async () => {
+  it('stream delivers tokens while the run goes on, and ends the run when its reader leaves', async () => {
     const { svc, server } = await openScripted(({ n }) =>
       n === 1 ? text('It is Bern.') : fault('stall', 'It is the city of the bears'),
     )
@@ -392,8 +392,8 @@ describe('tasks of a program', () => {
   })
 })
 
-describe('the package, as a program elsewhere has it', () => {
-  it('gives types for all of it, and refuses what does not fit them', async () => {
+describe('the package in an external program', () => {
+  it('has types for the embedding API, and code that does not match them fails to compile', async () => {
     await using dir = await project()
     await install(dir.path, 'svc', '@types/node')
     const program = `import { Agent, AgentNotFoundError, createClient, MissingDependencyError, ProfileNotFoundError, StructuredParseError, Svc, SvcDaemon, tool, z } from 'svc'
@@ -457,7 +457,7 @@ describe('the package, as a program elsewhere has it', () => {
     expect(ran).toEqual({ stdout, stderr: '', code: 0 })
   })
 
-  it('has the rest of each module at svc/<module>, the same values as svc and its own types', async () => {
+  it('exports the rest of each module at svc/<module>, with the same values as svc and its own types', async () => {
     await using dir = await tempDir({
       'program.mjs': `import { Agents, ProfileNotFoundError, z } from 'svc'
         import * as agents from 'svc/agents'
@@ -481,7 +481,7 @@ describe('the package, as a program elsewhere has it', () => {
     ])
   })
 
-  it('goes on when its log cannot be written, and reports that on standard error', async () => {
+  it('goes on when its log cannot be written, and logs to standard error instead', async () => {
     await using dir = await project(FAST)
     await dir.write({
       'program.mjs': `import { Svc } from 'svc'
@@ -504,7 +504,7 @@ describe('the package, as a program elsewhere has it', () => {
       'svc/client',
       `import { createClient } from 'svc/client'\nawait createClient({ baseUrl: 'nowhere' }).agents.list()`,
     ],
-  ])('ends a program that caught no error of %s with its sentence, and no page of code before it', async (_, text) => {
+  ])('ends a program that caught no error of %s with its message, and no page of code before it', async (_, text) => {
     await using dir = await tempDir({ 'program.mjs': text })
     await install(dir.path, 'svc')
     const { stderr, code } = await program(dir.path, 'program.mjs')
@@ -514,7 +514,7 @@ describe('the package, as a program elsewhere has it', () => {
   })
 })
 
-it('the server answers when tsx loads the package from a linked checkout', async () => {
+it('svc serve answers when tsx loads the package from a linked checkout', async () => {
   await using dir = await project(FAST)
   await mkdir(join(dir.path, 'node_modules'))
   await symlink(ROOT, join(dir.path, 'node_modules/svc'))

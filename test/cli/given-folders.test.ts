@@ -41,8 +41,8 @@ const spawned = async (...words: string[]) => {
   return JSON.parse(stdout) as AgentDetail
 }
 
-describe('svc spawn --workspace', () => {
-  it('gives folders by paths that begin where it is typed, and says which, also later', async () => {
+describe('svc spawn --workspace and --folder', () => {
+  it('give folders by paths relative to the current folder, and show them at once and later', async () => {
     const below = join(outside.path, 'project')
     const { stdout } = await svc(['spawn', 'worker', '--root', dir.path, '-w', '.', '--folder', '../data'], {
       cwd: below,
@@ -67,7 +67,7 @@ describe('svc spawn --workspace', () => {
     expect(sandbox?.wall).toBe(hasWall ? 'bubblewrap' : 'none')
   })
 
-  it('changes them with svc edit, and leaves what is not named', async () => {
+  it('give folders that svc edit changes, leaving what is not named', async () => {
     const { agent_id } = await spawned('--folder', `${own}/data`)
     const edit = async (...words: string[]) => JSON.parse((await run('edit', agent_id, ...words, '--json')).stdout)
     const data = { path: join(own, 'data'), access: 'read-only' }
@@ -83,7 +83,7 @@ describe('svc spawn --workspace', () => {
     })
   })
 
-  it('takes those of the profile, relative to the project', async () => {
+  it('default to the folders of the profile, relative to the project', async () => {
     await mkdir(join(dir.path, 'src'))
     const profile = `workspace: src\nfolders: [{path: ${own}/data, access: read-write}, ../${outside.path.split('/').at(-1)}/project]\n`
     await dir.write({ 'profiles/worker.yaml': CODER + profile })
@@ -101,7 +101,7 @@ describe('svc spawn --workspace', () => {
     expect([workspace, folders]).toEqual([join(root, '.svc/workspaces', agent_id), []])
   })
 
-  it('refuses what holds more than a project, or what an agent must not have', async () => {
+  it('refuse folders that hold more than a project, or that an agent must not have', async () => {
     await dir.write({ 'plugins/one/x.ts': '', 'home/.ssh/id': '' })
     const home = join(dir.path, 'home')
     const refused = async (path: string) => {
@@ -123,7 +123,7 @@ describe('svc spawn --workspace', () => {
   })
 })
 
-/** A daemon whose agents do as the script says. */
+/** Starts a daemon whose agents follow the script. */
 async function daemon(script: Script, config: string) {
   const server = await modelServer({ script })
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
@@ -138,7 +138,7 @@ async function daemon(script: Script, config: string) {
   }
 }
 
-/** Calls these tools one after another, and finishes. */
+/** Returns a script that calls these tools one after another, and finishes. */
 const calling = (calls: [string, Record<string, unknown>][]) => (request: ModelServerRequest) => {
   if (request.prompt.includes('"goal":'))
     return text(
@@ -150,7 +150,7 @@ const calling = (calls: [string, Record<string, unknown>][]) => (request: ModelS
 }
 
 it.runIf(hasWall)(
-  'an agent changes and runs a program in the folder, and killing it leaves the folder',
+  'an agent changes and runs a program in its folder, and killing the agent leaves the folder',
   async () => {
     const calls: [string, Record<string, unknown>][] = [
       ['file_edit', { path: 'index.js', old_text: '1 + 1', new_text: '20 + 22' }],
@@ -178,7 +178,7 @@ it.runIf(hasWall)(
   120_000,
 )
 
-it('without a sandbox, says so at once and has the operator look at each program', async () => {
+it('an agent without a sandbox is reported at once, and its programs need approval', async () => {
   const calls: [string, Record<string, unknown>][] = [['shell_exec', { command: 'node index.js' }]]
   const config = 'tools:\n  sandbox: "off"\napproval:\n  enabled: true\n'
   await using _daemon = await daemon(calling(calls), config)

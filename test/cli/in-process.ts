@@ -3,8 +3,8 @@ import { main } from '#interfaces/cli/main'
 import type { Ran } from '../support/cli.ts'
 
 /**
- * What the command line says to words that are refused before anything is brought up, without a process of their own.
- * Standard output and standard error are this process's own meanwhile, and so is the folder.
+ * Returns what the command line prints for words that are refused before anything starts, without a new process.
+ * Replaces standard output, standard error and the working directory of this process meanwhile.
  */
 export async function runInProcess(words: readonly string[], cwd: string): Promise<Ran> {
   const { stdout, stderr } = process

@@ -16,7 +16,7 @@ import { FAST, project } from './project.ts'
 const PROGRAM = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
 const BARE = { ...(bareEnvironment() as Record<string, string>) }
 
-/** The command, with the official client at its other end. */
+/** Transport that runs the command for the official client. */
 const overStdio = (cwd: string) =>
   new StdioClientTransport({ command: process.execPath, args: [PROGRAM, 'mcp'], cwd, env: BARE, stderr: 'ignore' })
 
@@ -38,7 +38,7 @@ interface Message {
   error?: { code: number; message: string }
 }
 
-/** The command with bare pipes: each line of standard output is taken for a message. */
+/** Runs the command with bare pipes; parses each line of standard output as a message. */
 class Raw {
   readonly process: ChildProcess
   readonly ended: Promise<unknown>
@@ -85,10 +85,10 @@ export default definePlugin({ name: 'loud', setup(svc) {
 } })`
 
 describe('svc mcp', () => {
-  it('from an empty folder to a running daemon and back, with the official client', async () => {
+  it('takes the official client from an empty folder to a running daemon and back', async () => {
     await using dir = await tempDir()
     const { client, call, notified } = await connectClient(overStdio(dir.path))
-    // A daemon outlives the client, and is not to outlive a test that fails.
+    // The daemon outlives the client, but must not outlive a failed test.
     await using _daemon = { [Symbol.asyncDispose]: async () => void (await svc(['stop'], { cwd: dir.path })) }
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['svc_init'])
     expect((await call('svc_init')).text).toContain(`Project: ${dir.path}`)
@@ -105,7 +105,7 @@ describe('svc mcp', () => {
     const agents = (await call('svc_status')).output.result as { agent_id: string; name: string }[]
     expect(agents.map(({ name }) => name).sort()).toEqual(['coder', 'tester', 'writer'])
     expect(agents[0]).toMatchObject({ agent_id })
-    // What another process does is seen here.
+    // Changes by another process are reported here.
     await client.subscribeResource({ uri: `svc://agents/${agent_id}` })
     await until(() => notified.includes(`svc://agents/${agent_id}`))
 
@@ -114,7 +114,7 @@ describe('svc mcp', () => {
     expect((await svc(['status', '--json'], { cwd: dir.path })).stdout).toContain(agent_id)
   })
 
-  it('whatever plugins print, each line of standard output is a message', async () => {
+  it('writes only messages to standard output, whatever plugins print, and refuses malformed requests', async () => {
     await using dir = await project({ ...FAST, 'plugins/loud.ts': LOUD })
     await using mcp = new Raw(dir.path)
     mcp.send(INITIALIZE, { jsonrpc: '2.0', method: 'notifications/initialized' }, call(1, 'shout'))
@@ -126,7 +126,7 @@ describe('svc mcp', () => {
       expect(mcp.stderr).toContain(text)
     }
 
-    // What is no message is refused with the code for it, and what comes after is answered.
+    // Malformed messages get an error code each, and later messages are answered.
     mcp.send('{"jsonrpc": "2.0", "id": ', 'nonsense', '')
     mcp.send('[]', '{"jsonrpc":"1.0","id":2,"method":"ping"}', '{"jsonrpc":"2.0","id":3}')
     mcp.send(`{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"${'x'.repeat(5 * 1024 * 1024)}"}}}`)
@@ -145,7 +145,7 @@ describe('svc mcp', () => {
       content: [{ text: 'The call of sessions.create is not valid: is nested more than 32 levels deep.' }],
     })
 
-    // What was asked before the end is answered; then the process ends, and has left nothing behind.
+    // A call made before the end of input is answered; then the process ends and leaves nothing behind.
     mcp.send(call(8, 'svc_models'))
     mcp.process.stdin!.end()
     expect(await mcp.ended).toBe(0)
@@ -154,7 +154,7 @@ describe('svc mcp', () => {
     await expect(access(join(dir.path, '.svc', 'svc.db-wal'))).rejects.toThrow()
   })
 
-  it('has the name by which older clients start it', async () => {
+  it('can be started by the name svc-mcp, as older clients do', async () => {
     await using dir = await tempDir()
     const name = join(dir.path, 'svc-mcp')
     await symlink(PROGRAM, name)
@@ -162,7 +162,7 @@ describe('svc mcp', () => {
     expect(stdout).toMatch(/^svc mcp\n/)
   })
 
-  it('ends with SIGTERM, and when no one reads what it writes', async () => {
+  it('ends on SIGTERM, and when its output is no longer read', async () => {
     await using dir = await project(FAST)
     await using client = new Raw(dir.path)
     await using deaf = new Raw(dir.path)

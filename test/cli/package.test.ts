@@ -14,7 +14,7 @@ import { FAST, project } from './project.ts'
 
 const run = promisify(execFile)
 
-/** A project with the package as npm installs it: nothing is there but what it depends on, and the types of Node. */
+/** Creates a project with the package as npm installs it: only its dependencies and the types of Node are there. */
 async function installed(files: Readonly<Record<string, string>>) {
   const dir = await project({ ...FAST, ...files, 'package.json': '{"type": "module"}' })
   onTestFinished(() => dir[Symbol.asyncDispose]())
@@ -32,7 +32,7 @@ const TSCONFIG = JSON.stringify({
   include: ['*.ts', '*.mjs', 'plugins/*.ts'],
 })
 
-describe('a bundler that is given the package', () => {
+describe('bundling the package', () => {
   const bundle = (entry: string, more: object = {}) =>
     build({
       ...{ stdin: { contents: `export * from '${entry}'`, resolveDir: ROOT }, bundle: true, platform: 'node' as const },
@@ -44,14 +44,14 @@ describe('a bundler that is given the package', () => {
     expect((await bundle('svc', { external: ['svc'] })).errors).toEqual([])
   })
 
-  it('includes the client', async () => {
+  it('works for the client', async () => {
     const { outputFiles } = await bundle('svc/client', { platform: 'browser' })
     expect(outputFiles[0]!.text).toContain('createClient')
   })
 })
 
-describe('the package, as npm installs it', () => {
-  it('loads at each of its names, and svc has at most 80 values that are not deprecated', async () => {
+describe('the package as npm installs it', () => {
+  it('loads under each of its names, and svc exports at most 80 values that are not deprecated', async () => {
     const cwd = await installed({
       'names.mjs': `const found = {}
         for (const name of ${JSON.stringify(NAMES)}) found[name] = Object.keys(await import(name))
@@ -66,7 +66,7 @@ describe('the package, as npm installs it', () => {
     expect(values.length).toBeLessThanOrEqual(80)
   })
 
-  it('has types at each of its names, and the hooks of plugins and embedders do as these say', async () => {
+  it('has types under each of its names, and the hooks of plugins and embedders work as typed', async () => {
     const cwd = await installed({
       'tsconfig.json': TSCONFIG,
       'names.ts': NAMES.map((name, n) => `import * as m${n} from '${name}'\nexport { m${n} }`).join('\n'),

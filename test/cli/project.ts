@@ -2,7 +2,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TempDir, tempDir } from '../support/temp.ts'
 
-/** A folder with a project as `svc init` makes one, but for what editors need. It is gone at the end of its block. */
+/** Creates a temporary project as `svc init` does, without the files for editors. Deleted at the end of its block. */
 export async function project(files: Readonly<Record<string, string>> = {}): Promise<TempDir> {
   const dir = await tempDir({ '.svc/config.yaml': '', ...files })
   await chmod(join(dir.path, '.svc'), 0o700)

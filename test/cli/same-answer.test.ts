@@ -4,7 +4,7 @@ import type { TempDir } from '../support/temp.ts'
 import { svc } from '../support/vitest/warm.ts'
 import { project } from './project.ts'
 
-/** A plugin whose command shows each kind of word, and which agents never change. */
+/** Plugin whose commands take each kind of argument, and whose answers never depend on what agents do. */
 const PLUGIN = `import { definePlugin, z } from 'svc'
 const Said = z.object({ said: z.string(), items: z.array(z.object({ n: z.number(), text: z.string() })) })
 export default definePlugin({
@@ -44,8 +44,8 @@ const answers = async (dir: TempDir) => {
   return said
 }
 
-describe('in a running daemon and without one', () => {
-  it('a command gives the same answer and the same error', async () => {
+describe('commands with a running daemon and without one', () => {
+  it('give the same answers and the same errors', async () => {
     await using dir = await project({ 'plugins/parrot.ts': PLUGIN })
     const alone = await answers(dir)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })

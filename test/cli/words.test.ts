@@ -10,18 +10,18 @@ import { svc } from '../support/vitest/warm.ts'
 import { runInProcess } from './in-process.ts'
 import { FAST, project } from './project.ts'
 
-// Its modules are written for bundlers; Node itself takes only its CommonJS.
+// The modules of clipanion are written for bundlers; Node itself can load only its CommonJS.
 vi.mock('clipanion', () => createRequire(import.meta.url)('clipanion') as object)
 
 const version = JSON.parse(await readFile('package.json', 'utf8')).version as string
 
-describe('finding a command', () => {
-  it('the version is that of the package', async () => {
+describe('command lookup', () => {
+  it('svc --version prints the version of the package', async () => {
     await using dir = await tempDir()
     expect(await svc(['--version'], { cwd: dir.path })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it('help shows the first commands on one screen, all of them on request, and one in full', async () => {
+  it('help shows the main commands on one screen, all of them on request, and one in full', async () => {
     await using dir = await tempDir()
     const first = await svc(['--help'], { cwd: dir.path })
     expect(first.code).toBe(0)
@@ -37,7 +37,7 @@ describe('finding a command', () => {
     expect(one.stdout).not.toContain('#0')
   })
 
-  it.each([[['db', '--help']], [['help', 'db']]])('%j lists what begins so', async words => {
+  it.each([[['db', '--help']], [['help', 'db']]])('%j lists the commands that begin with it', async words => {
     await using dir = await tempDir()
     const { code, stdout } = await svc(words, { cwd: dir.path })
     expect(code).toBe(0)
@@ -51,7 +51,7 @@ describe('finding a command', () => {
     [['stauts'], 'svc status'],
     [['srat'], 'svc start'],
     [['goals', 'prioritize'], 'goal_id'],
-  ])('%j is answered with what was meant', async (words, meant) => {
+  ])('%j fails and suggests what was meant', async (words, meant) => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await runInProcess(words, dir.path)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -71,7 +71,7 @@ describe('finding a command', () => {
     [['serve', '-p', '99999'], /--port takes a number/],
     [['stop', '--timeout', 'soon'], /--timeout takes seconds/],
     [['history', 'coder', '--limit', 'many'], /limit/],
-  ])('a mistake in the words ends with 2 and says nothing on standard output: %j', async (words, sentence) => {
+  ])('an error in the arguments exits with 2 and prints nothing on standard output: %j', async (words, sentence) => {
     await using dir = await project()
     const before = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
     const { code, stdout, stderr } = await runInProcess(words, dir.path)
@@ -82,7 +82,7 @@ describe('finding a command', () => {
   })
 })
 
-it('with --json the last line of an error is JSON, with what a problem document has', async () => {
+it('the last line of an error with --json is JSON with the fields of a problem document', async () => {
   await using dir = await project()
   const refuse = async (...words: string[]) => {
     const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
@@ -105,8 +105,8 @@ it('with --json the last line of an error is JSON, with what a problem document 
   expect((await svc(['nudge', 'nobody', '--', '--json'], { cwd: dir.path })).stderr).toMatch(/^svc: No agent/)
 })
 
-describe('finding the project', () => {
-  it('without one, the way to make one is named', async () => {
+describe('project lookup', () => {
+  it('a command without a project says how to create one', async () => {
     await using dir = await tempDir()
     for (const words of [['status'], ['start'], ['stop'], ['serve', '--port', '0'], ['daemon']]) {
       const { code, stdout, stderr } = await runInProcess(words, dir.path)
@@ -115,7 +115,7 @@ describe('finding the project', () => {
     }
   })
 
-  it('it is found upwards from here, by --root and by SVC_ROOT', async () => {
+  it('the project is found upwards from the current folder, by --root and by SVC_ROOT', async () => {
     await using dir = await project()
     await using elsewhere = await tempDir()
     const below = join(dir.path, 'a', 'b')
@@ -131,8 +131,8 @@ describe('finding the project', () => {
   })
 })
 
-describe('what is said', () => {
-  it('examples of help are no mistake in the words: what they name may not be there, and no more', async () => {
+describe('command output', () => {
+  it('examples in the help are valid commands, even if what they name does not exist', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(['start', '-p', 'coder,writer'], { cwd: dir.path })
     const [, coder] = await daemon.waitForOutput(/^Agents: +(coder-\w+)/m)
@@ -153,7 +153,7 @@ describe('what is said', () => {
     expect(mistaken).toEqual([])
   })
 
-  it('a reader that goes away is no error', async () => {
+  it('a reader that closes the pipe is no error', async () => {
     await using dir = await project()
     const program = join(process.cwd(), 'dist/svc.js')
     const shell = spawn('bash', ['-c', `set -o pipefail; node ${program} --help | head -1`], { cwd: dir.path })
@@ -165,7 +165,7 @@ describe('what is said', () => {
     expect({ code, printed }).toEqual({ code: 0, printed: '' })
   })
 
-  it('more than a pipe holds arrives whole', async () => {
+  it('output larger than the buffer of a pipe arrives whole', async () => {
     const long =
       "svc.operation({ name: 'long', summary: 's', input: z.object({}), output: z.string(), cli: { usage: 'long' }, run: () => 'x'.repeat(300_000) })"
     await using dir = await project({
@@ -181,7 +181,7 @@ describe('what is said', () => {
     expect(printed.trim()).toBe('300003')
   })
 
-  it('no text of an agent passes for a line of a list', async () => {
+  it('text of an agent cannot pass for a line of a list', async () => {
     await using dir = await project()
     const text = 'Look\n✓ goal-000000000000  approved'
     await svc(['spawn', 'coder'], { cwd: dir.path })
@@ -195,7 +195,7 @@ describe('what is said', () => {
     }
   })
 
-  it('a goal is one line of a list, cut with an ellipsis, and is shown in full by goals show and --json', async () => {
+  it('a goal is listed on one line, cut with an ellipsis, and shown in full by goals show and --json', async () => {
     await using dir = await project()
     const objective = `Read ${'many '.repeat(30)}books`
     await svc(['spawn', 'coder'], { cwd: dir.path })
@@ -207,7 +207,7 @@ describe('what is said', () => {
     expect((await svc(['goals', 'show', goal.goal_id], { cwd: dir.path })).stdout).toContain(objective)
   })
 
-  it('nothing is coloured in a pipe', async () => {
+  it('output into a pipe is not coloured', async () => {
     await using dir = await project()
     const said = [await svc(['--help'], { cwd: dir.path }), await svc(['nosuch'], { cwd: dir.path })]
     expect(JSON.stringify(said)).not.toContain('\\u001b')
@@ -231,17 +231,17 @@ describe('what is said', () => {
   })
 })
 
-describe('what it costs', () => {
-  it('help costs little more than Node itself', async () => {
+describe('startup cost', () => {
+  it('help takes less than four times the CPU time of a bare Node process', async () => {
     const bare = await cpuOf(['-e', '0'])
     const help = await cpuOf([join(process.cwd(), 'dist/svc.js'), '--help'])
     console.log(`svc --help: ${help} ms of CPU, node -e 0: ${bare} ms (least of 7)`)
-    // Quiet or busy, it takes two to three times as long as Node alone; more is a module that is loaded too early.
+    // Quiet or busy, it takes two to three times as long as Node alone; more means a module that is loaded too early.
     expect(help / bare).toBeLessThan(4)
   })
 })
 
-/** Milliseconds of CPU, user and system, that Node takes for this: the least of seven runs. */
+/** Returns the CPU time of a Node process, user and system, in milliseconds: the least of seven runs. */
 async function cpuOf(words: readonly string[]): Promise<number> {
   const costs: number[] = []
   for (let run = 0; run < 7; run++) {

@@ -1,17 +1,17 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What lies between a machine and the database, and can be cut. */
+/** Connection between a machine and the database that can be cut. */
 export interface Line {
-  /** Of the database, as the machine sees it. */
+  /** URL of the database, as the machine sees it. */
   readonly url: string
-  /** What a command line begins with that is run at its end. */
+  /** Command prefix of programs that run at its end. */
   readonly within: readonly string[]
   cut(): void
   mend(): void
   close(): void
 }
 
-/** One in this process: no side is notified when it is cut, and what was under way arrives when it is mended. */
+/** Connection within this process: no side is notified of a cut, and data in transit arrives once it is mended. */
 export class Cable implements Line {
   readonly url: string
   readonly within = []
@@ -26,7 +26,7 @@ export class Cable implements Line {
     this.#close = close
   }
 
-  /** @param address at which it is reached */
+  /** @param address at which it listens */
   static async open(url: string, address = '127.0.0.1'): Promise<Cable> {
     const to = new URL(url)
     const { port, hostname } = to

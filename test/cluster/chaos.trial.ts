@@ -4,7 +4,7 @@ import { type HeldLease, LEASE_S, type Machine, Machines, post, seqsFrom, took }
 import { lineTo } from './namespace.ts'
 
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
-/** Room for a busy machine, beyond what is promised. */
+/** Tolerance for a busy machine, beyond the promised time. */
 const SLACK_MS = 6_000
 
 const machines = await Machines.open().catch(error => {
@@ -16,7 +16,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
   const open = machines!
   let daemons: Machine[]
   let servers: Machine[]
-  /** From the last of the daemons to the database. */
+  /** Connection of the last daemon to the database. */
   let line: Line
 
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     )
   const waitForLease = (machine: Machine) =>
     took('it holds agents', async () => (await open.heldBy(machine)).length > 0)
-  /** Stops a process in the middle of something. @returns the leases that it holds then */
+  /** Stops a process while it drives agents. @returns the leases that it holds then */
   const stopInCycle = async (machine: Machine) => {
     for (;;) {
       await waitForLease(machine)
@@ -52,18 +52,18 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
       machine.svc.process.kill('SIGCONT')
     }
   }
-  /** Waits until others have taken over what someone held. @returns after how many milliseconds */
+  /** Waits until others have taken over these leases. @returns the time that took, in milliseconds */
   const waitForTakeover = (held: readonly HeldLease[]) =>
     took('others drive them', async () => {
       const rows = await open.rows<HeldLease>('SELECT id, epoch::int FROM leases')
       return held.every(({ id, epoch }) => rows.some(row => row.id === id && row.epoch > epoch))
     })
-  /** No one drove an agent twice at once: a cycle is committed once. */
+  /** Counts cycles that were committed more than once, as when two nodes drive an agent at once. */
   const doubles = () =>
     open.number(`SELECT count(*) FROM (SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'
       GROUP BY agent_id, cycle_num HAVING count(*) > 1) d`)
 
-  it('share the agents, and each knows of the others', async () => {
+  it('share the agents, and list all daemons as nodes of the cluster', async () => {
     const seen = new Set<string>()
     await took('all three drive agents', async () => {
       for (const { owner } of await owners()) seen.add(owner)
@@ -74,13 +74,13 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
         nodes: { pid: number; state: string }[]
         warnings: string[]
       }
-    // A busy machine may be late in saying that it is there.
+    // A busy machine may report late that it is alive.
     await took('no one is silent', async () => (await cluster()).warnings.length === 0)
     const { nodes } = await cluster()
     expect(nodes.map(({ pid }) => pid).sort()).toEqual(daemons.map(({ svc }) => svc.pid).sort())
   })
 
-  it('hear at one server what was said at the other', async () => {
+  it('show at one server what was changed at the other', async () => {
     const { agent_id } = (await open.rows<{ agent_id: string }>('SELECT agent_id FROM agents LIMIT 1'))[0]!
     await post(servers[1]!, `/agents/${agent_id}/pause`)
     const detail = (await (await fetch(`${servers[0]!.url}/agents/${agent_id}`)).json()) as { status: string }
@@ -88,7 +88,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     await post(servers[0]!, `/agents/${agent_id}/resume`)
   })
 
-  it('go on with a stream at the other server where it was cut off at the one', async () => {
+  it('continue an event stream at the other server after a disconnect', async () => {
     const [one, other] = [servers[0]!, servers[1]!]
     const first = await seqsFrom(one, 0, 30)
     const seen = [...first, ...(await seqsFrom(other, first.at(-1)!, 30))]
@@ -97,19 +97,19 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     expect(seen).toEqual(rows.map(({ seq }) => Number(seq)))
   })
 
-  it('take over what a killed node was at, within its lease and two seconds', async () => {
+  it('take over the agents of a killed node within its lease and two seconds', async () => {
     const victim = daemons[1]!
     const left = await stopInCycle(victim)
     await victim.svc.end('SIGKILL')
     const ms = await waitForTakeover(left)
     expect(ms).toBeLessThan(LEASE_S * 1000 + 2_000 + SLACK_MS)
     expect(await doubles()).toBe(0)
-    // What its calls may have cost is booked then, and keeps no one from spending.
+    // The possible cost of its calls is booked by then, and blocks no further spending.
     const slices = `SELECT count(*) FROM budget_reservations WHERE owner LIKE 'holder-${victim.svc.pid}-%'`
     await took('nothing is held for it', async () => (await open.number(slices)) === 0)
   })
 
-  it('lose nothing to a node that freezes past its lease and wakes', async () => {
+  it('run no cycle twice when a node freezes past its lease and wakes', async () => {
     const victim = daemons[2]!
     const held = await stopInCycle(victim)
     try {
@@ -121,7 +121,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     expect(await doubles()).toBe(0)
   })
 
-  it('lose nothing to a node whose network is cut in the middle of its cycles, and which comes back by itself', async () => {
+  it('run no cycle twice when the network of a node is cut during its cycles, and the node comes back by itself', async () => {
     const victim = daemons[2]!
     const held = await stopInCycle(victim)
     line.cut()
@@ -138,7 +138,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     expect(await doubles()).toBe(0)
   })
 
-  it('go on when the database comes back from a crash, with all that was acknowledged', async () => {
+  it('go on when the database comes back from a crash, with everything that was acknowledged', async () => {
     const agents = await open.rows<{ agent_id: string }>('SELECT agent_id FROM agents')
     const acknowledged: string[] = []
     let writing = true
@@ -166,7 +166,7 @@ describe.skipIf(!machines)('three daemons and two servers on one database', () =
     expect(await doubles()).toBe(0)
   })
 
-  it('leave a budget that adds up and no lease behind when they are stopped', async () => {
+  it('leave a budget that adds up, and no leases, when they are stopped', async () => {
     for (const { svc } of [daemons[0]!, daemons[2]!, servers[1]!]) expect(await svc.end('SIGTERM')).toBe(0)
     expect(await open.rows('SELECT owner FROM leases WHERE owner IS NOT NULL AND run_at < 9e15')).toEqual([])
     const sums = `SELECT spent_micros - (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.budget_window = budget.budget_window)

@@ -1,4 +1,4 @@
-/** What a node does for a nudge, with nothing around it: it hears a notice, changes a row, and says when that was done. */
+/** Minimal work of a node for a nudge: receives a notification, changes a row, and reports when that was done. */
 import pg from 'pg'
 
 const [, , url] = process.argv

@@ -12,7 +12,7 @@ import { cluster, postgresOr, type TestDatabase, testDatabase } from '../support
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 const TALE = 'The red key opens the shed behind the house. '.repeat(20).trim()
 
-/** A test host with a server, on this database; a task asks for the tale, and an agent wants to message Ann. */
+/** Starts a test host with a server on this database; a task asks for the tale, and an agent wants to message Ann. */
 async function serving(url: string, seed: number) {
   const { runs, plugin } = recordingTools()
   const lives = steps(toolCall('send', { to: 'ann' }), finish())
@@ -60,7 +60,7 @@ describe.skipIf(!server)('two servers of one database', () => {
     await database?.drop()
   })
 
-  it('take a decision for each other, once: the call that waited runs where its agent is driven', async () => {
+  it('accept one decision for an approval at either server, and run the call where its agent is driven', async () => {
     here.kernel.heartbeat.start()
     const waiting = async () => (await there.ask('GET', '/approvals')).json
     await until(async () => (await waiting()).length > 0)
@@ -77,7 +77,7 @@ describe.skipIf(!server)('two servers of one database', () => {
     ])
   })
 
-  it('share sessions: one that was opened at the one goes on at the other, and is closed there', async () => {
+  it('share sessions: one that was opened at one server is used and closed at the other', async () => {
     const wanted = { agent_id: id, session_key: 'shed' }
     const opened = await here.ask('POST', '/sessions', wanted)
     const { session_id } = opened.json
@@ -95,12 +95,12 @@ describe.skipIf(!server)('two servers of one database', () => {
     expect((await here.ask('POST', `/agents/${id}/tasks`, task)).json.code).toBe('session_closed')
   })
 
-  it('know each other’s Idempotency-Keys: what was asked at the one is answered at the other, and done once', async () => {
+  it('share idempotency keys: a request that is repeated at the other server gets its answer and runs once', async () => {
     const requestCount = () => here.server.requests.length + there.server.requests.length
     const before = requestCount()
     const post = (home: typeof here) =>
       home.ask('POST', `/agents/${id}/tasks`, { instruction: 'Tell me once.' }, { 'idempotency-key': 'once' })
-    // The second comes while the first is under way.
+    // The second request arrives while the first is in progress.
     const both = await Promise.all([post(here), post(there)])
     const later = await post(there)
     expect(both[0].json).toMatchObject({ status: 'completed', output: TALE })
@@ -112,7 +112,7 @@ describe.skipIf(!server)('two servers of one database', () => {
     expect([added.status, (await add(there)).json]).toEqual([201, added.json])
   })
 
-  it('go on with a task’s stream at the other where it was cut off at the one, and leave nothing out', async () => {
+  it('continue the stream of a task at the other server after a disconnect, with nothing left out', async () => {
     const left = new AbortController()
     const headers = { 'content-type': 'application/json', 'idempotency-key': 'all' }
     const before = here.server.requests.length
@@ -133,7 +133,7 @@ describe.skipIf(!server)('two servers of one database', () => {
   })
 })
 
-/** The events of a stream that was read to its end. */
+/** Parses the events of a stream that was read to its end. */
 function blocks(said: string) {
   return said.split('\n\n').flatMap(block => {
     const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? ''

@@ -7,7 +7,7 @@ import { postgresOr, type TestDatabase, testDatabase } from '../support/postgres
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 const TIMES = 5
 
-describe.skipIf(!server)('a statement that is asked again and again', () => {
+describe.skipIf(!server)('a statement that is repeated on PostgreSQL', () => {
   let database: TestDatabase
   let connections: Connections
   beforeAll(async () => {
@@ -32,14 +32,14 @@ describe.skipIf(!server)('a statement that is asked again and again', () => {
     ['SELECT count(*) AS n FROM (SELECT 1 FROM agents LIMIT ?) a WHERE 1 = ?', [-1, true], { n: 0 }],
     ['SELECT ? IS NULL AS nothing, coalesce(?, 7) AS n', [null, null], { nothing: 1, n: 7 }],
     ['SELECT name FROM (SELECT ? AS name) a WHERE name LIKE ?', ['a_C%', 'A_c%'], { name: 'a_C%' }],
-  ])('says the same each time: %s', async (sql, params, expected) => {
+  ])('returns the same result each time: %s', async (sql, params, expected) => {
     const first = await rows(sql, ...params)
     for (const [name, value] of Object.entries(expected))
       if (value !== undefined) expect(first[0]).toMatchObject({ [name]: value })
     for (let n = 1; n < TIMES; n++) expect(await rows(sql, ...params)).toEqual(first)
   })
 
-  it('is kept by the server, and said in full where another has taken the connection in between', async () => {
+  it('is prepared by the server, and sent in full when its prepared statement is gone', async () => {
     const ask = () => rows('SELECT agent_id FROM agents WHERE agent_id = ? AND spawned_at > ?', 'nobody', 5)
     for (let n = 0; n < TIMES; n++) await ask()
     expect((await preparedStatements()).filter(text => text.includes('FROM agents WHERE agent_id = $1'))).toHaveLength(

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { type Machine, Machines, post, took } from './machines.ts'
 
-/** Agents that do nothing by themselves while it is measured, and need not rest. */
+/** Agents that do nothing by themselves during the measurement, and need no rest. */
 const QUIET = `daemon: { heartbeat: 600, min_rest: 0, max_concurrent_agents: 8, budget_usd: 1000 }
 model: { sim_delay: 0 }
 `
-/** Reports when cycles begin, in milliseconds of the wall clock. */
+/** Plugin that reports when cycles begin, in milliseconds of the wall clock. */
 const TELLER = `import { definePlugin } from 'svc'
 
 const tell = (word: string, agent: string) =>
@@ -24,13 +24,13 @@ export default definePlugin({
 `
 
 export interface Latency {
-  /** From the request at a server without a daemon to the start of the cycle in the node of another folder, in milliseconds. */
+  /** From the request at a server without a daemon to the start of the cycle on a node elsewhere, in milliseconds. */
   late: number[]
-  /** From a bare write with a notice to the end of a bare claim in another process, in the same seconds. */
+  /** From a bare write with a notification to the end of a bare claim in another process, for comparison. */
   bare: number[]
 }
 
-/** How long a nudge takes that is written at one machine and begins a cycle at another, both beside what no one can save. */
+/** Measures how long a nudge at one machine takes to begin a cycle at another, beside the unavoidable minimum. */
 export async function nudgeLatency(nudges: number): Promise<Latency> {
   await using machines = await Machines.open(QUIET)
   const server = await machines.start('serve', '--port', '0')
@@ -50,7 +50,7 @@ export async function nudgeLatency(nudges: number): Promise<Latency> {
     for (let n = 0; n < nudges; n++) {
       const { agent_id } = agents[n % agents.length]!
       await took('the agents rest', async () => (await calm()) === 0)
-      // Out of step with the loop's own rounds.
+      // Varies the delay, to be out of step with the loop.
       await sleep(50 + ((n * 37) % 250))
       latency.bare.push(await bare.echo())
       const start = begun(agent_id)
@@ -64,7 +64,7 @@ export async function nudgeLatency(nudges: number): Promise<Latency> {
   return latency
 }
 
-/** When an agent's next cycle begins. */
+/** Returns a function that resolves when the next cycle of an agent begins. */
 function followCycles({ svc }: Machine): (agent: string) => Promise<number> {
   const waiting = new Map<string, (at: number) => void>()
   let rest = ''

@@ -14,7 +14,7 @@ const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: 
 const AGENTS = 5
 const CYCLES = 60
 
-describe.skipIf(!server)('a loop on PostgreSQL', () => {
+describe.skipIf(!server)('the daemon loop on PostgreSQL', () => {
   const openLoop = async (plugin = definePlugin({ name: 'nothing', setup() {} })) => {
     const database = await testDatabase(server!)
     await addAgents(database.url, AGENTS, 'worker', 0)
@@ -37,7 +37,7 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     const asked = vi.spyOn(Connections.prototype, 'ask')
     return {
       ...{ kernel, leases },
-      /** How often it was asked what is due, and nothing else. */
+      /** Number of queries that only asked for due agents. */
       claims: () =>
         asked.mock.calls.filter(([[first]]) => typeof first === 'object' && /agents_due/.test(first.fullMessage.text!))
           .length,
@@ -50,21 +50,21 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     }
   }
 
-  it('claims with the commits that free the last of its slots, and leaves no cycle out', async () => {
+  it('claims agents in the commits that free its last slot, and skips no cycle', async () => {
     const begun: string[] = []
     const due = definePlugin({
       name: 'due',
       setup(svc) {
         svc.tap('goal_generation', 'due', async (cycle: Cycle) => {
           begun.push(`${cycle.agent_id} ${cycle.cycle_num}`)
-          // However well the server's clock is known here.
+          // Due long ago, however imprecisely the server's clock is known here.
           cycle.run_at = svc.clock.ms() - 60_000
         })
       },
     })
     await using opening = await openLoop(due)
     await drive(opening.kernel, CYCLES)
-    // Two slots: without that, it takes one for two cycles at best.
+    // With two slots and separate claims, it would take one claim for two cycles at best.
     expect(opening.claims()).toBeLessThan(CYCLES / 6)
     const driven: string[] = []
     for (const { id, owner, cycle_num } of await opening.leases()) {
@@ -74,11 +74,11 @@ describe.skipIf(!server)('a loop on PostgreSQL', () => {
     expect(begun.toSorted()).toEqual(driven.toSorted())
   })
 
-  it('gives back what it claims no more, as it was', async () => {
+  it('releases agents that it has claimed but not driven, as they were', async () => {
     await using opening = await openLoop()
     const scheduler = opening.kernel.use(SchedulerToken)
     const later = () => ({ run_at: Date.now() + 60_000, more: true })
-    // The daemon's own comes with it.
+    // The claim also returns the lease of the daemon itself.
     const first = (await scheduler.claim(1)).find(({ kind }) => kind === 'agent')
     expect(await scheduler.commit(first!, [], later())).toBe('ok')
     const [second, ...others] = await scheduler.claim(5)

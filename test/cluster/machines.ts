@@ -6,24 +6,24 @@ import { type PostgresServer, postgresServer, type TestDatabase, testDatabase } 
 import type { TempDir } from '../support/temp.ts'
 import type { Line } from './cable.ts'
 
-/** Seconds of a lease: short, so that a test need not wait long for one to end. */
+/** Duration of a lease, in seconds; short, so that a test need not wait long for its end. */
 export const LEASE_S = 2
 
-/** Two have fewer slots than there are agents: the third always finds one to drive. */
+/** Two nodes have fewer slots than there are agents: the third always finds one to drive. */
 const CONFIG = `daemon: { heartbeat: 0.5, min_rest: 0, max_concurrent_agents: 3, budget_usd: 1000 }
 model: { sim_delay: 0.3 }
 cluster: { lease: ${LEASE_S} }
 `
 
-/** One of several machines: a folder of its own, and the processes that were started there. */
+/** One of several machines: a folder of its own, and the process that was started there. */
 export interface Machine {
   dir: TempDir
   svc: RunningSvc
-  /** Of its server, where it has one. */
+  /** URL of its server, if it has one. */
   url: string
 }
 
-/** A lease as someone holds it. */
+/** Lease that a process holds. */
 export interface HeldLease {
   id: string
   epoch: number
@@ -32,11 +32,11 @@ export interface HeldLease {
 
 interface MachineOptions {
   files?: Readonly<Record<string, string>>
-  /** How it reaches the database. */
+  /** Connection to the database. */
   line?: Line
 }
 
-/** Machines as far as one can have them on one: folders and processes of their own, on one database server. */
+/** Simulates several machines on one: folders and processes of their own, on one database server. */
 export class Machines {
   readonly server: PostgresServer
   readonly #database: TestDatabase
@@ -58,7 +58,7 @@ export class Machines {
     return new Machines(server, await testDatabase(server.url), config)
   }
 
-  /** Of the database. */
+  /** URL of the database. */
   get url(): string {
     return this.#database.url
   }
@@ -68,7 +68,7 @@ export class Machines {
     return this.startWith({}, ...words)
   }
 
-  /** The same, with these files in it, and with its own line to the database. */
+  /** Does the same with these files in the folder, and with a connection of its own to the database. */
   async startWith({ files = {}, line }: MachineOptions, ...words: string[]): Promise<Machine> {
     const dir = await project({ '.svc/config.yaml': this.#config, ...files })
     const env = { SVC_STORE_URL: line?.url ?? this.url }
@@ -88,7 +88,7 @@ export class Machines {
     return Number(Object.values((await this.rows<Record<string, unknown>>(sql))[0] ?? {})[0] ?? 0)
   }
 
-  /** The leases of agents that a process holds now. */
+  /** Returns the leases of agents that a process holds. */
   async heldBy({ svc }: Machine): Promise<HeldLease[]> {
     const sql = `SELECT id, epoch::int, cycle_num::int FROM leases WHERE kind = 'agent' AND owner LIKE '%:${svc.pid}-%'`
     return this.rows(sql)
@@ -132,7 +132,7 @@ export async function seqsFrom({ url }: Machine, after: number, count: number): 
   return seqs.slice(0, count)
 }
 
-/** Waits, in real time. @returns how long it took, in milliseconds */
+/** Waits for a condition in real time. @returns the time that took, in milliseconds */
 export async function took(what: string, holds: () => Promise<boolean>, limit_ms = 30_000): Promise<number> {
   const began = performance.now()
   for (;;) {

@@ -4,12 +4,12 @@ import { Cable, type Line } from './cable.ts'
 let made = 0
 
 /**
- * A network of its own for a machine's processes, joined to this one's by one line, which is cut as if someone pulled it out:
- * what is on its way is gone, and neither side is notified.
+ * Network of its own for a machine's processes, joined by one link. Cutting it is like pulling out a cable:
+ * data in transit is lost, and neither side is notified.
  */
 class Namespace implements Line {
   readonly url: string
-  /** What a command line begins with that is run in there. */
+  /** Command prefix of programs that run in it. */
   readonly within: readonly string[]
   readonly #name: string
   readonly #cable: Cable
@@ -21,11 +21,11 @@ class Namespace implements Line {
     this.within = ['ip', 'netns', 'exec', name]
   }
 
-  /** @param url of the database @throws Error that says why none can be made here */
+  /** @param url of the database @throws Error that says why no network can be created here */
   static async open(url: string): Promise<Namespace> {
     const n = made++ % 64
     const name = `svc-${process.pid}-${n}`
-    // Of the block that is kept for trying networks out (RFC 2544).
+    // Address range reserved for testing networks (RFC 2544).
     const [here, there] = [1, 2].map(side => `198.18.${process.pid % 256}.${4 * n + side}`)
     try {
       ip('netns', 'add', name)
@@ -55,7 +55,7 @@ class Namespace implements Line {
   }
 }
 
-/** A line to the database that can be cut: in a network of its own where this process may make one, else as good as that goes. */
+/** Opens a connection to the database that can be cut: in a network of its own if permitted, else in this process. */
 export async function lineTo(url: string): Promise<Line> {
   try {
     return await Namespace.open(url)

@@ -13,7 +13,7 @@ interface HeldLease {
   cycle_num: number
 }
 
-it('a daemon that freezes past its leases, beside another on one file, commits nothing of them when it wakes', async () => {
+it('one of two daemons on one file that freezes past its leases commits none of their cycles when it wakes', async () => {
   await using dir = await project({ '.svc/config.yaml': CONFIG })
   const cwd = dir.path
   await using first = new RunningSvc(['start', '-p', 'coder,writer,tester,reviewer,researcher,philosopher'], { cwd })

@@ -10,8 +10,8 @@ import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 
-describe.skipIf(!server)('what agents know, on two machines', () => {
-  it('is the same: memories, values, checkpoints and the freeze', async () => {
+describe.skipIf(!server)('the state of agents on two machines', () => {
+  it('is shared: memories, values, checkpoints and the freeze', async () => {
     const database = await testDatabase(server!)
     const open = (seed: number) =>
       testHostWithModel(() => undefined, {

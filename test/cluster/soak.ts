@@ -1,7 +1,7 @@
 /**
- * Kills, freezes and cuts off nodes of one database, and stops the database itself, at random for some minutes, while someone
- * writes: `npm run soak:cluster -- 30`. It ends with 1 when anything that was acknowledged is lost or done twice, when anything
- * that is no longer held is committed, when a limit is passed, or when anything takes longer than is promised.
+ * Kills, freezes and disconnects nodes of one database, and crashes the database itself, at random for some minutes
+ * under writes: `npm run soak:cluster -- 30`. Exits with 1 when anything acknowledged is lost or done twice, when
+ * anything is committed without its lease, when a limit is exceeded, or when anything takes longer than promised.
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ if (!(minutes > 0)) throw new Error(`"${process.argv[2]}" is no number of minute
 const seed = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
 const random = keyedRandom(seed)
 const PRESETS = 'coder,writer,tester,reviewer,researcher,philosopher,gambler,oracle'
-/** Tokens that all may use while it is looked whether anybody passes the limit. */
+/** Token limit that all nodes together must not exceed. */
 const TOKENS = 60_000
 const DOUBLES = `SELECT count(*) FROM (SELECT agent_id, cycle_num FROM events WHERE type = 'cycle_done'
   GROUP BY agent_id, cycle_num HAVING count(*) > 1) d`
@@ -104,7 +104,7 @@ async function chaos(): Promise<void> {
   const newest = () => machines.number('SELECT max(seq) FROM events')
   let taken = 0
   let stale = 0
-  /** A cycle begun before others took over must not be reported as done after that. */
+  /** Counts cycles that were reported as done after others had taken them over. */
   const noneStale = async (held: readonly HeldLease[], since: number) => {
     taken += held.length
     for (const { id, cycle_num } of held)
@@ -159,7 +159,7 @@ async function chaos(): Promise<void> {
   const until = performance.now() + minutes * 60_000
   const names = Object.keys(faults)
   for (let round = 1; performance.now() < until; round++) {
-    // Each in turn first, then as it comes.
+    // Each fault once in order, then at random.
     const name = names[round - 1] ?? names[Math.floor(random.number('fault', round) * names.length)]!
     const which = Math.floor(random.number('node', round) * nodes.length)
     console.log(`${round}: ${name}: ${await faults[name]!(nodes[which]!, which)}; ${acknowledged.length} acknowledged`)
@@ -170,7 +170,7 @@ async function chaos(): Promise<void> {
     (await machines.rows<{ nudge_id: string }>('SELECT nudge_id FROM nudges')).map(row => row.nudge_id),
   )
   const lost = acknowledged.filter(id => !stored.has(id)).length
-  // What calls of nodes that are gone may have cost is booked once others drive their agents.
+  // The possible cost of calls of nodes that are gone is booked once others drive their agents.
   const living = [...nodes.map(({ machine }) => machine), ...servers]
   const theirs = living.map(({ svc }) => `owner NOT LIKE 'holder-${svc.pid}-%'`).join(' AND ')
   const slices = `SELECT count(*) FROM budget_reservations WHERE ${theirs}`
@@ -188,7 +188,7 @@ async function chaos(): Promise<void> {
   for (const { line } of nodes) line.close()
 }
 
-/** Three nodes spend against a limit until it is reached, and one of them is killed on the way. */
+/** Lets three nodes spend until the limit is reached, and kills one of them on the way. */
 async function spendAgainstLimit(): Promise<void> {
   await using machines = await Machines.open(`daemon: { heartbeat: 0.2, min_rest: 0, budget_tokens: ${TOKENS} }
 model: { sim_delay: 0.1 }
@@ -212,7 +212,7 @@ cluster: { lease: ${LEASE_S} }
       killed = true
     }
     if (looks % 200 === 0) {
-      // No one can spend any more.
+      // No node can spend any more.
       if (killed && used === before) break
       before = used
     }

@@ -7,11 +7,11 @@ import { postgresOr, testDatabase } from '../support/postgres.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 
-/** What ends the process, or asks the world outside. */
+/** Operations that end the process or call the outside world. */
 const NOT_HERE = /^(daemon\.(stop|restart)|service\.|benchmark\.|demos?\.|simulation\.|mcp\.)/
 
 it.skipIf(!server)(
-  'every operation says the same on PostgreSQL: an answer or a sentence, and never an error of SQL',
+  'operations answer or fail with a proper error on PostgreSQL, and never with an SQL error',
   async () => {
     const database = await testDatabase(server!)
     try {
@@ -44,7 +44,7 @@ it.skipIf(!server)(
           const answer = kernel.invoke(name, input, { signal: call.signal, tenant: 'default' })
           const done = answer.then(
             async value => {
-              // A stream is begun and left.
+              // Closes a stream that has begun.
               const stream = value as AsyncIterator<unknown> | null
               if (typeof stream === 'object' && stream !== null && 'return' in stream) await stream.return?.()
             },

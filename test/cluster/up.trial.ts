@@ -12,7 +12,7 @@ const npm = await binaries().then(
 )
 
 it.skipIf(!npm)(
-  'svc db up runs a PostgreSQL until Ctrl-C, is found again, and keeps its data and its URL',
+  'svc db up runs a PostgreSQL until Ctrl-C, finds one that already runs, and keeps its data and its URL',
   async () => {
     await using dir = await project(FAST)
     const { path: cwd } = dir

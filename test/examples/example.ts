@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path'
 
 export const EXAMPLES = resolve(import.meta.dirname, '../../examples')
 
-/** Examples as the plugin files that authors make of them: `{ 'hook.ts': '…' }`. */
+/** Returns examples as plugin files, as authors write them: `{ 'hook.ts': '…' }`. */
 export function example(...paths: string[]): Record<string, string> {
   return Object.fromEntries(paths.map(path => [basename(path), readFileSync(resolve(EXAMPLES, path), 'utf8')]))
 }

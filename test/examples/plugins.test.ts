@@ -31,7 +31,7 @@ const messagesOf = (home: TestHost, plugin: string) =>
 const live = (home: TestHost) =>
   home.kernel.host.list().filter(({ state, error }) => state === 'live' && error === null)
 
-/** Wants something, calls a tool if one is given, and is done with it. */
+/** Returns a script that sets a goal, makes the given tool call, and finishes. */
 const callOnce = (first = toolCall('finish_goal', { summary: 'done', evidence: [] })) => {
   let called = false
   return (request: { prompt: string }) => {
@@ -42,7 +42,7 @@ const callOnce = (first = toolCall('finish_goal', { summary: 'done', evidence: [
   }
 }
 
-it('hook: each goal that is reached is applauded, and counted for its agent', async () => {
+it('hook: each completed goal is applauded, and counted for its agent', async () => {
   await using home = await testHost({ plugins: example('hook.ts') })
   for (const agent_id of ['ada', 'ada', 'bob'])
     await home.kernel.hooks.emit('goal_completed', { agent_id, goal_id: 'g' })
@@ -53,7 +53,7 @@ it('hook: each goal that is reached is applauded, and counted for its agent', as
   ])
 })
 
-describe('guards', () => {
+describe('guard examples', () => {
   const generation = async (plugins: Record<string, string>, hours: number) => {
     await using home = await testHostWithModel(callOnce(), { plugins })
     const id = await spawn(home)
@@ -64,19 +64,19 @@ describe('guards', () => {
     return (await goalsOf(home, id)).length
   }
 
-  it('fail-open: new goals are found during office hours only', async () => {
+  it('fail-open: new goals are generated during office hours only', async () => {
     expect(await generation(example('guard-fail-open.ts'), 12)).toBeGreaterThan(0)
     expect(await generation(example('guard-fail-open.ts'), 20)).toBe(0)
   })
 
-  it('fail-open: one that throws lets the phase pass', async () => {
+  it('fail-open: a guard that throws lets the phase pass', async () => {
     const [[name, source]] = Object.entries(example('guard-fail-open.ts')) as [[string, string]]
     const broken = source.replace(/shouldProceed: .*/, "shouldProceed() { throw new Error('no idea') },")
     expect(broken).not.toBe(source)
     expect(await generation({ [name]: broken }, 20)).toBeGreaterThan(0)
   })
 
-  it('fail-closed: goals are pursued only while a permit grants it, and one that cannot be read grants nothing', async () => {
+  it('fail-closed: goals are pursued only with a permit, and a permit that cannot be read grants nothing', async () => {
     await using home = await testHostWithModel(callOnce(), { plugins: example('guard-fail-closed.ts') })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -95,7 +95,7 @@ describe('guards', () => {
   })
 })
 
-it('wake source: a file in the inbox wakes agents in the middle of their rest', async () => {
+it('wake source: a file in the inbox wakes agents during their rest', async () => {
   const leases = memoryScheduler(['ada'])
   const config = { daemon: { heartbeat: 3600 } }
   await using home = await testHost({ builtins: [leases.plugin], plugins: example('wake-source.ts'), config })
@@ -110,7 +110,7 @@ it('wake source: a file in the inbox wakes agents in the middle of their rest', 
   expect(home.clock.monotonic()).toBeLessThan(3_600_000)
 })
 
-it('goal strategy: idle agents take the next line of the list, and think for themselves when it is empty', async () => {
+it('goal strategy: idle agents take the next line of the list, and ask the model when it is empty', async () => {
   await using home = await testHostWithModel(callOnce(), {
     plugins: example('goal-strategy.ts'),
     files: { 'goals.txt': 'water the plants\n' },
@@ -124,7 +124,7 @@ it('goal strategy: idle agents take the next line of the list, and think for the
   expect(await readFile(join(home.root, 'goals.txt'), 'utf8')).toBe('')
 })
 
-it('toolkit: an agent that calls the tool gets its answer', async () => {
+it('toolkit: an agent that calls the tool gets its result', async () => {
   const call = toolCall('convert_distance', { value: 3, from: 'nmi', to: 'km' })
   await using home = await testHostWithModel(callOnce(call), { plugins: example('toolkit.ts') })
   await spawn(home)
@@ -138,7 +138,7 @@ it('toolkit: an agent that calls the tool gets its answer', async () => {
   )
 })
 
-it('operation: it is a route, a command and an entry of the OpenAPI document at once', async () => {
+it('operation: one definition is a route, a command and an entry of the OpenAPI document', async () => {
   await using home = await testHostWithModel(callOnce(), { builtins: [rest], plugins: example('operation.ts') })
   await spawn(home)
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
@@ -151,7 +151,7 @@ it('operation: it is a route, a command and an entry of the OpenAPI document at 
   expect(definition.render?.({ agents: 1, goals: 0 } as never)).toBe('1 agents, 0 goals')
 })
 
-it('service: agents are spawned from the presets in code while the plugin is live, and from files after that', async () => {
+it('service: agents are spawned from presets in code while the plugin is live, and from files afterwards', async () => {
   await using home = await testHostWithModel(callOnce(), { plugins: example('service.ts') })
   const id = await spawn(home, 'gardener')
   expect(await detail(home, id)).toMatchObject({ preset: 'gardener', role: 'Looks after a garden' })
@@ -160,7 +160,7 @@ it('service: agents are spawned from the presets in code while the plugin is liv
   expect(await spawn(home, 'worker')).toMatch(/^worker-/)
 })
 
-it('config: values come from the file, the environment goes before it, and an edit is in force at the next beat', async () => {
+it('config: values come from the file or the environment, and an edit applies while the daemon runs', async () => {
   const leases = memoryScheduler(['ada'])
   const config = (greeting: string) => `plugins:\n  config:\n    greeter:\n      greeting: ${greeting}\n`
   await using home = await testHost({
@@ -209,14 +209,14 @@ it('resource: the server listens while the plugin is live, and its count survive
   await expect(readFrom(last)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
 })
 
-it('model provider: an agent lives by it', async () => {
+it('model provider: an agent works with the model of the plugin', async () => {
   await using home = await testHost({ builtins: AGENT_MODULES, plugins: example('model-provider.ts') })
   const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'writer', model: 'parrot' })) as {
     agent_id: string
   }
   home.kernel.heartbeat.start()
   for (let n = 0; n < 3; n++) await runHeartbeat(home)
-  // A parrot wants the same again once it is done: the first of its goals is the last of the list.
+  // The parrot sets the same goal again once it is done: its first goal is the last of the list.
   const goals = await goalsOf(home, agent_id)
   expect(goals.at(-1)).toMatchObject({ objective: 'Repeat what was said last', status: 'completed' })
   const { providers } = (await home.kernel.invoke('models.list')) as {
@@ -225,7 +225,7 @@ it('model provider: an agent lives by it', async () => {
   expect(providers.find(({ name }) => name === 'parrot')).toMatchObject({ notice: 'repeats its input' })
 })
 
-it('point: what one plugin adds, another shows, as long as both are there', async () => {
+it('point: what one plugin adds, another shows, as long as both are loaded', async () => {
   const plugins = example('point/_announcements.ts', 'point/bulletin.ts', 'point/agents-at-work.ts')
   await using home = await testHost({ plugins })
   expect(live(home).map(({ name }) => name)).toEqual(['agents-at-work', 'bulletin'])

@@ -12,7 +12,7 @@ const ROOT = resolve(EXAMPLES, '..')
 
 type ProcessResult = { code: number; stdout: string; stderr: string }
 
-/** Runs an example from its source, as a program of its own. */
+/** Runs an example from its source, as a separate program. */
 function run(name: string, ...words: string[]): Promise<ProcessResult> {
   return runWith({}, name, ...words)
 }
@@ -31,7 +31,7 @@ async function runWith(env: Record<string, string>, name: string, ...words: stri
   return { code, ...ran }
 }
 
-it('embedding: an agent lives inside a program until its first goal, does a task and is gone, and the program ends', async () => {
+it('embedding: an agent reaches its first goal in a program, does a task and is killed, and the program ends', async () => {
   await using dir = await project(FAST)
   const { code, stdout, stderr } = await run('embedding.ts', dir.path)
   expect({ code, stderr }).toMatchObject({ code: 0, stderr: '' })
@@ -44,7 +44,7 @@ it('embedding: an agent lives inside a program until its first goal, does a task
   expect(left).toBeDefined()
 })
 
-it('agent: it works with its tools and reports its usage, simulated and with a model', async () => {
+it('agent: it calls its tools and reports its usage, simulated and with a model', async () => {
   const simulated = await run('agent.ts')
   expect(simulated).toMatchObject({ code: 0, stderr: '' })
   expect(simulated.stdout).toMatch(/^calls count_stock {"article":"bolts"}\nreads 120\n(.|\n)*sim\/rules-1: \d+ steps/)
@@ -55,7 +55,7 @@ it('agent: it works with its tools and reports its usage, simulated and with a m
   expect(stdout).toMatch(/at most 100\nThat is too many to order\.\nopenai:scripted: 2 steps, \d+ tokens, \$0\.0000\n$/)
 })
 
-it('structured: an object is extracted from a letter, or an error has what the model said', async () => {
+it('structured: an object is extracted from a letter, or the error contains what the model said', async () => {
   const invoice = { from: 'Ada & Sons', due: '2027-05-01', lines: [{ what: 'bolts', euros: 6 }] }
   const script = [text('Six euros.'), text(JSON.stringify(invoice)), text('Six euros.'), text('Six.')]
   await using model = await modelServer({ script })
@@ -66,7 +66,7 @@ it('structured: an object is extracted from a letter, or an error has what the m
   expect(bad.stdout).toMatch(/no JSON object in it\. The model said: Six\.\n$/)
 })
 
-it('HTTP client: it spawns, nudges, lists, prints events, and shows an error', async () => {
+it('HTTP client: it spawns, nudges and lists agents, prints events, and shows an error', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
   const [, url] = await server.waitForOutput(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)

@@ -11,7 +11,7 @@ import { trialCount } from '../support/vitest/trial-count.ts'
 
 const TRIALS = trialCount(1_000, 250)
 
-/** What a pursuit does before a gated call: its intent, in the journal. */
+/** Writes what a pursuit writes before a gated call: its intent, in the journal. */
 const plan = defineEffect({
   name: 'test.plan',
   schema: z.object({ call_id: z.string(), agent_id: z.string(), args: z.string() }),
@@ -33,7 +33,7 @@ const send = tool({
   execute: () => 'sent',
 })
 
-it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all takers at most one runs: ${TRIALS} times`, async () => {
+it(`one of 2 to 50 simultaneous decisions and deadlines wins, and at most one caller runs: ${TRIALS} times`, async () => {
   const config = { approval: { enabled: true, timeout_cycles: 1 } }
   await using home = await testHostWithModel(() => text(''), { config, builtins: [approvals, journal] })
   const random = keyedRandom(home.seed)
@@ -44,7 +44,7 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
   let timed = 0
   for (let trial = 0; trial < TRIALS; trial++) {
     const randomBelow = (what: string, below: number) => Math.floor(random.number('races', trial, what) * below)
-    // Identical calls share the request: one, or several that wait for the same.
+    // Identical calls share the request: one call, or several that wait for the same decision.
     const calls = Array.from({ length: 1 + randomBelow('calls', 3) }, (_, n) => `call-${trial}-${n}`)
     const args = { trial }
     await store.apply(calls.map(call_id => plan({ call_id, agent_id, args: JSON.stringify(args) })))
@@ -72,7 +72,7 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
           (error: { status: number }) => error.status,
         ),
     )
-    // The tick that denies what is overdue, and takers that do not wait for the decision.
+    // The tick that denies overdue requests, and callers that do not wait for the decision.
     const tick = late ? kernel.hooks.emit('beat', { beat: trial }) : undefined
     const early = Array.from({ length: 4 }, (_, n) => gate(calls[n % calls.length]!))
     const outcomes = await Promise.all(decisions)
@@ -93,7 +93,7 @@ it(`of 2 to 50 decisions at once, deadlines among them, one wins, and of all tak
     expect(runs, `trial ${trial}`).toBe(row?.status === 'consumed' ? 1 : 0)
     if (runs > 0) approved++
     if (row?.resolved_by === 'system') timed++
-    // What a taker that came too late had asked for anew.
+    // Denies the new requests of callers that came too late.
     for (const each of (await kernel.invoke('approvals.queue')) as ApprovalSummary[]) {
       await kernel.invoke('approvals.decide', { approval_id: each.approval_id, decision: 'deny' })
     }

@@ -5,7 +5,7 @@ import { budgetOf, spending, tokensCharged } from './spending.ts'
 
 const UP = /^Logs: /m
 
-/** Until every agent waits for money. */
+/** Waits until every agent waits for budget. */
 async function allWait(dir: TempDir): Promise<void> {
   for (;;) {
     const { stdout } = await svc(['status', '--json'], { cwd: dir.path })
@@ -29,7 +29,7 @@ it('the daemon stays up when its budget is used up, and goes on when any process
   )
   const asked = server.requests.length
 
-  // A server beside it answers nothing about the budget over HTTP, and does not begin a new window.
+  // A server without a daemon does not serve the budget over HTTP, and does not begin a new window.
   await using web = new RunningSvc(['serve', '--port', '0'], options)
   const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
   for (const [method, path] of [
@@ -46,7 +46,7 @@ it('the daemon stays up when its budget is used up, and goes on when any process
   expect(await daemon.end('SIGTERM')).toBe(0)
 }, 120_000)
 
-it('a daemon in the server answers about the budget over HTTP', async () => {
+it('a server with a daemon shows and resets the budget over HTTP', async () => {
   const { options } = await spending('  budget_usd: 3')
   await using web = new RunningSvc(['serve', '--with-daemon', '--port', '0'], options)
   const [, url] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)

@@ -19,14 +19,14 @@ async function two(home: TestHost) {
   return { id, first, second, file: join(folder(home, id), `${second}.json`) }
 }
 
-describe('the file of a checkpoint', () => {
+describe('a checkpoint file', () => {
   it.each([
     ['torn', (text: string) => text.slice(0, text.length / 2), /only a part/],
     ['empty', () => '', /only a part/],
     ['edited by hand', (text: string) => text.replace('bees', 'wasps'), /SHA-256/],
     ['something else', () => '{"format":"svc-agent"}', /no svc-checkpoint/],
     ['of another agent', (text: string) => text, /of something else/],
-  ])('%s is set aside, said, and never deleted; the others are there as before', async (how, damage, problem) => {
+  ])('that is %s is set aside, reported and never deleted, and the others are kept', async (how, damage, problem) => {
     await using home = await keeping()
     const { id, first, second, file } = await two(home)
     const text = damage(await fs.readFile(file, 'utf8'))
@@ -45,7 +45,7 @@ describe('the file of a checkpoint', () => {
     expect((await checkpointsOf(home).get(id, 'latest')).checkpoint_id).toBe(first)
   })
 
-  it('damaged twice keeps both of what was there', async () => {
+  it('that is damaged twice keeps both damaged versions', async () => {
     await using home = await keeping()
     const { id, second, file } = await two(home)
     for (const text of ['a', 'b']) {
@@ -59,7 +59,7 @@ describe('the file of a checkpoint', () => {
     ])
   })
 
-  it('of a version that is not known yet is refused, and stays where it is', async () => {
+  it('of an unknown version is refused, and stays where it is', async () => {
     await using home = await keeping()
     const { id, second, file } = await two(home)
     const newer = (await fs.readFile(file, 'utf8')).replace('"version":1', '"version":2')
@@ -71,7 +71,7 @@ describe('the file of a checkpoint', () => {
     expect(await checkpointsOf(home).list(id)).toHaveLength(1)
   })
 
-  it('that finds no space is not there at all: the error says so, and nothing is put back without it', async () => {
+  it('is not written at all on a full disk: the error says so, and nothing is restored without it', async () => {
     let full = false
     const open: typeof fs.open = async (...args) => {
       const handle = await fs.open(...args)
@@ -98,7 +98,7 @@ describe('the file of a checkpoint', () => {
 })
 
 describe('a restore', () => {
-  /** A module whose part fails in the way that its value says. */
+  /** Plugin whose part of a checkpoint fails as its value says. */
   const breaking = definePlugin({
     name: 'breaking',
     needs: ['store'],
@@ -119,7 +119,7 @@ describe('a restore', () => {
     },
   })
 
-  it('that fails in any room changes nothing in any other, and lets the agent go', async () => {
+  it('that fails in any module changes nothing in the others, and releases the agent', async () => {
     await using home = await keeping({ builtins: [breaking] })
     const { id, first } = await two(home)
     const broken = await checkpointsOf(home).save(id, '', undefined, undefined, { breaking: 'thrown' })
@@ -131,7 +131,7 @@ describe('a restore', () => {
     expect((await detail(home, id)).status).toBe('idle')
   })
 
-  it('twice at a time puts the agent back once or twice, never half', async () => {
+  it('that runs twice at a time restores the agent completely, never in part', async () => {
     await using home = await keeping()
     const { id, first } = await two(home)
     const then = await checkpointsOf(home).get(id, first)

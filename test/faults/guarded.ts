@@ -6,15 +6,15 @@ import type { Plugin } from '#interfaces/plugins-admin/contract'
 import { project } from '../cli/project.ts'
 import { svc, type TempDir } from '../support/index.ts'
 
-/** What never gives back control. */
+/** Endless loop that never yields. */
 export const SPIN = 'while (true) {}'
 
-/** A plugin's file: its name in line 3, what `setup` does from line 4 on. */
+/** Returns a plugin file: its name in line 3, the body of `setup` from line 4 on. */
 export function plugin(name: string, setup: string, above = ''): string {
   return `import { definePlugin, z } from 'svc'\n${above}\nexport default definePlugin({ name: '${name}', setup(svc) {\n${setup}\n} })\n`
 }
 
-/** A project with such plugins, whose daemon, whichever process that is by then, ends with the test. */
+/** Creates a project with such plugins; its daemon, whichever process that is by then, ends with the test. */
 export async function guardedProject(limit_s: number, plugins: Readonly<Record<string, string>>): Promise<TempDir> {
   const config = `daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\nwatchdog:\n  limit: ${limit_s}\n`
   const files = Object.entries(plugins).map(([name, text]) => [`plugins/${name}.ts`, text])
@@ -26,13 +26,13 @@ export async function guardedProject(limit_s: number, plugins: Readonly<Record<s
   return dir
 }
 
-/** What the daemon's plugins are like, by name. */
+/** Returns the plugins of the daemon, by name. */
 export async function pluginsOf(dir: TempDir): Promise<Record<string, Plugin>> {
   const plugins = (await get(join(dir.path, '.svc/daemon.sock'), '/plugins')) as Plugin[]
   return Object.fromEntries(plugins.map(each => [each.name, each]))
 }
 
-/** The PID of the project's daemon. */
+/** Returns the PID of the project's daemon. */
 export async function daemonOf(dir: TempDir): Promise<number> {
   return Number(await readFile(join(dir.path, '.svc/daemon.pid'), 'utf8'))
 }

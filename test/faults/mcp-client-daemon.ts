@@ -1,4 +1,4 @@
-/** A process of the project with an MCP server, for those who end it: writes the ids of all processes that come of it. */
+/** Process of a project with an MCP server, to be killed by a test: prints the ids of the processes that it started. */
 
 import models from '#core/models/index'
 import runtime from '#core/runtime/index'

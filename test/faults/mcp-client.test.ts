@@ -14,7 +14,7 @@ import {
 } from '../spec/tools/mcp-client/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
 
-/** A test host whose one server is a scripted one, with what it can do on offer. */
+/** Creates a test host with one scripted MCP server that offers these tools. */
 async function testHostWithFaultyServer(tools: string[], settings: object = {}, options: TestHostOptions = {}) {
   const server = await ScriptedServer.make(tools)
   const home = await testHostWithMcp({ it: { ...server.settings, ...settings } }, options)
@@ -32,7 +32,7 @@ const numberIn = (answer: string) => Number(/<<<\n(\d+)/.exec(answer)![1])
 const starts = async (script: ScriptedServer) =>
   (await readFile(script.file('starts'), 'utf8')).trim().split('\n').length
 
-it('a server that dies in a call says so to the model, and is there again for the next one after a rest', async () => {
+it('an MCP server that dies during a call is reported to the model, and is back for the next call after a pause', async () => {
   await using home = await testHostWithFaultyServer(['exit', 'echo'])
   await home.waitForTools('it')
   const answer = await home.use('it__exit')
@@ -45,7 +45,7 @@ it('a server that dies in a call says so to the model, and is there again for th
   expect(await home.server('it')).toMatchObject({ state: 'connected', error: null, restarts: 1, calls: 2, failures: 1 })
 })
 
-it('one that fails on is left alone for longer and longer, is suspended, and comes back when it is well or asked to', async () => {
+it('an MCP server that keeps failing is retried ever later, then suspended, and comes back when it is restarted', async () => {
   const clock = new HeldClock()
   await using home = await testHostWithFaultyServer(
     ['echo', 'exit'],
@@ -77,7 +77,7 @@ it('one that fails on is left alone for longer and longer, is suspended, and com
   expect(await home.use('it__echo', { x: 2 })).toContain('{"x":2}')
 })
 
-it('a program that is not there is a sentence for the operator, and stops nothing else', async () => {
+it('an MCP server whose program or folder does not exist is reported with the reason', async () => {
   await using home = await testHostWithMcp({
     none: { command: 'no-such-program' },
     gone: { command: 'true', cwd: 'nowhere' },
@@ -89,7 +89,7 @@ it('a program that is not there is a sentence for the operator, and stops nothin
   expect(gone!.error).toMatch(/^it cannot be started in .*nowhere/)
 })
 
-it('a call that takes too long or is cancelled is reported to the server and leaves it as it is', async () => {
+it('a call that times out or is cancelled is reported to the MCP server, which stays connected', async () => {
   await using home = await testHostWithFaultyServer(['hang', 'echo'], { timeout: 0.3 })
   await home.waitForTools('it')
   expect(await home.use('it__hang')).toContain('The call of the MCP server "it" did not finish within 0.3 s')
@@ -102,7 +102,7 @@ it('a call that takes too long or is cancelled is reported to the server and lea
   expect(await home.server('it')).toMatchObject({ state: 'connected', restarts: 0 })
 })
 
-it('an address without a listener, or one that wants a key, is reported as such', async () => {
+it('an MCP server at an address without a listener, or one that requires a key, is reported as such', async () => {
   const refusing = createServer((_, answer) => answer.writeHead(401).end('who are you?')).listen(0, '127.0.0.1')
   await until(() => refusing.listening)
   const { port } = refusing.address() as AddressInfo
@@ -119,7 +119,7 @@ it('an address without a listener, or one that wants a key, is reported as such'
   refusing.close()
 })
 
-it('one that never answers the first word is ended in time', async () => {
+it('an MCP server that never answers the first request is ended in time', async () => {
   await using server = await ScriptedServer.make(['echo'])
   const silent = { ...server.settings, args: [...server.settings.args, 'silent'], start_timeout: 0.5 }
   await using home = await testHostWithMcp({ it: silent })
@@ -129,7 +129,7 @@ it('one that never answers the first word is ended in time', async () => {
   expect(isAlive(pid!)).toBe(false)
 })
 
-it('what is no message is passed over, a message without end ends the server, and secrets stay out of the log', async () => {
+it('malformed messages are ignored, an oversized one ends the MCP server, and secrets stay out of the log', async () => {
   await using server = await ScriptedServer.make(['huge', 'echo'])
   const settings = { ...server.settings, args: [...server.settings.args, 'greets'], pass_env: ['SCRIPT_TOKEN'] }
   await using home = await testHostWithMcp({ it: settings }, { env: { SCRIPT_TOKEN: 'canary-script' } })
@@ -140,7 +140,7 @@ it('what is no message is passed over, a message without end ends the server, an
   expect(JSON.stringify(home.log)).not.toContain('canary-script')
 })
 
-it('nothing of a server remains when the host is closed, neither its children nor one that ignores signals', async () => {
+it('closing the host ends an MCP server with its children, even one that ignores signals', async () => {
   const home = await testHostWithFaultyServer(['child', 'stubborn'])
   await home.waitForTools('it')
   const pid = await pidOf(home)
@@ -151,7 +151,7 @@ it('nothing of a server remains when the host is closed, neither its children no
   expect([pid, child].map(isAlive)).toEqual([false, false])
 })
 
-it('nothing of a server remains when the process is killed that it belongs to', async () => {
+it('killing the process that an MCP server belongs to leaves none of its processes behind', async () => {
   await using server = await ScriptedServer.make(['child', 'stubborn'])
   await using dir = await tempDir({
     '.svc/config.yaml': `mcp: ${JSON.stringify({ servers: { it: server.settings } })}\n`,

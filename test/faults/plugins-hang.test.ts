@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { RunningSvc, svc, until } from '../support/index.ts'
 import { daemonOf, guardedProject, isAlive, plugin, pluginsOf, SPIN } from './guarded.ts'
 
-/** Holds up the process the first time only, at the place where it is put. */
+/** Returns code that blocks the process the first time only. */
 const spinOnce = (spin: string) => `svc.start(async () => {
   const file = svc.project.root + '/' + svc.name + '.spun'
   const spun = await svc.ports.files.access(file).then(() => true, () => false)
@@ -12,8 +12,8 @@ const spinOnce = (spin: string) => `svc.start(async () => {
   if (!spun) ${spin}
 })`
 
-describe('an endless loop is named, and the process starts again without its plugin', () => {
-  it('wherever in a plugin it is', async () => {
+describe('an endless loop of a plugin', () => {
+  it('is named, and the process restarts without the plugin, wherever in the plugin the loop is', async () => {
     const loops: Record<string, { text: string; what: string; line?: number }> = {
       loading: { text: plugin('loading', '', SPIN), what: 'in "loading"', line: 2 },
       setup: { text: plugin('setup', SPIN), what: 'in "setup"', line: 4 },
@@ -23,7 +23,7 @@ describe('an endless loop is named, and the process starts again without its plu
         what: 'in "guard of goal_pursuit"',
         line: 5,
       },
-      // Once it has waited, nothing but the stack says whose it is.
+      // After an await, only the stack shows whose code it is.
       handler: {
         text: plugin('handler', `svc.on('cycle_end', async () => {\nawait null\n${SPIN} })`),
         what: '',
@@ -34,7 +34,7 @@ describe('an endless loop is named, and the process starts again without its plu
         what: 'in "on cycle_end"',
         line: 4,
       },
-      // Inside the system's own code nothing but what was entered says it.
+      // Inside the system's own code, only the hook that was entered shows whose code it is.
       system: {
         text: plugin(
           'system',
@@ -50,7 +50,7 @@ describe('an endless loop is named, and the process starts again without its plu
     for (let restarts = 1; restarts <= Object.keys(loops).length; restarts++) {
       await daemon.waitForOutput(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
     }
-    // All together have held it up once each: agents go on, in one daemon.
+    // Each has blocked the process once: agents go on, in one daemon.
     await daemon.waitForOutput(/(another takes its place[\s\S]*?){7}completed goal-/)
     expect(daemon.stderr.match(/another takes its place/g)).toHaveLength(7)
     expect(isAlive(daemon.pid)).toBe(true)
@@ -80,7 +80,7 @@ describe('an endless loop is named, and the process starts again without its plu
     expect((mode & 0o777).toString(8)).toBe('600')
   })
 
-  it('in an operation, in a process that serves', async () => {
+  it('in an operation is named, and the server restarts without the plugin', async () => {
     const operation = `svc.operation({ name: 'spin', summary: 'Spins', input: z.object({}), output: z.object({}),
       http: { method: 'POST', path: '/spin' }, run() { ${SPIN} } })`
     const dir = await guardedProject(2, { looping: plugin('looping', operation) })
@@ -95,7 +95,7 @@ describe('an endless loop is named, and the process starts again without its plu
     expect((await fetch(`${all.at(-1)![1]}/spin`, { method: 'POST', headers, body: '{}' })).status).toBe(404)
   })
 
-  it('after --detach, where the log has whole lines of JSON', async () => {
+  it('is quarantined after --detach too, and the log has whole lines of JSON', async () => {
     const dir = await guardedProject(1.5, { looping: plugin('looping', `svc.on('cycle_end', () => { ${SPIN} })`) })
     expect((await svc(['start', '--detach', '-p', 'coder'], { cwd: dir.path })).code).toBe(0)
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
@@ -107,7 +107,7 @@ describe('an endless loop is named, and the process starts again without its plu
   })
 })
 
-describe('a foreground start that was replaced still belongs to its terminal', () => {
+describe('a foreground start whose process was replaced', () => {
   const startDaemon = async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const daemon = new RunningSvc(['start'], { cwd: dir.path })
@@ -115,7 +115,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
     return { daemon, successor: await daemonOf(dir) }
   }
 
-  it('Ctrl-C, which reaches every process of the terminal, stops it in order', async () => {
+  it('stops in order on Ctrl-C, which reaches every process of the terminal', async () => {
     const { daemon, successor } = await startDaemon()
     await using _ = daemon
     for (const pid of [daemon.pid, successor]) process.kill(pid, 'SIGINT')
@@ -124,7 +124,7 @@ describe('a foreground start that was replaced still belongs to its terminal', (
     expect(isAlive(successor)).toBe(false)
   })
 
-  it('a SIGTERM to the first process, as timeout sends it, stops its successor too', async () => {
+  it('stops the successor too on a SIGTERM to the first process, as timeout sends it', async () => {
     const { daemon, successor } = await startDaemon()
     await using _ = daemon
     process.kill(daemon.pid, 'SIGTERM')
@@ -133,15 +133,15 @@ describe('a foreground start that was replaced still belongs to its terminal', (
   })
 })
 
-describe('starting or ending a process that a plugin blocks', () => {
-  it('is shown by --detach for the process that replaced the first', async () => {
+describe('a process that a plugin blocks', () => {
+  it('is replaced at its start, and --detach shows the process that replaced it', async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin held up the first process') })
     expect(stdout).toContain(`PID ${await daemonOf(dir)} `)
   })
 
-  it('ends it with svc stop, and no other takes its place', async () => {
+  it('is ended by svc stop, and no other takes its place', async () => {
     const setup = `svc.on('cycle_end', () => { console.error('holds it up'); ${SPIN} })`
     const dir = await guardedProject(8, { looping: plugin('looping', setup) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
@@ -155,7 +155,7 @@ describe('starting or ending a process that a plugin blocks', () => {
 })
 
 describe('a quarantine', () => {
-  it('holds in every process, until the file is changed or an operator names it', async () => {
+  it('holds in every process, until the file is changed or an operator reloads the plugin by name', async () => {
     const dir = await guardedProject(1.5, {
       asked: plugin('asked', spinOnce(SPIN)),
       changed: plugin('changed', SPIN),
@@ -182,8 +182,8 @@ describe('a quarantine', () => {
   })
 })
 
-describe("what is no plugin's endless loop", () => {
-  it('is named with its place, and gets four times as long before the process starts again', async () => {
+describe('any other unresponsive process', () => {
+  it('is reported with its place in the code, and gets four times as long before it is restarted', async () => {
     const busy = 'const end = Date.now() + 3_500; while (Date.now() < end) {}'
     const setup = spinOnce('setTimeout(work, 10)')
     const dir = await guardedProject(1.5, {
@@ -205,7 +205,7 @@ describe("what is no plugin's endless loop", () => {
     expect((await pluginsOf(dir)).innocent).toMatchObject({ state: 'live', error: null })
   })
 
-  it('a process that was stopped for longer than the limit goes on', async () => {
+  it('goes on when it was stopped for longer than the limit', async () => {
     const dir = await guardedProject(3, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
@@ -219,8 +219,8 @@ describe("what is no plugin's endless loop", () => {
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 
-  it('one that hangs while it ends is killed, and not started again', async () => {
-    // Long enough that loading it does not count as hanging on a busy machine.
+  it('is killed when it hangs while it ends, and not started again', async () => {
+    // Long enough that loading the plugin does not count as hanging on a busy machine.
     const dir = await guardedProject(8, { clinging: plugin('clinging', `svc.start(() => () => { ${SPIN} })`) })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)

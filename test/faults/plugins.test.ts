@@ -7,7 +7,7 @@ import { guardedProject, plugin, pluginsOf } from './guarded.ts'
 
 const UP = /^Logs: /m
 
-it('process.exit in a plugin is refused by file and line, and the agents live on', async () => {
+it('process.exit in a plugin is refused with file and line, and the agents go on', async () => {
   const plugins: Record<string, string> = {
     loading: plugin('loading', '', 'process.exit(2)'),
     setup: plugin('setup', 'process.exit(4)'),
@@ -19,7 +19,7 @@ it('process.exit in a plugin is refused by file and line, and the agents live on
   await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
   await daemon.waitForOutput(/completed goal-/)
   for (const [name, text] of Object.entries(plugins)) {
-    // The code is the line.
+    // The exit code is the line number.
     const [, line] = /process\.exit\((\d)\)/.exec(text)!
     await daemon.waitForOutput(
       new RegExp(`"plugin":"${name}".*plugins/${name}\\.ts:${line}:\\d+: process\\.exit\\(${line}\\) is refused`),
@@ -33,8 +33,8 @@ it('process.exit in a plugin is refused by file and line, and the agents live on
   expect(await daemon.end('SIGTERM')).toBe(0)
 })
 
-describe('uncaught error', () => {
-  it('is named with its place, and suspends the plugin that it comes from again and again', async () => {
+describe('an uncaught error', () => {
+  it('is reported with its place, and suspends a plugin that throws again and again', async () => {
     const throwing = `svc.start(() => {
   const timer = setInterval(() => { throw new Error('thrown late') }, 20)
   return () => clearInterval(timer)
@@ -42,7 +42,7 @@ describe('uncaught error', () => {
     const dir = await guardedProject(15, {
       throwing: plugin('throwing', throwing),
       rejecting: plugin('rejecting', `svc.on('cycle_end', () => void Promise.reject(new Error('rejected late')))`),
-      // Left behind before the daemon is up.
+      // Rejects before the daemon is up.
       loading: plugin('loading', '', `Promise.reject(new Error('left behind'))`),
     })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
@@ -58,7 +58,7 @@ describe('uncaught error', () => {
   const throwOnSignal = `process.on('SIGUSR2',()=>{throw(Error('of%20nobody'))})`
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${throwOnSignal}` }
 
-  it('ends the process in order, with 1, when it can only be its own', async () => {
+  it('ends the process in order with exit code 1 when no plugin can have caused it', async () => {
     const dir = await guardedProject(15, {})
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.waitForOutput(UP)
@@ -68,7 +68,7 @@ describe('uncaught error', () => {
     await expect(access(join(dir.path, '.svc/daemon.pid'))).rejects.toThrow()
   })
 
-  it("ends nothing while there are plugins, as it may be one's", async () => {
+  it('ends nothing while there are plugins that may have caused it', async () => {
     const dir = await guardedProject(15, { calm: plugin('calm', '') })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path, env })
     await daemon.waitForOutput(UP)
@@ -78,7 +78,7 @@ describe('uncaught error', () => {
   })
 })
 
-it("inside someone else's program nothing is watched, refused or caught", async () => {
+it('inside an embedding program nothing is watched, refused or caught', async () => {
   const dir = await guardedProject(15, { calm: plugin('calm', '') })
   const { exit } = process
   const listeners = process.listenerCount('uncaughtException')

@@ -1,7 +1,7 @@
 import type { Look } from '#platform/store/contract'
 import { ownInvariants } from '../support/simulation/checks/invariants.ts'
 
-/** What is wrong with the rows of a database, in sentences: its integrity, and all that is promised of them. */
+/** Returns the faults in the rows of a database, as messages: integrity errors and violated invariants. */
 export function brokenRows(look: Look): string[] {
   const faults: string[] = []
   const none = (what: string, rows: readonly unknown[]) => {

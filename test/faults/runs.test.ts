@@ -21,7 +21,7 @@ async function runToGoal(home: Awaited<ReturnType<typeof running>>) {
 }
 
 describe('a damaged log', () => {
-  it('cut at any byte of its last line loses nothing: the line is written again', async () => {
+  it('loses nothing when it is cut at any byte of its last line: the line is written again', async () => {
     await using home = await running([write, finish])
     const { whole, file, text } = await runToGoal(home)
     const last = text.trimEnd().lastIndexOf('\n') + 1
@@ -38,7 +38,7 @@ describe('a damaged log', () => {
     ['half a character', Buffer.from('{"seq":99,"type":"x","data":"\u00e9"}').subarray(0, 29)],
     ['a line of something else', Buffer.from('Segmentation fault\n')],
     ['a line without an end', Buffer.alloc(3 * 1024 * 1024, 'x')],
-  ])('with %s at its end sets that aside, and goes on behind the last whole line', async (_, garbage) => {
+  ])('with %s at its end has that set aside, and goes on after the last whole line', async (_, garbage) => {
     await using home = await running([write, finish])
     const { whole, file, text } = await runToGoal(home)
     await appendFile(file, garbage)
@@ -51,7 +51,7 @@ describe('a damaged log', () => {
     expect(home.logged('they are in')).toHaveLength(1)
   })
 
-  it('with broken lines in its middle is read all the same, and says how many there were', async () => {
+  it('with broken lines in its middle is read all the same, and reports their number', async () => {
     await using home = await running([write, finish])
     const { whole, file, text } = await runToGoal(home)
     const lines = text.trimEnd().split('\n')
@@ -65,7 +65,7 @@ describe('a damaged log', () => {
     expect(found.left_out).toBe(1)
   })
 
-  it('in which lines stand twice shows each of them once', async () => {
+  it('with duplicate lines shows each of them once', async () => {
     await using home = await running([write, finish])
     const { whole, file, text } = await runToGoal(home)
     await home.kernel.use(Runs).end(home.run_id, 'stopped')
@@ -74,11 +74,11 @@ describe('a damaged log', () => {
   })
 })
 
-/** How large a log the reader is tried with, in megabytes. */
+/** Size of the log that is read, in megabytes. */
 const MEGABYTES = Number(process.env.SVC_TEST_LOG_MB ?? 200)
 
 describe(`a log of ${MEGABYTES} MB`, () => {
-  it('is read without holding up the event loop, and without being in memory', async () => {
+  it('is read without blocking the event loop, and without being loaded into memory', async () => {
     await using home = await running([write, finish], { builtins: [rest], clock: 'system' })
     const { id, text } = await runToGoal(home)
     await home.kernel.use(Runs).end(home.run_id, 'stopped')
@@ -96,7 +96,7 @@ describe(`a log of ${MEGABYTES} MB`, () => {
     }, 20)
     lag.enable()
     const began = performance.now()
-    // Nothing of this agent is left after the first lines: to say so, all of the log is read.
+    // This agent has no spans: to find that out, the whole log is read.
     const last = await ask<Trace>(`${url}/runs/${home.run_id}/trace?agent_id=other&limit=1000`)
     const took = performance.now() - began
     const first = await ask<Trace>(`${url}/runs/${home.run_id}/trace`)
@@ -124,7 +124,7 @@ describe(`a log of ${MEGABYTES} MB`, () => {
   }, 120_000)
 })
 
-/** Writes files of a log like those that are there, of a hundred agents, until it is large enough. */
+/** Writes log files like the existing ones, of a hundred agents, until they are large enough. */
 async function grow(folder: string, lines: readonly string[], agent_id: string) {
   const tool = lines.find(line => line.includes('"tool_result"')) as string
   let seq = Number(/\d+/.exec(lines.at(-1) as string)?.[0])
@@ -149,7 +149,7 @@ async function grow(folder: string, lines: readonly string[], agent_id: string) 
   return { bytes, lines: seq }
 }
 
-/** In bytes; after a collection where the process allows one. */
+/** Returns the memory in use, in bytes; after a garbage collection where the process allows one. */
 function heap(collect = true): number {
   if (collect) (globalThis as { gc?: () => void }).gc?.()
   const { heapUsed, external } = process.memoryUsage()
@@ -168,7 +168,7 @@ function ask<T>(url: string): Promise<T> {
   })
 }
 
-it('a run whose log is being written is read as far as it is whole', async () => {
+it('a run whose log is still being written is read up to the last whole line', async () => {
   await using home = await running([write, finish])
   const { whole, file, text } = await runToGoal(home)
   await home.kernel.use(Runs).end(home.run_id, 'stopped')

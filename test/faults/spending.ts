@@ -4,12 +4,12 @@ import { project } from '../cli/project.ts'
 import { type ModelServer, modelServer, type TempDir, text, toolCall } from '../support/index.ts'
 import { svc } from '../support/vitest/warm.ts'
 
-/** Agents that always find something to do, and never the same. */
+/** Script of agents that always find something to do, and never the same. */
 function busyModel() {
   let n = 0
   return async ({ prompt }: { prompt: string }) => {
     n++
-    // So that a kill finds some calls under way.
+    // Delays answers, so that a kill hits some calls in progress.
     await new Promise(resolve => setTimeout(resolve, 5 + (n % 7) * 10))
     if (prompt.includes('"goal":'))
       return text(JSON.stringify({ goal: `Do ${n} and ${n * 7} and ${n * 13} of number ${n}` }))
@@ -18,7 +18,7 @@ function busyModel() {
   }
 }
 
-/** Makes a project whose agents spend all the time, and the model that they ask. */
+/** Creates a project whose agents spend all the time, and the model that they call. */
 export async function spending(daemon: string) {
   const server = await modelServer({ script: busyModel() })
   onTestFinished(() => server.close())

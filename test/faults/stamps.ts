@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A plugin with a tool whose effect anybody can count, and that must not be repeated. */
+/** Plugin with a tool whose effects can be counted, and that must not be repeated. */
 export const STAMP = `
 import { definePlugin, tool, z } from 'svc'
 export default definePlugin({
@@ -33,7 +33,7 @@ export interface StampCall {
 }
 export const STAMP_CALLS = "SELECT call_id, outcome, is_error FROM tool_calls WHERE tool = 'stamp'"
 
-/** What the tool has done in a project. */
+/** Returns what the tool has done in a project. */
 export async function stampsIn(root: string): Promise<Stamp[]> {
   const lines = await readFile(join(root, 'stamps.log'), 'utf8').catch(() => '')
   return lines
@@ -46,9 +46,9 @@ export async function stampsIn(root: string): Promise<Stamp[]> {
 }
 
 /**
- * Returns where the work done and the journal differ, in sentences.
- * @param key what is done once
- * @param later what was done when the journal had been read, where someone is at work
+ * Returns the differences between the work done and the journal, as messages.
+ * @param key identifies work that must be done once
+ * @param later the work that was done by the time the journal had been read, if a daemon runs
  */
 export function brokenStamps(
   stamps: readonly Stamp[],

@@ -5,7 +5,7 @@ import type { Task, TaskResponse } from '#core/tasks/contract'
 import { modelServer, RunningSvc, tempDir, text, toolCall } from '../support/index.ts'
 import { svc } from '../support/vitest/warm.ts'
 
-/** A tool whose effect anybody can count, and whose end never comes. */
+/** Plugin with a tool whose effects can be counted, and that never finishes. */
 const STAMP = `
 import { definePlugin, tool, z } from 'svc'
 export default definePlugin({
@@ -21,10 +21,10 @@ export default definePlugin({
   },
 })`
 
-it('a server that is killed in the middle of tools repeats nothing: one task goes on elsewhere, the other has failed', async () => {
+it('a server killed during tool calls repeats none: a task with a key goes on elsewhere, one without it fails', async () => {
   await using dir = await tempDir()
   await using model = await modelServer({
-    // The stamp is asked for once; a model that reads that its outcome is unknown does not repeat it.
+    // The stamp is called once; a model that reads that the outcome is unknown does not repeat the call.
     script: ({ prompt }) => (prompt.includes('unknown') ? text('It may be stamped.') : toolCall('stamp')),
   })
   const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }

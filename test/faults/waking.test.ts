@@ -7,7 +7,7 @@ import { AGENT_MODULES, spawn, testHostWithModel } from '../spec/core/models/mod
 import { goalAnswer } from '../spec/safety/approvals-host.ts'
 import { testHost, until } from '../support/index.ts'
 
-/** Leaves markers at a given rate, from a process of its own, and reports how many there were. */
+/** Program that writes markers at a given rate, and prints their number. */
 const GENERATOR = `
 const { writeFileSync } = require('node:fs')
 const [folder, rate, seconds] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])]
@@ -32,7 +32,7 @@ async function storm(folder: string, rate: number, seconds: number): Promise<num
   return Number(said)
 }
 
-it('a storm of 10,000 markers a second begins at most four cycles a second for each agent, and none is left', async () => {
+it('a storm of 10,000 markers a second starts at most four cycles a second per agent, and no marker is left', async () => {
   await using home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0, idle_backoff: false } },
@@ -65,7 +65,7 @@ it('a storm of 10,000 markers a second begins at most four cycles a second for e
   expect(home.server.requests.length - calls).toBeLessThanOrEqual(Math.ceil(seconds * 4 + 1) * agents)
 })
 
-it('a burst of messages from many processes is delivered whole, in few cycles', async () => {
+it('a burst of messages from several processes is delivered completely, in few cycles', async () => {
   await using home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
     config: { daemon: { heartbeat: 60, min_rest: 0.3 } },

@@ -4,7 +4,7 @@ import { fault, text, toolCall, until } from '../support/index.ts'
 import { clientOf, OPEN, request, sayOf, spawn, startA2aServer } from './a2a-server.ts'
 
 describe('the public Agent2Agent protocol', () => {
-  it('is not there unless it is switched on', async () => {
+  it('is not served unless it is enabled', async () => {
     await using home = await startA2aServer(() => text('hello'), { config: {} })
     const agent = await spawn(home)
     for (const path of ['/.well-known/agent-card.json', `/a2a/${agent}/.well-known/agent-card.json`])
@@ -12,7 +12,7 @@ describe('the public Agent2Agent protocol', () => {
     expect((await home.rpc('/a2a', 'SendMessage', {})).status).toBe(404)
   })
 
-  it('shows the service and each agent on a card that names where it is reached', async () => {
+  it('describes the service and each agent on a card with its address', async () => {
     await using home = await startA2aServer(() => text('hello'))
     const agent = await spawn(home)
     const card = (await home.ask('/.well-known/agent-card.json')).json
@@ -27,7 +27,7 @@ describe('the public Agent2Agent protocol', () => {
     expect((await home.ask('/a2a/nobody/.well-known/agent-card.json')).json).toMatchObject({ code: 'agent_not_found' })
   })
 
-  it("lets the protocol's own client send a message, and gives it the answer of the agent's task", async () => {
+  it("lets the protocol's own client send a message, and returns the answer of the agent's task", async () => {
     await using home = await startA2aServer(({ prompt }) =>
       text(prompt.includes('sum') ? 'Forty-two.' : 'And two more.'),
     )
@@ -45,7 +45,7 @@ describe('the public Agent2Agent protocol', () => {
     expect([sayOf(found), found.history]).toEqual(['Forty-two.', []])
   })
 
-  it('streams: the task, what is said as it comes, and how it ended', async () => {
+  it('streams the task, its text as it is generated, and its final status', async () => {
     await using home = await startA2aServer(() => text('It is a long story about sheep.'))
     const client = await clientOf(home.url, await spawn(home))
     const seen: string[] = []
@@ -72,7 +72,7 @@ describe('the public Agent2Agent protocol', () => {
     expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED)
   })
 
-  it('goes on when no one listens, is followed again, and is cancelled on request', async () => {
+  it('lets a task go on without a listener, and be followed again and cancelled', async () => {
     await using home = await startA2aServer(({ prompt }) => (prompt.includes('slow') ? fault('hang') : text('done')))
     const client = await clientOf(home.url, await spawn(home))
     const begun = (await client.sendMessage(request('slow work', {}, true))) as Task
@@ -90,7 +90,7 @@ describe('the public Agent2Agent protocol', () => {
     await expect(client.cancelTask({ tenant: '', id: begun.id, metadata: undefined })).rejects.toThrow(/ended already/)
   })
 
-  it('waits for the operator where a call needs one, and can be cancelled there too', async () => {
+  it('makes a task wait for the operator where a call needs approval, and lets it be cancelled there too', async () => {
     await using home = await startA2aServer(
       ({ body }) =>
         body.messages.some(({ role }) => role === 'tool') ? text('noted') : toolCall('write_notepad', { text: 'x' }),
@@ -114,14 +114,14 @@ describe('the public Agent2Agent protocol', () => {
     const decided = pending.map(({ approval_id, agent_id: id }) =>
       home.kernel.invoke('approvals.resolve', { id, approval_id, decision: 'approve' }),
     )
-    // What was asked for the second went with it.
+    // The approval request of the second task was cancelled with it.
     expect((await Promise.allSettled(decided)).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     const state = async ({ id }: Task) => (await client.getTask({ tenant: '', id })).status?.state
     await until(async () => (await state(first)) === TaskState.TASK_STATE_COMPLETED)
     expect(await state(second)).toBe(TaskState.TASK_STATE_CANCELED)
   })
 
-  it('speaks version 0.3 to those who do', async () => {
+  it('speaks version 0.3 with clients of that version', async () => {
     await using home = await startA2aServer(() => text('hello'))
     await spawn(home)
     const asked = { messageId: 'old-1', role: 'user', kind: 'message', parts: [{ kind: 'text', text: 'Greet me' }] }
@@ -141,7 +141,7 @@ describe('the public Agent2Agent protocol', () => {
     expect((await home.rpc('/a2a', 'tasks/get', { id: json.result.id })).json.result.status.state).toBe('completed')
   })
 
-  it("refuses in the protocol's own codes, with a sentence", async () => {
+  it("refuses requests with the protocol's own error codes and a message", async () => {
     await using home = await startA2aServer(() => text('hello'))
     const [one, other] = [await spawn(home), await spawn(home)]
     const code = async (...asked: Parameters<typeof home.rpc>) => (await home.rpc(...asked)).json.error?.code
@@ -155,7 +155,7 @@ describe('the public Agent2Agent protocol', () => {
     expect(await code(at, 'SendMessage', hello, { 'a2a-version': '9.9' })).toBe(-32009)
     expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('2 agents live here')
     expect((await home.ask(at, { method: 'POST', body: { jsonrpc: '1.0', id: 1 } })).json.error.code).toBe(-32600)
-    // A method may take nothing.
+    // A method may have no parameters.
     const bare = { jsonrpc: '2.0', id: 1, method: 'Dance' }
     expect((await home.ask(at, { method: 'POST', body: bare })).json.error.code).toBe(-32601)
     const headers = { 'content-type': 'application/json' }
@@ -167,13 +167,13 @@ describe('the public Agent2Agent protocol', () => {
     ])
     const { json } = await home.rpc(at, 'SendMessage', hello, { 'x-svc-user': 'alice' })
     const { id } = json.result.task
-    // A task is its user's own, and of its own agent.
+    // A task belongs to its user and to its agent.
     expect(await code(at, 'GetTask', { id })).toBe(-32001)
     expect(await code(`/a2a/${other}`, 'GetTask', { id }, { 'x-svc-user': 'alice' })).toBe(-32001)
     expect(await code(at, 'GetTask', { id }, { 'x-svc-user': 'alice' })).toBeUndefined()
   })
 
-  it('stands behind the same key and origins as everything else, and says so on the card', async () => {
+  it('requires the same key and origins as everything else, and says so on the card', async () => {
     await using home = await startA2aServer(() => text('hello'), { env: { SVC_API_KEY: 'a key of this server' } })
     const agent = await spawn(home)
     expect((await home.ask('/.well-known/agent-card.json')).status).toBe(401)

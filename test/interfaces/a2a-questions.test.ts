@@ -7,7 +7,7 @@ import { clientOf, request, sayOf, spawn, startA2aServer } from './a2a-server.ts
 
 const BRANCH = 'Which branch is released?'
 
-/** A model that asks one question, and repeats the answer. */
+/** Script that asks one question, and repeats the answer. */
 const asks =
   (more: Record<string, unknown> = {}): Script =>
   ({ body }) => {
@@ -24,7 +24,7 @@ const wordsOf = ({ status }: Task) =>
   (status?.message?.parts ?? []).map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('')
 
 describe('a question of an agent to an Agent2Agent client', () => {
-  it('makes the task input-required, and a message to the same task answers it', async () => {
+  it('makes the task input-required, and is answered by a message to the same task', async () => {
     await using home = await start(asks({ options: ['main', 'stable'] }))
     const client = await clientOf(home.url, await spawn(home))
     const waiting = (await client.sendMessage(request('Release it.'))) as Task
@@ -42,7 +42,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     expect(done.history.map(({ role }) => role)).toEqual([
       ...[Role.ROLE_USER, Role.ROLE_AGENT, Role.ROLE_USER, Role.ROLE_AGENT],
     ])
-    // The same message again is the same answer.
+    // Sending the same message again returns the same answer.
     const again = (await client.sendMessage(request('2', { taskId: waiting.id }))) as Task
     expect([sayOf(again), home.server.requests.length]).toEqual([sayOf(done), 2])
   })
@@ -67,7 +67,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     expect(said).toBe('I release it. The answer: main')
   })
 
-  it('reads the same in version 0.3', async () => {
+  it('works the same in version 0.3', async () => {
     await using home = await start(asks())
     await spawn(home)
     const said = (words: string, more: object = {}) => ({
@@ -82,7 +82,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     expect((await home.rpc('/a2a', 'tasks/get', { id: result.id })).json.result.status.state).toBe('completed')
   })
 
-  it('is answered by the operator too, and the task goes on by itself', async () => {
+  it('can be answered by the operator too, and the task goes on by itself', async () => {
     await using home = await start(asks())
     const client = await clientOf(home.url, await spawn(home))
     const { id } = (await client.sendMessage(request('Release it.'))) as Task
@@ -94,7 +94,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     await expect(client.sendMessage(request('stable', { taskId: id }))).rejects.toThrow(/has no open question/)
   })
 
-  it('goes on with the stated default when its time has come', async () => {
+  it('is answered with the stated default after the stated time', async () => {
     await using home = await startA2aServer(asks({ default: 'main', default_after_minutes: 30 }), {
       builtins: [questions],
       clock: heldClock(),
@@ -108,7 +108,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     )
   })
 
-  it('takes only its options where it says so, and only from the user whose task it is', async () => {
+  it('accepts only its options if it says so, and only from the user whose task it is', async () => {
     await using home = await start(asks({ options: ['main', 'stable'], free_text: false }))
     const agent = await spawn(home)
     const client = await clientOf(home.url, agent, { 'x-svc-user': 'alice' })

@@ -16,7 +16,7 @@ export { spawn } from '../spec/core/models/model-host.ts'
 
 export const OPEN = { a2a: { public: { enabled: true } } }
 
-/** A server whose agents others can reach. */
+/** Starts a server whose agents are reachable over the Agent2Agent protocol. */
 export async function startA2aServer(script: Script, options: TestHostOptions = {}) {
   const home = await testHostWithTasks(script, {
     config: OPEN,

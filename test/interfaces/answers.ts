@@ -10,18 +10,18 @@ export interface RawAnswer {
   text: string
 }
 
-/** Methods that the server knows, and for which a path that lacks them says what it has. */
+/** Methods that the server knows; a path that lacks one of them lists those that it has. */
 const KNOWN = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const LEAKS = [/\n\s+at /, /\bat \S+ \(.*:\d+:\d+\)/, /node_modules|node:internal/, /SQLITE_/, /\bSELECT\b.+\bFROM\b/]
 
-/** What the document says about answers, held against those that came. */
+/** Checks answers against the OpenAPI document. */
 export class Answers {
   readonly #document: OpenApiDocument
   readonly #ajv = new Ajv2020({ strict: false })
   readonly #validators = new Map<string, ValidateFunction>()
   readonly #folders: readonly string[]
 
-  /** @param folders paths that no error may tell */
+  /** @param folders paths that no error may reveal */
   constructor(document: OpenApiDocument, folders: readonly string[]) {
     this.#document = document
     this.#folders = folders
@@ -29,7 +29,7 @@ export class Answers {
     this.#ajv.addSchema(document, 'document')
   }
 
-  /** What is wrong with an answer; nothing when it is as the document says. */
+  /** Returns the faults of an answer: none when it is as the document says. */
   faultsOf({ place, method, headers: asked }: GeneratedRequest, { status, headers, text }: RawAnswer): string[] {
     const faults: string[] = []
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
@@ -39,7 +39,7 @@ export class Answers {
     if (!id) faults.push('has no X-Request-Id')
     if (response === undefined) {
       const another = this.#document.paths[place]![verb] === undefined
-      // A fault of the request itself may be reported before one of its method.
+      // A fault of the request may be reported before one of its method.
       const refused =
         another && (status === 405 || [400, 403, ...(KNOWN.includes(method) ? [] : [404])].includes(status))
       if (!refused) faults.push(`has the undocumented status ${status}`)

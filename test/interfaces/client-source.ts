@@ -17,7 +17,7 @@ interface Schema {
   description?: string
 }
 
-/** The source of `client-operations.ts`: the types of these operations' inputs, outputs and events, and where they are. */
+/** Returns the source of `client-operations.ts`: inputs, outputs, events and addresses of these operations. */
 export function clientSource(operations: readonly Operation[]): string {
   const served = operations.filter(({ http }) => http).sort((a, b) => (a.name < b.name ? -1 : 1))
   const named = new Map<string, string>()

@@ -27,12 +27,12 @@ async function startServer(options: Parameters<typeof startRestServer>[0] = {}) 
   return { ...home, client: createClient({ baseUrl: home.url }) }
 }
 
-/** A client whose server answers so. */
+/** Client whose server gives this answer. */
 function answering(answer: () => Response): Client {
   return createClient({ baseUrl: 'http://127.0.0.1:8000', fetch: async () => answer() })
 }
 
-/** An answer whose connection is cut after this much of it. */
+/** Response whose connection is cut after this text. */
 function halfOf(type: string, text: string): Response {
   const body = new ReadableStream(
     {
@@ -44,7 +44,7 @@ function halfOf(type: string, text: string): Response {
   return new Response(body, { headers: { 'content-type': type } })
 }
 
-/** A way to the server that can be cut. */
+/** Proxy to the server whose connections can be cut. */
 async function wire(port: number) {
   const sockets = new Set<Socket>()
   const opened = { count: 0 }
@@ -75,8 +75,8 @@ async function wire(port: number) {
   }
 }
 
-describe('a call', () => {
-  it('is a method of its room, with the types of its operation', async () => {
+describe('a call of the client', () => {
+  it('is a method of its module, with the types of its operation', async () => {
     const { client } = await startServer()
     const spawned = await client.agents.spawn({ preset: 'worker' })
     expectTypeOf(spawned.agent_id).toBeString()
@@ -102,7 +102,7 @@ describe('a call', () => {
     expect(invalid).toMatchObject({ code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] })
   })
 
-  it('is of the path that it says, whatever it is given for a name', async () => {
+  it('is never sent to another path, whatever it gets as a name', async () => {
     const { client } = await startServer()
     for (const id of ['.', '..', '', undefined as unknown as string]) {
       const error = await client.agents.get({ id }).catch(thrown => thrown)
@@ -110,7 +110,7 @@ describe('a call', () => {
     }
   })
 
-  it('carries the key and the user', async () => {
+  it('is sent with the key of the client', async () => {
     const { url } = await startServer({ env: { SVC_API_KEY: 'a-long-secret-key' } })
     const refused = await createClient({ baseUrl: url })
       .agents.list()
@@ -121,7 +121,7 @@ describe('a call', () => {
     ).resolves.toEqual([])
   })
 
-  it('says where no one answers', async () => {
+  it('names the address when no server answers', async () => {
     const { client, listening, url } = await startServer()
     await listening.close()
     const error = await client.agents.list().catch(thrown => thrown)
@@ -129,7 +129,7 @@ describe('a call', () => {
     expect(error.message).toContain(url)
   })
 
-  it('says so where another program answers, and takes nothing of it for an answer', async () => {
+  it('fails when another program answers, and uses nothing of its answer', async () => {
     const page = answering(() => new Response('<title>Sign in</title>', { headers: { 'content-type': 'text/html' } }))
     const begun = page.tasks.stream({ id: 'ada', instruction: 'Hello' }, { idempotencyKey: 'once' })
     for (const asked of [page.agents.list(), page.metrics.get(), page.events.follow().next(), begun.next()]) {
@@ -138,7 +138,7 @@ describe('a call', () => {
     }
   })
 
-  it('throws also when the answer breaks off or is no problem document', async () => {
+  it('fails when the answer breaks off or is no problem document', async () => {
     const half = () => halfOf('application/json', '{"agent_id":')
     const broken = await answering(half)
       .agents.get({ id: 'ada' })
@@ -153,7 +153,7 @@ describe('a call', () => {
     }
   })
 
-  it('is given up with its signal, and shows the head of its answer', async () => {
+  it('is aborted by its signal, and gives access to the headers of its answer', async () => {
     const { client } = await startServer()
     await client.agents.spawn({ preset: 'worker' })
     await client.agents.spawn({ preset: 'worker' })
@@ -168,8 +168,8 @@ describe('a call', () => {
   })
 })
 
-describe('a stream that can go on', () => {
-  it('does, after a cut, without loss or repetition', async () => {
+describe('a stream that can be resumed', () => {
+  it('goes on after a cut without loss or repetition', async () => {
     const apiKey = 'a-long-secret-key'
     const { kernel, port } = await startServer({ env: { SVC_API_KEY: apiKey } })
     const line = await wire(port)
@@ -186,25 +186,25 @@ describe('a stream that can go on', () => {
     expect(line.opened.count).toBeGreaterThan(2)
   })
 
-  it('is closed when it is left', async () => {
+  it('is closed when its reader leaves', async () => {
     const { client, kernel } = await startServer()
     for await (const message of client.events.follow()) {
       expect(message.event).toBe('open')
       break
     }
-    // A server that holds no stream closes at once.
+    // A server without open streams closes at once.
     const began = performance.now()
     await kernel.close()
     expect(performance.now() - began).toBeLessThan(450)
   })
 
-  it('that was refused is not tried again', async () => {
+  it('is not tried again when it was refused', async () => {
     const { client } = await startServer()
     const following = client.events.follow({ agent_id: 'nobody' })
     await expect(following.next()).rejects.toMatchObject({ code: 'agent_not_found' })
   })
 
-  it('ends with its signal', async () => {
+  it('is aborted by its signal', async () => {
     const { client } = await startServer()
     const stop = new AbortController()
     const following = client.events.follow({}, { signal: stop.signal })
@@ -214,7 +214,7 @@ describe('a stream that can go on', () => {
     await expect(next).rejects.toThrow('enough')
   })
 
-  it('that ends by itself is over', async () => {
+  it('is over when it ends by itself', async () => {
     const { client } = await startServer()
     const all = []
     for await (const message of client.events.follow({ follow: false, after: 0 })) all.push(message.event)
@@ -222,9 +222,9 @@ describe('a stream that can go on', () => {
   })
 })
 
-describe('a stream that began something', () => {
+describe('a stream that starts a task', () => {
   const runs: { key: string | undefined; call: 'stream' | 'whole' }[] = []
-  /** In the place of the real one: its stream stops in the middle, its whole answer comes. */
+  /** Replaces the real module: its stream stops in the middle, its whole answer is complete. */
   const tasks = definePlugin({
     name: 'tasks',
     setup(svc) {
@@ -276,11 +276,11 @@ describe('a stream that began something', () => {
     return shown
   }
 
-  it('streams its text and its end', async () => {
+  it('delivers its text and its end', async () => {
     expect(await recordRuns('finish')).toEqual(['so ', 'far', 'done: so far'])
   })
 
-  it('that stops without its end asks for the answer under the same key', async () => {
+  it('asks for the answer under the same key when it stops without its end', async () => {
     expect(await recordRuns('stop', 'once-1')).toEqual(['so ', 'far', 'done: so far and to the end'])
     expect(runs).toEqual([
       { key: 'once-1', call: 'stream' },
@@ -288,7 +288,7 @@ describe('a stream that began something', () => {
     ])
   })
 
-  it('whose answer under the same key breaks off too asks for it again', async () => {
+  it('asks for the answer again when that breaks off too', async () => {
     const answers = [
       halfOf('text/event-stream', 'id: 2\nevent: token\ndata: {"text":"so"}\n\n'),
       halfOf('application/json', '{"status":'),
@@ -302,18 +302,18 @@ describe('a stream that began something', () => {
     expect(shown).toEqual(['token', 'so far'])
   })
 
-  it('that stops without its end and has no key leaves the text that was shown, and says so', async () => {
+  it('keeps the text that was shown and reports the cut when it stops without its end and has no key', async () => {
     expect(await recordRuns('stop')).toEqual(['so ', 'far', 'connection_cut'])
     expect(runs).toHaveLength(1)
   })
 
-  it('that is refused is not begun again', async () => {
+  it('is not started again when it is refused', async () => {
     expect(await recordRuns('refuse', 'once-2')).toEqual(['conflict'])
     expect(runs).toHaveLength(1)
   })
 })
 
-it('runs where there is no Node: its file names none of it', async () => {
+it('the client runs where there is no Node: its file uses nothing of it', async () => {
   const { readFile } = await import('node:fs/promises')
   const text = await readFile(new URL('../../dist/client.js', import.meta.url), 'utf8')
   expect(text).not.toMatch(/node:|\bprocess\.|\brequire\(|\bBuffer\b/)

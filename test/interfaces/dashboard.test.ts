@@ -10,7 +10,7 @@ const startDashboard = (env: Record<string, string> = {}) => startRestServer({ p
 const folder = new URL('../../dashboard/', import.meta.url)
 const FILES = ['/', '/assets/dashboard.js', '/assets/feed.js', '/assets/dashboard.css', '/assets/icon.svg']
 
-/** The page's own source, by path. */
+/** Returns the source files of the page, by path. */
 async function sources(): Promise<[path: string, text: string][]> {
   const names = await readdir(folder, { recursive: true })
   const code = names.filter(name => /\.(tsx?|css|html|svg)$/.test(name))
@@ -18,7 +18,7 @@ async function sources(): Promise<[path: string, text: string][]> {
 }
 
 describe('the dashboard’s page', () => {
-  it('is served at / with all that it loads, and loads from nowhere else', async () => {
+  it('is served at / with all that it loads, and loads nothing from elsewhere', async () => {
     const { ask } = await startDashboard()
     const page = await ask('/')
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -28,20 +28,20 @@ describe('the dashboard’s page', () => {
     for (const path of FILES) {
       const { status, text } = await ask(path)
       expect(status, path).toBe(200)
-      // Names of namespaces are no addresses.
+      // XML namespaces are not addresses.
       expect(text.replaceAll(/http:\/\/www\.w3\.org\/[\w/]+/g, ''), path).not.toMatch(/["'(`](https?:)?\/\/[\w-]+\.\w/)
     }
   })
 
-  it('takes less than 200 KB of the line, all together', async () => {
+  it('takes less than 200 KB in all, compressed', async () => {
     const { ask } = await startDashboard()
     const sizes = await Promise.all(FILES.map(async path => gzipSync((await ask(path)).text).length))
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000)
   })
 
-  it('goes over the line compressed as the client accepts it, as it was built, each form with a tag of its own', async () => {
+  it('is sent unchanged in the compression that the client accepts, with a separate ETag for each', async () => {
     const { url, ask } = await startDashboard()
-    /** The bytes as they came: `fetch` would decompress them. */
+    /** Returns the raw bytes: `fetch` would decompress them. */
     const getBytes = (path: string, accepted: string) =>
       new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
         get(`${url}${path}`, { headers: { 'accept-encoding': accepted } }, async answer => {
@@ -80,7 +80,7 @@ describe('the dashboard’s page', () => {
     }
   })
 
-  it('has no inline script or style, and its source never makes markup of words', async () => {
+  it('has no inline script or style, and its source never turns text into markup', async () => {
     const page = await readFile(new URL('index.html', folder), 'utf8')
     expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:/i)
     const all = await sources()
@@ -93,7 +93,7 @@ describe('the dashboard’s page', () => {
     }
   })
 
-  it('keeps key and tenant in the tab alone; only how it looks is kept longer', async () => {
+  it('keeps key and tenant in the tab only, and only the theme for longer', async () => {
     const all = await sources()
     const kept = all.flatMap(([path, text]) =>
       [...text.matchAll(/(?:localStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${path} ${line}`),
@@ -102,7 +102,7 @@ describe('the dashboard’s page', () => {
     expect(kept.length).toBe(2)
   })
 
-  it('needs no key, holds no data, and is not sent twice', async () => {
+  it('needs no key, does not contain it, and is not sent again when unchanged', async () => {
     const { ask } = await startDashboard({ SVC_API_KEY: 'open sesame' })
     const page = await ask('/')
     expect(page.status).toBe(200)
@@ -111,7 +111,7 @@ describe('the dashboard’s page', () => {
     expect([again.status, again.text]).toEqual([304, ''])
   })
 
-  it('writes how long and how far away in the largest unit that fits, and never sixty of a smaller one', () => {
+  it('shows durations and distances in time in the largest unit that fits, and never sixty of a smaller one', () => {
     const long = [740, 3_200, 9_970, 59_700, 119_600, 120_000, 3_599_600, 3_600_000, 5_400_000, 7_199_000].map(duration)
     expect(long).toEqual(['740 ms', '3.2 s', '10 s', '1 min', '2 min', '2 min', '1 h', '1 h', '1 h 30 min', '2 h'])
     const DAY = 86_400_000
@@ -124,7 +124,7 @@ describe('the dashboard’s page', () => {
     ])
   })
 
-  it('writes numbers, moments and dollars by hand, as the language has them', () => {
+  it('formats numbers and times as Intl does, and dollars with the digits that matter', () => {
     const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
     const sizes = Array.from({ length: 400 }, (_, n) => Math.floor(1.07 ** n))
     for (const n of [0, 9_999, 999_949, 999_950, 999_949_999, 999_950_000, ...sizes])
@@ -144,7 +144,7 @@ describe('the dashboard’s page', () => {
     ])
   })
 
-  it('takes GET only, and no path leads out of its folder', async () => {
+  it('accepts only GET and HEAD, and serves no path outside its folder', async () => {
     const { ask } = await startDashboard()
     const post = await ask('/', { method: 'POST' })
     expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD'])

@@ -4,8 +4,8 @@ import { startRestServer } from './rest/rest-server.ts'
 
 const PAGES = ['/docs', '/redoc']
 
-describe('the explorers of the API', () => {
-  it('are served with all that they load, and load from nowhere else', async () => {
+describe('the API explorers', () => {
+  it('are served with all that they load, and load nothing from elsewhere', async () => {
     const { ask } = await startRestServer({ plugins: [docs] })
     for (const path of PAGES) {
       const page = await ask(path)
@@ -37,7 +37,7 @@ describe('the explorers of the API', () => {
     }
   })
 
-  it('need no key, hold no data, and are not sent twice', async () => {
+  it('need no key, do not contain it, and are not sent again when unchanged', async () => {
     const { ask } = await startRestServer({ plugins: [docs], env: { SVC_API_KEY: 'open sesame' } })
     for (const path of [...PAGES, '/assets/docs/docs.js']) {
       const { status, headers, text } = await ask(path)
@@ -48,7 +48,7 @@ describe('the explorers of the API', () => {
     expect((await ask('/agents')).status).toBe(401)
   })
 
-  it('take GET only, and no path leads out of their folder', async () => {
+  it('accept only GET and HEAD, and serve no path outside their folder', async () => {
     const { ask } = await startRestServer({ plugins: [docs] })
     for (const path of PAGES) {
       const { status, headers } = await ask(path, { method: 'POST' })

@@ -26,7 +26,7 @@ let run: string
 beforeAll(async () => {
   dir = await tempDir()
   await dir.write({ 'plugins/.keep': '' })
-  // The recorded run: an agent, its goal, two reads of the clock.
+  // The recorded run: an agent, its goal, two calls of `remember`.
   await using home = await testHostWithRecordings(
     numberedGoals(
       toolCall('remember', { content: 'it was dark' }),
@@ -44,13 +44,13 @@ beforeAll(async () => {
 })
 afterAll(() => dir[Symbol.asyncDispose]())
 
-/** The commands that the guide shows, one a line. */
+/** Returns the commands that the guide shows, one a line. */
 async function commands(): Promise<string[]> {
   const guide = await readFile(GUIDE, 'utf8')
   return [...guide.matchAll(/^```\n([^`]+)^```$/gm)].flatMap(([, block = '']) => block.trim().split('\n'))
 }
 
-test('every command of the guide does what the guide says', async () => {
+test('every command of the replay guide does what the guide says', async () => {
   await dir.write({ 'plugins/calm.ts': CALM })
   let fork = ''
   const said: string[] = []
@@ -66,9 +66,9 @@ test('every command of the guide does what the guide says', async () => {
   expect(all).not.toContain('differs from what was recorded')
   expect(all).toMatch(/3 {2}worker-\S+ {2}cycle 2 {2}remember/)
   expect(all).toMatch(/identical for \d+ events/)
-  // What was saved is a test of its own.
+  // A saved recording is a test of its own.
   expect(await replayRecording(`${dir.path}/run.svcrec`)).toMatchObject({ same: true, divergence: null })
-  // A script stops where it does not go as it went.
+  // A changed recording fails where it differs from the run.
   const recording = gunzipSync(await readFile(`${dir.path}/run.svcrec`)).toString()
   await writeFile(`${dir.path}/other.svcrec`, gzipSync(recording.replace('it was dark', 'it was light')))
   const other = await svc(['replay', 'other.svcrec'], { cwd: dir.path })
@@ -76,7 +76,7 @@ test('every command of the guide does what the guide says', async () => {
   expect(other.stdout).toMatch(/differs from what was recorded\nwhere {5}worker-\S+, cycle \d+, after step \d/)
 }, 300_000)
 
-test('a file that is no recording, a run without one, and a model without a step are errors that say so', async () => {
+test('a damaged recording, a run without one, and a model without a step are refused with the reason', async () => {
   await dir.write({ 'bad.svcrec': 'no recording' })
   const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
   expect(useless).toMatchObject({ code: 2 })

@@ -9,7 +9,7 @@ export interface Message {
   data: any
 }
 
-/** A client of a server-sent stream that keeps every byte. */
+/** A client of a server-sent event stream that keeps every byte. */
 export class Sse {
   text = ''
   ended = false
@@ -33,7 +33,7 @@ export class Sse {
     return this.response.statusCode ?? 0
   }
 
-  /** What has come whole, comments left out. Read by hand, so that a fault of a parser's does not hide one of ours. */
+  /** Complete messages, without comments. Parsed by hand, so that a fault of a parser cannot hide one of ours. */
   get messages(): Message[] {
     const blocks = this.text.split('\n\n').slice(0, -1)
     return blocks.flatMap(block => {
@@ -56,13 +56,13 @@ export class Sse {
     return this.messages
   }
 
-  /** Waits for the end and gives all messages. */
+  /** Waits for the end and returns all messages. */
   async end(): Promise<Message[]> {
     await until(() => this.ended)
     return this.messages
   }
 
-  /** Goes away. */
+  /** Closes the connection. */
   cut(): void {
     this.#request.destroy()
   }
@@ -73,7 +73,7 @@ function split(line: string): [string, string] {
   return [line.slice(0, at), line.slice(at + 2)]
 }
 
-/** Opens a stream: resolves with the head of the answer. */
+/** Opens a stream; resolves when the response headers have arrived. */
 export function sse(
   url: string,
   {

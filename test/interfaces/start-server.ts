@@ -6,7 +6,7 @@ import { type Ask, ask } from './rest/rest-server.ts'
 
 const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
 
-/** All modules, listening, with the machine's clock; all of it ends with the test. */
+/** Starts all modules with the system clock and listens; all of it is cleaned up after the test. */
 export async function startServer(options: TestHostOptions = {}) {
   const home = await testHost({
     roles: ['server'],

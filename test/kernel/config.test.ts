@@ -39,7 +39,7 @@ const fileOf = (home: TestHost) => readFile(home.kernel.config.file, 'utf8')
 const shopOf = (home: TestHost, view: 'persisted' | 'effective' | 'live') =>
   home.kernel.config.tree(view).shop as Partial<Shop>
 
-it('shows three views: what a person wrote, that with the environment over it, and what is in force', async () => {
+it('the configuration has three views: persisted as written, effective with the environment, and live', async () => {
   const config = { shop: { limit: 5, key: 'hush-hush' } }
   await using home = await testHost({ builtins: [shop], config, env: { SHOP_GREETING: 'ahoy', SHOP_TAGS: 'a, b' } })
   expect(shopOf(home, 'persisted')).toEqual({ limit: 5, key: '***' })
@@ -59,7 +59,7 @@ it.each([
   ['SHOP_LIMIT', '0', 'shop.limit'],
   ['SHOP_LIMIT', '1.5', 'shop.limit'],
   ['SHOP_OPEN', 'maybe', 'shop.open'],
-])('a bad value in the environment is refused naming the variable: %s=%s', async (name, value) => {
+])('an invalid value in the environment is refused with the name of its variable: %s=%s', async (name, value) => {
   const opening = testHost({ builtins: [shop], env: { [name]: value } })
   await expect(opening).rejects.toBeInstanceOf(InvalidConfigError)
   await expect(opening).rejects.toThrow(`environment variable ${name}`)
@@ -70,12 +70,12 @@ it.each([
   ['yes', true],
   ['OFF', false],
   ['false', false],
-])('understands what people write for yes and no: SHOP_OPEN=%s', async (SHOP_OPEN, open) => {
+])('the common words for yes and no are accepted as a boolean: SHOP_OPEN=%s', async (SHOP_OPEN, open) => {
   await using home = await testHost({ builtins: [shop], env: { SHOP_OPEN } })
   expect(shopOf(home, 'live').open).toBe(open)
 })
 
-it('an empty variable is no variable', async () => {
+it('an empty environment variable counts as unset', async () => {
   await using home = await testHost({
     builtins: [shop],
     config: { shop: { greeting: 'hi' } },
@@ -84,7 +84,7 @@ it('an empty variable is no variable', async () => {
   expect(shopOf(home, 'live').greeting).toBe('hi')
 })
 
-it('a bad value in the file is refused with file, line and key', async () => {
+it('an invalid value in the file is refused with file, line and key', async () => {
   const opening = testHost({ builtins: [shop], config: '# my shop\nshop:\n  greeting: hi\n  limit: none\n' })
   await expect(opening).rejects.toThrow(/config\.yaml:4: shop\.limit: must be a number, not a string/)
 })
@@ -102,14 +102,14 @@ it.each([
   ['too deep a list', `shop:\n${'- '.repeat(50_000)}`, /config\.yaml:2: is nested too deeply/],
   ['two documents', 'shop:\n  limit: 3\n---\nshop:\n  limit: 4\n', /config\.yaml:3: begins a second document/],
   ['an unclosed quote', 'shop:\n  greeting: "hi\n', /config\.yaml:\d: .*quote/],
-])('a file with %s is refused with file and reason', async (_, config, reason) => {
+])('a file with %s is refused with the file and the reason', async (_, config, reason) => {
   const opening = testHost({ builtins: [shop], config })
   await expect(opening).rejects.toBeInstanceOf(BadFileError)
   await expect(opening).rejects.toThrow(reason)
   expect(({} as { open?: boolean }).open).toBeUndefined()
 })
 
-it('what cannot be a person’s text is refused: too large, or no UTF-8; a byte order mark is passed over', async () => {
+it('a file that is too large or not UTF-8 is refused, and a byte order mark is skipped', async () => {
   await using home = await testHost({ builtins: [shop] })
   const { config } = home.kernel
   await writeFile(config.file, `shop:\n  greeting: ${'x'.repeat(1024 * 1024)}\n`)
@@ -120,20 +120,20 @@ it('what cannot be a person’s text is refused: too large, or no UTF-8; a byte 
   await expect(config.reload()).resolves.toEqual(['shop.limit'])
 })
 
-it('values that are no numbers are no numbers: infinity and not-a-number are refused', async () => {
+it('infinity and not-a-number are refused as numbers', async () => {
   for (const limit of ['.inf', '.nan', '1e400']) {
     await expect(testHost({ builtins: [shop], config: `shop:\n  limit: ${limit}\n` })).rejects.toThrow(/shop\.limit/)
   }
 })
 
-it('an empty file and a missing one mean the defaults', async () => {
+it('an empty file and a missing one give the defaults', async () => {
   await using empty = await testHost({ builtins: [shop], config: '# nothing yet\n' })
   expect(shopOf(empty, 'live').limit).toBe(3)
   await using missing = await testHost({ builtins: [shop] })
   expect(shopOf(missing, 'persisted')).toBeUndefined()
 })
 
-it('an unknown key in the file is warned about with its line, and never stops the start', async () => {
+it('an unknown key in the file is a warning with its line, and does not stop the start', async () => {
   const config = 'shop:\n  limit: 3\n  colour: red\ndaemon.heartbeat: 5\n'
   await using home = await testHost({ builtins: [shop], config })
   const warnings = home.log.filter(({ level }) => level === 40).map(({ msg }) => msg)
@@ -155,7 +155,7 @@ it('two plugins cannot own one key', async () => {
   )
 })
 
-it('a patch keeps comments and order, returns which keys are applied, and shows in the file’s views at once', async () => {
+it('a patch keeps comments and order, returns how each key is applied, and shows in the persisted view at once', async () => {
   const config = '# my shop\nshop:\n  # as many as fit\n  limit: 3 # a few\n  open: true\n'
   await using home = await testHost({ builtins: [shop], config })
   await expect(home.kernel.config.patch({ shop: { limit: 4, open: false } })).resolves.toEqual({
@@ -198,7 +198,7 @@ it.each([
   ],
   ['a constructor', { constructor: { prototype: { open: false } } }, /constructor.* is not a known key/],
   ['one good and one bad value', { shop: { greeting: 'hi', limit: 0 } }, /shop\.limit/],
-])('a patch with %s is refused and leaves the file as it was', async (_, patch, reason) => {
+])('a patch with %s is refused and leaves the file unchanged', async (_, patch, reason) => {
   const config = 'shop:\n  limit: 3\n'
   await using home = await testHost({ builtins: [shop], config })
   const refused = home.kernel.config.patch(patch)
@@ -208,7 +208,7 @@ it.each([
   expect(({} as { open?: boolean; x?: number }).open).toBeUndefined()
 })
 
-it('a patch may fill a section that stands in the file with nothing below it', async () => {
+it('a patch may fill a section that is empty in the file', async () => {
   await using home = await testHost({ builtins: [shop], config: '# a shop to be\nshop:\n' })
   await home.kernel.config.patch({ shop: { limit: 4, prices: { 'gpt-4.1': 2 } } })
   expect(shopOf(home, 'persisted')).toEqual({ limit: 4, prices: { 'gpt-4.1': 2 } })
@@ -216,7 +216,7 @@ it('a patch may fill a section that stands in the file with nothing below it', a
   expect(shopOf(again, 'live')).toMatchObject({ limit: 4, prices: { 'gpt-4.1': 2 } })
 })
 
-it('a patch writes null as such, alone in its section too, and keeps the comment of a value that goes', async () => {
+it('a patch writes null as null, also as the only key of its section, and keeps the comment of the old value', async () => {
   const rest = definePlugin({
     name: 'rest',
     config: z.object({ days: z.array(z.string()).nullable().default([]), hours: z.number().nullable().default(0) }),
@@ -230,7 +230,7 @@ it('a patch writes null as such, alone in its section too, and keeps the comment
   expect(await fileOf(other)).toBe('rest:\n  hours: null # a day\n')
 })
 
-it('a patch while the file is broken names the line and does not touch it', async () => {
+it('a patch to a broken file is refused with the line and leaves the file unchanged', async () => {
   await using home = await testHost({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   const broken = 'shop:\n  limit: [3\n'
   await home.write({ '.svc/config.yaml': broken })
@@ -245,7 +245,7 @@ it('a patch keeps what was edited by hand since the start', async () => {
   expect(await fileOf(home)).toBe('shop:\n  limit: 4\n  greeting: by hand\n')
 })
 
-it('twenty patches at once all land', async () => {
+it('twenty patches at the same time are all written', async () => {
   await using home = await testHost({ builtins: [shop] })
   const names = Array.from({ length: 20 }, (_, n) => `item${n}`)
   await Promise.all(names.map((name, n) => home.kernel.config.patch({ shop: { prices: { [name]: n } } })))
@@ -261,14 +261,14 @@ it('a patch keeps the indentation, long lines and the order of keys', async () =
   expect(await fileOf(home)).toBe(`shop:\n    tags: [ a, b ]\n    greeting: ${long}\n    limit: 4\n    open: false\n`)
 })
 
-it('a patch that an anchor would carry elsewhere is refused', async () => {
+it('a patch is refused when a YAML anchor would change another place too', async () => {
   const config = 'shop: &ours\n  limit: 3\nplugins:\n  config:\n    twin: *ours\n'
   await using home = await testHost({ builtins: [shop], config })
   await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/one place; edit it by hand/)
   expect(await fileOf(home)).toBe(config)
 })
 
-it('a key can be taken out of the file, and a section that is empty without it goes too', async () => {
+it('unset removes a key from the file, and its section when that becomes empty', async () => {
   await using home = await testHost({
     builtins: [shop],
     config: '# ours\n\nshop:\n  limit: 3\n  # why\n  open: false\nseed: 1\n',
@@ -280,7 +280,7 @@ it('a key can be taken out of the file, and a section that is empty without it g
   await expect(home.kernel.config.unset('shop.lmit')).rejects.toThrow('did you mean "shop.limit"?')
 })
 
-it('a file that is a link stays one', async () => {
+it('a configuration file that is a symbolic link stays one', async () => {
   await using home = await testHost({ builtins: [shop], config: 'shop:\n  limit: 3\n' })
   const { file } = home.kernel.config
   await rename(file, join(home.root, 'elsewhere.yaml'))
@@ -290,7 +290,7 @@ it('a file that is a link stays one', async () => {
   expect(await readFile(join(home.root, 'elsewhere.yaml'), 'utf8')).toBe('shop:\n  limit: 4\n')
 })
 
-it('a full disk is reported, the file stays as it was, and nothing is left beside it', async () => {
+it('a full disk is reported, the file stays unchanged, and no temporary file is left beside it', async () => {
   const full = () => Promise.reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
   const config = 'shop:\n  limit: 3\n'
   await using home = await testHost({ builtins: [shop], config, ports: { files: { ...files, rename: full } } })
@@ -303,7 +303,7 @@ it('a full disk is reported, the file stays as it was, and nothing is left besid
   expect((await readdir(home.kernel.project.svc)).filter(name => name.startsWith('config'))).toEqual(['config.yaml'])
 })
 
-it('texts of people become what the key takes', async () => {
+it('text from the command line is parsed as the type of its key', async () => {
   await using home = await testHost({ builtins: [shop] })
   const { config } = home.kernel
   expect(config.parseText('shop.greeting', '5')).toBe('5')
@@ -319,12 +319,12 @@ it('texts of people become what the key takes', async () => {
   expect(() => config.parseText('shop.colour', 'red')).toThrow('is not a key of the configuration')
 })
 
-describe('a lock that was left behind', () => {
+describe('a lock file that was left behind', () => {
   const lockContent = (process: string, place = `${hostname()} `) =>
     JSON.stringify({ pid: 2 ** 22 - 1, process, place })
   const lockOf = (home: TestHost) => `${home.kernel.config.file}.lock`
 
-  it('of a process that is gone holds no one up', async () => {
+  it('of a dead process is removed, and patches are written', async () => {
     await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     await symlink(lockContent('gone', `${hostname()} ${namespace}`), lockOf(home))
@@ -335,7 +335,7 @@ describe('a lock that was left behind', () => {
   it.each([
     ['of another machine', (file: string) => symlink(lockContent('elsewhere', 'another machine'), file)],
     ['that is a file, whose holder had not written its name', (file: string) => writeFile(file, '')],
-  ])('%s is over in time', async (_, leave) => {
+  ])('%s expires after a while', async (_, leave) => {
     await using home = await testHost({ builtins: [shop], clock: 'system' })
     await leave(lockOf(home))
     const before = Date.now() / 1000 - 60
@@ -344,7 +344,7 @@ describe('a lock that was left behind', () => {
     expect(shopOf(home, 'persisted').limit).toBe(4)
   })
 
-  it('and was broken by one that was killed too, holds no one up either', async () => {
+  it('is removed also when the process that was breaking it has been killed', async () => {
     await using home = await testHost({ builtins: [shop] })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
     for (const file of [lockOf(home), `${lockOf(home)}.break`]) {
@@ -354,7 +354,7 @@ describe('a lock that was left behind', () => {
     expect((await readdir(home.kernel.project.svc)).filter(name => name.includes('lock'))).toEqual([])
   })
 
-  it('is a file where the file system has no links', async () => {
+  it('is removed also as a plain file, where the file system has no symbolic links', async () => {
     const symlink = async () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }))
     await using home = await testHost({ builtins: [shop], ports: { files: { ...files, symlink } } })
     const namespace = await readlinkOrNothing('/proc/self/ns/pid')
@@ -363,7 +363,7 @@ describe('a lock that was left behind', () => {
     expect(await readdir(home.kernel.project.svc)).not.toContain('config.yaml.lock')
   })
 
-  it('by a running process is waited for, and then reported', async () => {
+  it('is not removed while its process runs: a patch waits, and then fails with file_locked', async () => {
     await using home = await testHost({ builtins: [shop] })
     const identity = (await identityOf(home.kernel.ports, process.pid))!
     const place = `${hostname()} ${await readlinkOrNothing('/proc/self/ns/pid')}`
@@ -383,7 +383,7 @@ describe('a lock that was left behind', () => {
   })
 })
 
-it('a refused patch does not hold up those behind it', async () => {
+it('a refused patch does not block the next one', async () => {
   await using home = await testHost({ builtins: [shop] })
   const [bad, good] = await Promise.allSettled([
     home.kernel.config.patch({ shop: { limit: 0 } }),
@@ -392,13 +392,13 @@ it('a refused patch does not hold up those behind it', async () => {
   expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
 })
 
-it('the file that is written can be read by its owner only', async () => {
+it('the written file is readable by its owner only', async () => {
   await using home = await testHost({ builtins: [shop] })
   await home.kernel.config.patch({ shop: { key: 'hush-hush' } })
   expect((await stat(home.kernel.config.file)).mode & 0o777).toBe(0o600)
 })
 
-it('an edit is effective at the next heartbeat, but only what may change while running', async () => {
+it('an edit of the file applies at the next heartbeat, but only for keys that may change while running', async () => {
   const leases = memoryScheduler()
   await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 3 } } })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n  open: false\n' })
@@ -409,7 +409,7 @@ it('an edit is effective at the next heartbeat, but only what may change while r
   expect(shopOf(home, 'effective')).toMatchObject({ limit: 7, open: false })
 })
 
-it('the environment stays above an edited file', async () => {
+it('the environment overrides an edited file', async () => {
   await using home = await testHost({ builtins: [shop], env: { SHOP_LIMIT: '9' } })
   await home.write({ '.svc/config.yaml': 'shop:\n  limit: 7\n' })
   await expect(home.kernel.config.reload()).resolves.toEqual([])
@@ -425,7 +425,7 @@ it.each([
   const leases = memoryScheduler()
   await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
   const complaints = () => home.logged('the last good configuration stays in force')
-  // Else the first beat could see the file while it is written: empty.
+  // Otherwise the first heartbeat could read the file while it is being written: empty.
   await waitUntilIdle(home)
   await home.write({ '.svc/config.yaml': edited })
   await runHeartbeat(home)
@@ -444,7 +444,7 @@ it.each([
   expect(live.limit).toBe(6)
 })
 
-it('a file that is removed keeps the last good configuration', async () => {
+it('removing the file keeps the last good configuration', async () => {
   await using home = await testHost({ builtins: [shop], config: { shop: { limit: 5 } } })
   await rm(home.kernel.config.file)
   await expect(home.kernel.config.reload()).rejects.toThrow(/is gone or empty; restore it/)
@@ -452,7 +452,7 @@ it('a file that is removed keeps the last good configuration', async () => {
   expect(live.limit).toBe(5)
 })
 
-it('each key has its owner, class, default, variable and schema', async () => {
+it('each key has an owner, a reload class, a default, a variable and a schema', async () => {
   await using home = await testHost({ builtins: [shop] })
   const keys = new Map(home.kernel.config.keys().map(key => [key.path, key]))
   expect(keys.get('shop.limit')).toMatchObject({
@@ -466,7 +466,7 @@ it('each key has its owner, class, default, variable and schema', async () => {
   expect(keys.get('daemon.heartbeat')).toMatchObject({ owner: 'kernel', env: 'SVC_HEARTBEAT', default: 10 })
 })
 
-it('a secret never reaches the log: not while plugins come up, not after it was changed, not in quotes', async () => {
+it('a secret never reaches the log: not while plugins start, not after it was changed, not in quotes', async () => {
   const secret = 'hush "hush"'
   const tell = `the key is ${secret}, and the token is sk-abcdefgh or sk-abcdefgh-more`
   const teller = definePlugin({ name: 'teller', setup: svc => svc.log.info({ key: secret }, tell) })
@@ -483,14 +483,14 @@ it('a secret never reaches the log: not while plugins come up, not after it was 
   ])
 })
 
-it("a plugin's keys leave with it", async () => {
+it("a plugin's keys are removed together with it", async () => {
   await using home = await testHost({ builtins: [shop] })
   await home.kernel.host.remove('shop')
   expect(home.kernel.config.get('shop.limit')).toBeUndefined()
   await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/shop\.limit: is not a known key/)
 })
 
-it('the project says where the configuration lies', async () => {
+it('the kernel gives the path of the configuration file', async () => {
   await using home = await testHost()
   expect(home.kernel.config.file).toBe(join(home.root, '.svc', 'config.yaml'))
 })

@@ -5,7 +5,7 @@ import { memoryScheduler, runHeartbeat, testHost, until, waitUntilIdle } from '.
 
 type Work = (cycle: Cycle, svc: PluginHandle) => unknown
 
-/** A test host with one agent, whose phases do what is given; `calls` are the lifecycle events, in order. */
+/** Starts a test host with one agent whose phases run the given work; `calls` are the lifecycle events, in order. */
 async function agentWith(work: Partial<Record<Phase, Work>>, config: Record<string, unknown> = {}) {
   const leases = memoryScheduler(['ada'])
   const calls: string[] = []
@@ -35,7 +35,7 @@ const setResult =
     cycle.result = result
   }
 
-it('an idle agent generates a goal: the phases run in order, each entered and left', async () => {
+it('an idle agent generates a goal: the phases run in order, each with an enter and an exit event', async () => {
   await using ada = await agentWith({ goal_generation: setResult('generated') })
   await waitUntilIdle(ada.home)
   const phases = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
@@ -43,7 +43,7 @@ it('an idle agent generates a goal: the phases run in order, each entered and le
   expect(ada.calls).toEqual(['start 1', ...steps, 'end generated'])
 })
 
-it('an agent with a goal pursues it instead', async () => {
+it('an agent with a goal pursues it instead of generating one', async () => {
   await using ada = await agentWith({ context_assembly: pursue, goal_pursuit: setResult('completed') })
   await waitUntilIdle(ada.home)
   expect(ada.calls).toContain('> goal_pursuit')
@@ -57,7 +57,7 @@ it.each(['completed', 'abandoned', 'max_steps', 'parked'] as const)('a pursuit m
   expect(ada.calls.at(-1)).toBe(`end ${result}`)
 })
 
-it('a cycle in which nothing happened was idle, and the next one comes a heartbeat later', async () => {
+it('a cycle in which nothing happened ends as idle, and the next one starts a heartbeat later', async () => {
   await using ada = await agentWith({})
   await waitUntilIdle(ada.home)
   expect(ada.calls.at(-1)).toBe('end idle')
@@ -66,7 +66,7 @@ it('a cycle in which nothing happened was idle, and the next one comes a heartbe
   expect(ada.calls.filter(line => line.startsWith('start'))).toEqual(['start 1', 'start 2'])
 })
 
-it('a phase that decides that nothing more is to be done skips to cleanup', async () => {
+it('a phase that sets the cycle as done skips to cleanup', async () => {
   await using ada = await agentWith({
     approval_gate(cycle) {
       cycle.result = 'parked'
@@ -78,7 +78,7 @@ it('a phase that decides that nothing more is to be done skips to cleanup', asyn
   expect(ada.calls).toEqual(['start 1', ...steps, 'end parked'])
 })
 
-it('a phase that throws ends the cycle as an error; cleanup runs, and the agent has its next heartbeat', async () => {
+it('a phase that throws ends the cycle as an error; cleanup runs, and the agent runs at its next heartbeat', async () => {
   let cycles = 0
   await using ada = await agentWith({
     context_assembly() {
@@ -98,7 +98,7 @@ it('a phase that throws ends the cycle as an error; cleanup runs, and the agent 
   expect(ada.calls.at(-1)).toBe('end idle')
 })
 
-it('a cycle that takes too long has its signal aborted, ends as a timeout, and cleans up', async () => {
+it('a cycle that exceeds its timeout is aborted, ends as a timeout, and cleans up', async () => {
   let reason: unknown
   await using ada = await agentWith(
     {
@@ -121,7 +121,7 @@ it('a cycle that takes too long has its signal aborted, ends as a timeout, and c
   expect(ada.calls[11]).toBe('end timeout')
 })
 
-it('a cycle timeout of 0 sets none', async () => {
+it('a cycle timeout of 0 means no timeout', async () => {
   let signal: AbortSignal | undefined
   await using ada = await agentWith(
     {
@@ -139,7 +139,7 @@ it('a cycle timeout of 0 sets none', async () => {
   expect(signal?.aborted).toBe(false)
 })
 
-it("phase_exit has the phase's duration, whatever the wall clock does", async () => {
+it("phase_exit carries the phase's duration, unaffected by changes of the wall clock", async () => {
   await using ada = await agentWith({
     async context_assembly(_, svc) {
       await svc.clock.sleep(1500)
@@ -152,7 +152,7 @@ it("phase_exit has the phase's duration, whatever the wall clock does", async ()
   await expect(left).resolves.toMatchObject({ agent_id: 'ada', cycle_num: 1, duration_ms: 1500 })
 })
 
-it('what the phases leave is written at the end, together and in order, before cycle_end is emitted', async () => {
+it('the writes of all phases are committed together and in order, before cycle_end is emitted', async () => {
   const note = (text: string): Work => {
     return cycle => cycle.effects.push({ effect: 'note', payload: text })
   }
@@ -174,7 +174,7 @@ it('what the phases leave is written at the end, together and in order, before c
   expect(written).toBe(2)
 })
 
-it('a cycle may say itself when its agent runs again', async () => {
+it('a cycle may set when its agent runs next', async () => {
   await using ada = await agentWith({
     cleanup(cycle, svc) {
       cycle.run_at = svc.clock.ms() + 60_000
@@ -187,7 +187,7 @@ it('a cycle may say itself when its agent runs again', async () => {
   expect(ada.leases.commits).toHaveLength(2)
 })
 
-it('a write in the middle is durable at once and keeps the lease', async () => {
+it('a write in the middle of a cycle is durable at once and keeps the lease', async () => {
   const results: unknown[] = []
   await using ada = await agentWith({
     context_assembly: async cycle => results.push(await cycle.save([{ effect: 'note', payload: 'now' }])),
@@ -200,7 +200,7 @@ it('a write in the middle is durable at once and keeps the lease', async () => {
   ])
 })
 
-it('a cycle whose agent another process took over writes nothing more, not even its cleanup', async () => {
+it('a cycle whose agent was taken over by another process writes nothing more and runs no cleanup', async () => {
   await using ada = await agentWith({
     async context_assembly(cycle) {
       ada.leases.takeOver('ada')
@@ -212,7 +212,7 @@ it('a cycle whose agent another process took over writes nothing more, not even 
   expect(ada.leases.commits.map(({ result }) => result)).toEqual(['fenced'])
 })
 
-it('an agent that is taken over in the last moment is fenced too', async () => {
+it('a cycle whose agent is taken over during cleanup is fenced too', async () => {
   await using ada = await agentWith({
     cleanup: () => ada.leases.takeOver('ada'),
     goal_generation: setResult('generated'),
@@ -221,7 +221,7 @@ it('an agent that is taken over in the last moment is fenced too', async () => {
   expect(ada.leases.commits).toMatchObject([{ result: 'fenced' }])
 })
 
-it('phases share values through tokens, typed and for this cycle only', async () => {
+it('phases share values through typed tokens, within one cycle only', async () => {
   const Draft = token<string>('draft')
   const seen: unknown[] = []
   await using ada = await agentWith({
@@ -234,7 +234,7 @@ it('phases share values through tokens, typed and for this cycle only', async ()
   expect(seen).toEqual([undefined, 'of cycle 1', undefined, 'of cycle 2'])
 })
 
-it('several plugins work in one phase, in the order of their stages', async () => {
+it('several plugins may tap one phase, and run in the order of their stages', async () => {
   const order: string[] = []
   const leases = memoryScheduler(['ada'])
   const late = definePlugin({

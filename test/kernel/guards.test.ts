@@ -10,7 +10,7 @@ const guarding = (
 ): PluginDefinition =>
   definePlugin({ name: 'guarding', setup: svc => void svc.guard(phase, { shouldProceed }, options) })
 
-/** A test host with one agent; `asBuiltin` guards come up as builtins do, the others as an author's. */
+/** Starts a test host with one agent and this guard, as a builtin or as a plugin of an author. */
 async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, config = {} } = {}) {
   const leases = memoryScheduler()
   const calls: string[] = []
@@ -32,7 +32,7 @@ async function testHostWithGuard(guard: PluginDefinition, { asBuiltin = false, c
 const ALL = ['approval_gate', 'suffering_escalation', 'context_assembly', 'goal_generation', 'cleanup']
 const WITHOUT_GENERATION = ALL.filter(phase => phase !== 'goal_generation')
 
-it('a guard that allows changes nothing, and gets agent and phase', async () => {
+it('a guard that allows a phase changes nothing, and gets the phase and the agent', async () => {
   const gates: Gate[] = []
   await using ada = await testHostWithGuard(guarding('goal_generation', gate => gates.push(gate) > 0))
   await waitUntilIdle(ada.home)
@@ -40,19 +40,19 @@ it('a guard that allows changes nothing, and gets agent and phase', async () => 
   expect(gates).toEqual([{ phase: 'goal_generation', agent_id: 'ada', cycle_num: 1, at: ada.home.clock.now() }])
 })
 
-it('a veto skips its phase: the cycle ends as guarded and still cleans up', async () => {
+it('a veto skips its phase; the cycle ends as guarded and still cleans up', async () => {
   await using ada = await testHostWithGuard(guarding('goal_generation', async () => false))
   await waitUntilIdle(ada.home)
   expect(ada.calls).toEqual([...WITHOUT_GENERATION, 'guarded'])
 })
 
-it('a veto of all phases lets none be entered', async () => {
+it('a veto on every phase keeps all phases from running', async () => {
   await using ada = await testHostWithGuard(guarding('*', () => false))
   await waitUntilIdle(ada.home)
   expect(ada.calls).toEqual(['guarded'])
 })
 
-it('one veto among many guards is enough, and no later guard is asked then', async () => {
+it('one veto among several guards is enough, and later guards are not asked', async () => {
   const asked: string[] = []
   const many = definePlugin({
     name: 'many',
@@ -77,7 +77,7 @@ const failures: [string, Guard['shouldProceed'], RegExp][] = [
   ['answers nothing', async () => undefined as never, /answered undefined, not a boolean/],
 ]
 
-it.each(failures)("a plugin's guard that %s lets the phase pass and is named in the log", async (_, guard, reason) => {
+it.each(failures)("a plugin's guard that %s lets the phase run and is named in the log", async (_, guard, reason) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', guard))
   await waitUntilIdle(ada.home)
   expect(ada.calls).toEqual([...ALL, 'idle'])
@@ -88,7 +88,7 @@ it.each(failures)("a plugin's guard that %s lets the phase pass and is named in 
 })
 
 it.each(failures)(
-  "a plugin's guard that %s has failed: after five times it is suspended with its plugin",
+  "a plugin's guard that %s counts as failed, and the plugin is suspended after five failures",
   async (_, guard) => {
     await using ada = await testHostWithGuard(guarding('goal_generation', guard))
     const pluginState = () => ada.home.kernel.host.list().find(({ name }) => name === 'guarding')
@@ -97,7 +97,7 @@ it.each(failures)(
   },
 )
 
-it.each(failures)('a fail-closed guard that %s blocks the phase, and that is an event', async (_, guard, reason) => {
+it.each(failures)('a fail-closed guard that %s blocks the phase and emits guard_failed', async (_, guard, reason) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', guard, { failClosed: true }))
   await waitUntilIdle(ada.home)
   expect(ada.calls.filter(line => !line.startsWith('guarding'))).toEqual([...WITHOUT_GENERATION, 'guarded'])
@@ -118,7 +118,7 @@ it.each([
 it.each([
   [true, 'guarded'],
   [false, 'idle'],
-])('a guard that never answers has failed after its limit; fail-closed: %s', async (failClosed, result) => {
+])('a guard that never answers fails after its time limit; fail-closed: %s', async (failClosed, result) => {
   await using ada = await testHostWithGuard(guarding('goal_generation', () => new Promise(() => {}), { failClosed }))
   await until(() => ada.calls.includes('context_assembly'))
   await ada.home.clock.advance(HANDLER_LIMIT_MS)
@@ -126,7 +126,7 @@ it.each([
   expect(ada.home.logged('did not finish within 10 s')).toHaveLength(1)
 })
 
-it('a guard leaves with its plugin', async () => {
+it('a guard is removed together with its plugin', async () => {
   await using ada = await testHostWithGuard(guarding('*', () => false))
   await waitUntilIdle(ada.home)
   await ada.home.kernel.host.remove('guarding')
@@ -134,7 +134,7 @@ it('a guard leaves with its plugin', async () => {
   expect(ada.calls).toEqual(['guarded', ...ALL, 'idle'])
 })
 
-it('svc.hooks.registerGuard is the same by its other name', async () => {
+it('svc.hooks.registerGuard is another name for svc.guard', async () => {
   const other = definePlugin({
     name: 'other',
     setup: svc => svc.hooks.registerGuard('goal_generation', { shouldProceed: () => false }),

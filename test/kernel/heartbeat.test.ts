@@ -12,7 +12,10 @@ import {
   waitUntilIdle,
 } from '../support/index.ts'
 
-/** Agents whose pursuits do what is given, in a test host of their own. `cycles` are those begun and ended, in order. */
+/**
+ * Starts a test host with agents whose goal generation runs `work`. `cycles` are the started and ended cycles, in
+ * order.
+ */
 async function agents(
   names: readonly string[],
   work: (cycle: Cycle, home: () => TestHost) => unknown = () => {},
@@ -35,7 +38,7 @@ async function agents(
   return { home, leases, cycles, begun: cyclesBegun, [Symbol.asyncDispose]: () => home.close() }
 }
 
-/** Work that waits until the test lets it go on. */
+/** Work that waits until the test releases it. */
 function blockingWork() {
   const waiting = new Map<string, () => void>()
   let most = 0
@@ -52,14 +55,14 @@ function blockingWork() {
   }
 }
 
-it('every agent has one cycle a heartbeat', async () => {
+it('every agent runs one cycle per heartbeat', async () => {
   await using fixture = await agents(['ada', 'bob', 'eve'])
   await waitUntilIdle(fixture.home)
   for (let beats = 4; beats > 0; beats--) await runHeartbeat(fixture.home)
   expect(['ada', 'bob', 'eve'].map(fixture.begun)).toEqual([5, 5, 5])
 })
 
-it('a slow agent delays no one: it misses its own heartbeats only', async () => {
+it('a slow agent misses only its own heartbeats and delays no other agent', async () => {
   const slow = blockingWork()
   await using fixture = await agents(['ada', 'bob'], cycle => (cycle.agent_id === 'ada' ? slow.work(cycle) : undefined))
   await until(() => slow.waiting.has('ada'))
@@ -73,7 +76,7 @@ it('a slow agent delays no one: it misses its own heartbeats only', async () => 
   await until(() => fixture.cycles.includes('ada idle'))
 })
 
-it('no more cycles run at once than daemon.max_concurrent_agents, and a change of it counts at once', async () => {
+it('at most daemon.max_concurrent_agents cycles run at once, and a change of that limit applies while running', async () => {
   const slow = blockingWork()
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const config = { daemon: { max_concurrent_agents: 2 } }
@@ -93,7 +96,7 @@ it('no more cycles run at once than daemon.max_concurrent_agents, and a change o
   expect(slow.most()).toBe(4)
 })
 
-it('a freed place is taken at once by the agent that has waited longest', async () => {
+it('a freed slot is taken at once by the agent that has waited longest', async () => {
   const slow = blockingWork()
   const config = { daemon: { max_concurrent_agents: 1 } }
   await using fixture = await agents(['a', 'b', 'c'], slow.work, { config })
@@ -109,7 +112,7 @@ it('a freed place is taken at once by the agent that has waited longest', async 
   expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
-it('a heartbeat that is shortened while running applies from the next one on', async () => {
+it('a heartbeat interval that is shortened while running applies from the next heartbeat on', async () => {
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
   await fixture.home.kernel.config.patch({ daemon: { heartbeat: 1 } })
@@ -134,7 +137,7 @@ it('a wake source wakes all agents at once, without waiting for the heartbeat', 
   expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
-it('a wake source may wake some agents only', async () => {
+it('a wake source may wake only some agents', async () => {
   const mail = mailbox()
   await using fixture = await agents(['ada', 'bob'], undefined, { builtins: [sourceOf(mail.source)] })
   await waitUntilIdle(fixture.home)
@@ -144,7 +147,7 @@ it('a wake source may wake some agents only', async () => {
   expect(fixture.begun('ada')).toBe(1)
 })
 
-it('an agent that is woken in the middle of its cycle runs again when that ends', async () => {
+it('an agent that is woken during its cycle runs again when the cycle ends', async () => {
   const slow = blockingWork()
   const mail = mailbox()
   await using fixture = await agents(['ada'], slow.work, { builtins: [sourceOf(mail.source)] })
@@ -158,7 +161,7 @@ it('an agent that is woken in the middle of its cycle runs again when that ends'
   expect(fixture.home.clock.monotonic()).toBe(0)
 })
 
-it('a wake source is asked again after each answer, and ends with its plugin', async () => {
+it('a wake source is asked again after each answer, and is aborted when its plugin is removed', async () => {
   const mail = mailbox()
   await using fixture = await agents(['ada'], undefined, { builtins: [sourceOf(mail.source)] })
   await waitUntilIdle(fixture.home)
@@ -175,7 +178,7 @@ it('a wake source is asked again after each answer, and ends with its plugin', a
   expect(fixture.begun('ada')).toBe(4)
 })
 
-it('a wake source that comes while the daemon runs is listened to', async () => {
+it('a wake source that is added while the daemon runs wakes agents too', async () => {
   const mail = mailbox()
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
@@ -184,7 +187,7 @@ it('a wake source that comes while the daemon runs is listened to', async () => 
   await until(() => fixture.begun('ada') === 2)
 })
 
-it('a wake source that fails five times in a row is dropped and named; the others still work', async () => {
+it('a wake source that fails five times in a row is dropped and logged by name; the others still work', async () => {
   let asked = 0
   const mail = mailbox()
   const broken = definePlugin({
@@ -211,7 +214,7 @@ it('a wake source that fails five times in a row is dropped and named; the other
 })
 
 it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', agents: [5] }])(
-  'a wake source that answers %j has failed, and stops no other',
+  'a wake source that answers %j counts as failed, and does not affect others',
   async answer => {
     const mail = mailbox()
     const odd = definePlugin({
@@ -230,7 +233,7 @@ it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', 
   },
 )
 
-it('a wake source that answers at once for ever makes no storm', async () => {
+it('a wake source that always answers at once is limited to four wakes per second', async () => {
   let asked = 0
   const eager = sourceOf({
     name: 'eager',
@@ -250,7 +253,7 @@ it('a wake source that answers at once for ever makes no storm', async () => {
   expect(fixture.begun('ada')).toBeGreaterThan(30)
 })
 
-it("the daemon's own beat is counted by its lease and no nudge advances it", async () => {
+it("the daemon's own heartbeat is counted by its lease, and a wake source does not advance it", async () => {
   const beats: number[] = []
   const counter = definePlugin({
     name: 'counter',
@@ -267,7 +270,7 @@ it("the daemon's own beat is counted by its lease and no nudge advances it", asy
   expect(beats).toEqual([1, 2, 3])
 })
 
-it('stopping lets a cycle reach its end within the grace', async () => {
+it('stopping lets a running cycle finish within the grace period', async () => {
   const slow = blockingWork()
   await using fixture = await agents(['ada'], slow.work)
   await until(() => slow.waiting.has('ada'))
@@ -281,7 +284,7 @@ it('stopping lets a cycle reach its end within the grace', async () => {
   expect(fixture.leases.commits).toMatchObject([{ result: 'ok' }])
 })
 
-it('a cycle that outlasts the grace is aborted, frees its lease, and is no failure of the agent', async () => {
+it('a cycle that outlasts the grace period is aborted, frees its lease, and does not count as a failure', async () => {
   const slow = blockingWork()
   await using fixture = await agents(['ada', 'bob'], slow.work)
   await until(() => slow.waiting.size === 2)
@@ -299,7 +302,7 @@ it('a cycle that outlasts the grace is aborted, frees its lease, and is no failu
   expect(fixture.begun('ada')).toBe(1)
 })
 
-it('stopping twice, and stopping what never started, do nothing', async () => {
+it('stopping twice or stopping before a start does nothing', async () => {
   await using still = await testHost()
   await still.kernel.heartbeat.stop()
   await using house2 = await agents(['ada'])
@@ -319,13 +322,13 @@ it('a stopped heartbeat can be started again', async () => {
   expect(fixture.begun('ada')).toBe(2)
 })
 
-it('a store that fails for a while is said in the log once each time, and stops nothing', async () => {
+it('a store that fails for a while is logged once per outage, and agents run again afterwards', async () => {
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
   const claim = fixture.leases.claim.bind(fixture.leases)
   let failures = 3
   fixture.leases.claim = limit => (failures-- > 0 ? Promise.reject(new Error('the disk is full')) : claim(limit))
-  // Due after a heartbeat, and tried again each quarter of a second.
+  // Due after a heartbeat, and retried every 250 ms.
   await fixture.home.clock.advance(10_750)
   await waitUntilIdle(fixture.home)
   expect(fixture.begun('ada')).toBe(2)
@@ -337,7 +340,7 @@ it('a store that fails for a while is said in the log once each time, and stops 
   expect(fixture.home.logged('heartbeat: the disk is full')).toHaveLength(2)
 })
 
-it('a loop whose rounds fail goes on and reports why: a status request is answered, and not with "healthy"', async () => {
+it('a loop whose store keeps failing goes on ticking and reports the fault until it is over', async () => {
   await using fixture = await agents(['ada'])
   await waitUntilIdle(fixture.home)
   const { heartbeat } = fixture.home.kernel
@@ -352,7 +355,7 @@ it('a loop whose rounds fail goes on and reports why: a status request is answer
   expect(heartbeat.fault).toBeUndefined()
 })
 
-it('a cycle whose end cannot be written is an error, and others go on', async () => {
+it('a cycle whose end cannot be written ends as an error, and other agents go on', async () => {
   await using fixture = await agents(['ada', 'bob'])
   const commit = fixture.leases.commit.bind(fixture.leases)
   fixture.leases.commit = (lease, effects, next) =>
@@ -363,7 +366,7 @@ it('a cycle whose end cannot be written is an error, and others go on', async ()
   ])
 })
 
-it('cycles that never wait for anything let timers and requests through', async () => {
+it('cycles that never wait do not block timers and requests', async () => {
   const config = { daemon: { max_concurrent_agents: 1 } }
   await using fixture = await agents(['ada', 'bob', 'eve', 'ian'], undefined, { config })
   const { hooks } = fixture.home.kernel
@@ -380,7 +383,7 @@ it('cycles that never wait for anything let timers and requests through', async 
   expect(new Set(seen).size).toBeGreaterThan(1)
 })
 
-/** A wake source in the test's hand. */
+/** A wake source that the test controls. */
 function mailbox() {
   const post: Parameters<typeof deliver>[0][] = []
   let arrived = () => {}
@@ -412,7 +415,7 @@ function deliver(wake: Awaited<ReturnType<WakeSource['wait']>>) {
   return wake
 }
 
-it('a clock that is set while a cycle runs keeps its agent waiting no longer than a heartbeat', async () => {
+it('a clock that is set during a cycle delays the agent by no more than one heartbeat', async () => {
   const two_days = 2 * 86_400_000
   for (const jump of [-two_days, two_days]) {
     const slow = blockingWork()

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { definePlugin, HANDLER_LIMIT_MS, Hook, UnknownHookError, z } from '#kernel'
 import { heldClock, testHost, turnEventLoop } from '../support/index.ts'
 
-it('taps run by stage, then in the order in which they came, unless one asks to be before another', async () => {
+it('taps run by stage, then in the order in which they were added, unless one asks to run before another', async () => {
   const hook = new Hook<string[]>('order', { kind: 'series' })
   hook.tap('first', seen => void seen.push('first'))
   hook.tap({ name: 'late', stage: 10 }, seen => void seen.push('late'))
@@ -26,7 +26,7 @@ it('an async tap is awaited before the next one runs', async () => {
   expect(seen).toEqual(['slow', 'quick'])
 })
 
-it('a bail hook ends with the first answer', async () => {
+it('a bail hook stops at the first answer', async () => {
   const hook = new Hook<number, string>('question', { kind: 'bail' })
   const asked: string[] = []
   hook.tap('undecided', () => void asked.push('undecided'))
@@ -42,7 +42,7 @@ it('a bail hook ends with the first answer', async () => {
   expect(asked).toEqual(['undecided', 'decided'])
 })
 
-it('a tap that has left is not called again, and one that came is, from the next call on', async () => {
+it('a removed tap is not called again, and an added one is called from the next call on', async () => {
   const hook = new Hook<string[]>('changing', { kind: 'series' })
   const leaver = hook.tap('leaver', seen => void seen.push('leaver'))
   hook.tap('changer', seen => {
@@ -58,7 +58,7 @@ it('a tap that has left is not called again, and one that came is, from the next
   expect(second).toEqual(['changer', 'last', 'newcomer'])
 })
 
-it('a tap that leaves while it is called ends its call on what it began with', async () => {
+it('a tap that is removed during a call still runs in that call', async () => {
   const hook = new Hook<string[]>('in flight', { kind: 'series' })
   let leave = () => {}
   hook.tap('remover', () => leave())
@@ -69,7 +69,7 @@ it('a tap that leaves while it is called ends its call on what it began with', a
   expect([first, second]).toEqual([['removed'], []])
 })
 
-it('handlers are called sync and async, once each however often they were added, and no more after off', async () => {
+it('sync and async handlers are called once each, however often they were added, and not after off', async () => {
   await using home = await testHost()
   const { hooks } = home.kernel
   const seen: string[] = []
@@ -89,7 +89,7 @@ it('handlers are called sync and async, once each however often they were added,
   expect(seen).toEqual(['sync ada', 'async ada'])
 })
 
-it('a handler that throws or rejects stops no one and is logged with its plugin', async () => {
+it('a handler that throws or rejects does not stop the others and is logged with its plugin', async () => {
   const seen: string[] = []
   const thrower = definePlugin({
     name: 'thrower',
@@ -113,7 +113,7 @@ it('a handler that throws or rejects stops no one and is logged with its plugin'
   expect(home.logged('sync trouble')).toMatchObject([{ plugin: 'thrower', level: 50 }, { plugin: 'thrower' }])
 })
 
-it('a handler that hangs is cut off at its limit, also for the event of a plugin', async () => {
+it('a handler that hangs is cut off at its time limit, also for an event of a plugin', async () => {
   const seen: string[] = []
   const hanger = definePlugin({
     name: 'hanger',
@@ -143,7 +143,7 @@ it('a handler that hangs is cut off at its limit, also for the event of a plugin
   ])
 })
 
-it('an unknown hook is named together with those there are', async () => {
+it('an unknown hook is refused with the closest match', async () => {
   const typo = definePlugin({ name: 'typo', setup: svc => svc.on('goal_complete' as 'goal_completed', () => {}) })
   await using home = await testHost()
   await expect(home.kernel.host.add(typo)).rejects.toBeInstanceOf(UnknownHookError)
@@ -152,7 +152,7 @@ it('an unknown hook is named together with those there are', async () => {
   )
 })
 
-it("a plugin's own event reaches other plugins, and is unknown again when the plugin has left", async () => {
+it("a plugin's own event reaches other plugins, and is unknown again once the plugin is removed", async () => {
   const fair = definePlugin({ name: 'fair', setup: svc => void svc.event('fair_opened', z.object({ at: z.string() })) })
   const seen: unknown[] = []
   const visitor = definePlugin({
@@ -169,7 +169,7 @@ it("a plugin's own event reaches other plugins, and is unknown again when the pl
   expect(() => hooks.get('fair_opened')).toThrow(UnknownHookError)
 })
 
-it('a plugin taps phases, events and the kernel’s points by the names in svc.hooks', async () => {
+it('svc.hooks names all phases, events and points of the kernel', async () => {
   let names: string[] = []
   const looker = definePlugin({
     name: 'looker',
@@ -182,7 +182,7 @@ it('a plugin taps phases, events and the kernel’s points by the names in svc.h
   expect(names).toEqual(expect.arrayContaining(home.kernel.hooks.names()))
 })
 
-it('what a handle taps, it can take back before its scope closes', async () => {
+it('a plugin may remove its taps and handlers before its scope closes', async () => {
   const clock = heldClock()
   const seen: string[] = []
   let undo: () => unknown = () => {}

@@ -9,7 +9,7 @@ import { leakLedger, memoryScheduler, testHost, waitUntilIdle } from '../support
 const Colours = point<{ name: string }>('colours', { key: colour => colour.name, ask: () => undefined })
 const Colour = token<string>('colour')
 
-/** A plugin that registers one of everything that there is. */
+/** A plugin that registers one of everything there is. */
 function oneOfEverything(round: number) {
   return definePlugin({
     name: 'one-of-everything',
@@ -41,7 +41,7 @@ function oneOfEverything(round: number) {
   })
 }
 
-it('a thousand rounds of one of everything leave nothing behind', async () => {
+it('a plugin that registers one of everything leaves nothing behind after a thousand loads and removals', async () => {
   const leases = memoryScheduler(['ada'])
   await using home = await testHost({ builtins: [leases.plugin] })
   const { host } = home.kernel
@@ -63,7 +63,7 @@ it('a thousand rounds of one of everything leave nothing behind', async () => {
       await host.remove('one-of-everything')
     }
   }
-  // The first rounds warm up what is made once: compiled hooks, caches of zod.
+  // The first rounds warm up what is created once: compiled hooks, zod's caches.
   await addAndRemove(100)
   const before = heapAfterCollection()
   await addAndRemove(1000)
@@ -73,7 +73,7 @@ it('a thousand rounds of one of everything leave nothing behind', async () => {
   expect(grown).toBeLessThan(5)
 })
 
-it('the ledger names what was left over', async () => {
+it('the leak ledger names what was left behind', async () => {
   await using home = await testHost()
   const ledger = leakLedger(home)
   home.kernel.hooks.on('beat', () => {}, 'forgetful')

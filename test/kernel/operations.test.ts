@@ -36,7 +36,7 @@ const greeter = definePlugin({
   },
 })
 
-it('an operation gets its parsed input with defaults, and answers by its schema alone', async () => {
+it('an operation gets its parsed input with defaults, and its answer is limited to its schema', async () => {
   await using home = await testHost({ builtins: [greeter] })
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).resolves.toEqual({ text: 'hello ada' })
   await home.kernel.invoke('greeter.greet', { name: 'ada' }, { via: 'rest', tenant: 'acme' })
@@ -46,7 +46,7 @@ it('an operation gets its parsed input with defaults, and answers by its schema 
   ])
 })
 
-it('bad input is refused with each field named, before anything runs', async () => {
+it('invalid input is refused with every field named, before anything runs', async () => {
   await using home = await testHost({ builtins: [greeter] })
   const before = calls.length
   const error = await home.kernel.invoke('greeter.greet', { times: 'x', extra: 1 }).catch((thrown: unknown) => thrown)
@@ -59,12 +59,12 @@ it('bad input is refused with each field named, before anything runs', async () 
   expect(calls).toHaveLength(before)
 })
 
-it('an answer that breaks its own schema never leaves', async () => {
+it("an answer that violates the operation's own schema is not returned", async () => {
   await using home = await testHost({ builtins: [greeter] })
   await expect(home.kernel.invoke('greeter.fail')).rejects.toThrow()
 })
 
-it('an unknown operation is named, also after its plugin left', async () => {
+it('an unknown operation is named, also after its plugin was removed', async () => {
   await using home = await testHost({ builtins: [greeter] })
   await home.kernel.host.remove('greeter')
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).rejects.toBeInstanceOf(UnknownOperationError)
@@ -73,7 +73,7 @@ it('an unknown operation is named, also after its plugin left', async () => {
 
 const noCall = {} as OperationCall
 
-it('one operation that several plugins register runs and counts with the handle of each', async () => {
+it('an operation that several plugins register runs and counts with the handle of each plugin', async () => {
   const Size = token<number>('size/own')
   const sizeShow = operation({
     name: 'size.show',

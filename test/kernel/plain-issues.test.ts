@@ -7,7 +7,7 @@ const says = (schema: z.ZodType, value: unknown) => {
   return issuesOf(error!).map(({ path, message }) => (path ? `${path} ${message}` : message))
 }
 
-describe('what is wrong with a value', () => {
+describe('messages for invalid values', () => {
   it.each<[message: string, schema: z.ZodType, value: unknown]>([
     ['colour is missing', z.object({ colour: z.string() }), {}],
     ['colour must be a string, not a number', z.object({ colour: z.string() }), { colour: 4 }],
@@ -35,13 +35,13 @@ describe('what is wrong with a value', () => {
     expect(says(schema, value)).toEqual([message])
   })
 
-  it('is in a schema what the schema says itself', () => {
+  it("a schema's own message is kept", () => {
     expect(says(z.string('is no colour'), 4)).toEqual(['is no colour'])
   })
 })
 
-describe('zod in this process', () => {
-  it('has these words, but for a program that has chosen a language', () => {
+describe("zod's default messages", () => {
+  it('are the plain ones, unless the program has chosen a language', () => {
     const before = z.config().localeError!
     try {
       z.config({ localeError: () => 'ist falsch' })

@@ -5,7 +5,7 @@ import { heldClock, type TestHost, type TestHostOptions, testHost, until } from 
 
 const Letters = point<string>('letters', { key: letter => letter })
 
-/** A plugin file that adds one tap named after it; `more` stands in its definition. */
+/** Source of a plugin file that adds one tap; `more` is added to its definition. */
 const file = (name: string, more = '') => `
 import { definePlugin } from 'svc'
 export default definePlugin({ name: '${name}', ${more} setup(svc) { svc.on('beat', () => {}) } })
@@ -13,7 +13,7 @@ export default definePlugin({ name: '${name}', ${more} setup(svc) { svc.on('beat
 const states = (home: TestHost) => Object.fromEntries(home.kernel.host.list().map(({ name, state }) => [name, state]))
 const errorOf = (home: TestHost, name: string) => home.kernel.host.list().find(plugin => plugin.name === name)?.error
 
-it('a plugin of three lines is a plugin', async () => {
+it('a three-line file is a complete plugin', async () => {
   await using home = await testHost({ plugins: { 'tiny.ts': file('tiny') } })
   expect(home.kernel.host.list()).toMatchObject([
     { name: 'tiny', state: 'live', origin: `${home.root}/plugins/tiny.ts`, registered: ['on beat'], error: null },
@@ -21,7 +21,7 @@ it('a plugin of three lines is a plugin', async () => {
   expect(home.logged('runs ')).toMatchObject([{ plugin: 'tiny' }])
 })
 
-it('files and folders, TypeScript and JavaScript, in both places, are plugins; what editors leave behind is not', async () => {
+it('files and folders, TypeScript and JavaScript, in both folders are plugins; leftovers of editors are not', async () => {
   await using home = await testHost({
     plugins: {
       'one.ts': file('one'),
@@ -47,7 +47,7 @@ it('files and folders, TypeScript and JavaScript, in both places, are plugins; w
   expect(states(home)).toEqual(Object.fromEntries(names.map(name => [name, 'live'])))
 })
 
-it('a file named like a script that cannot be run is reported, not skipped', async () => {
+it('a file with the name of a script that cannot be run is reported, not skipped', async () => {
   await using home = await testHost({ plugins: { 'page.tsx': file('page'), 'LOUD.TS': file('loud') } })
   expect(states(home)).toEqual({ LOUD: 'failed', page: 'failed' })
   expect(errorOf(home, 'page')).toMatch(
@@ -55,7 +55,7 @@ it('a file named like a script that cannot be run is reported, not skipped', asy
   )
 })
 
-it('plugins come up after those they need, whatever the order of their names', async () => {
+it('plugins start after those they need, whatever the order of their names', async () => {
   const ordered = await live({
     'a.ts': file('a', "needs: ['c'],"),
     'b.ts': file('b', "needs: ['a'],"),
@@ -64,7 +64,7 @@ it('plugins come up after those they need, whatever the order of their names', a
   expect(ordered).toEqual(['c', 'a', 'b'])
 })
 
-it('what one plugin adds, another may name, in whatever order they come up', async () => {
+it('a plugin may tap the event of another one, whichever starts first', async () => {
   const seen: string[] = []
   const builtins = [
     definePlugin({ name: 'listener', setup: svc => void svc.tap('noon', 'listener', () => seen.push('noon')) }),
@@ -75,7 +75,7 @@ it('what one plugin adds, another may name, in whatever order they come up', asy
   expect(seen).toEqual(['noon'])
 })
 
-it('plugins that need each other are named with their circle, and the others live', async () => {
+it('plugins that need each other are reported with their cycle, and the others run', async () => {
   await using home = await testHost({
     plugins: {
       'a.ts': file('a', "needs: ['b'],"),
@@ -89,7 +89,7 @@ it('plugins that need each other are named with their circle, and the others liv
   expect(errorOf(home, 'a')).toMatch(/needs "b", which is not live/)
 })
 
-it('builtins that need each other, or what is missing, do not start', async () => {
+it('builtins that need each other, or need a missing one, do not start', async () => {
   const circle = [needing('hen', 'egg'), needing('egg', 'hen')]
   await expect(testHost({ builtins: circle })).rejects.toThrow(/egg → hen → egg/)
   const missing = testHost({ builtins: [needing('goals', 'store')] })
@@ -97,7 +97,7 @@ it('builtins that need each other, or what is missing, do not start', async () =
   await expect(missing).rejects.toThrow('"goals" (builtin): needs "store", which is not live')
 })
 
-it('builtins go with what they need, also through others, and the log names all of them', async () => {
+it('builtins are switched off together with what they need, also indirectly, and the log names all of them', async () => {
   const builtins = [needing('store'), needing('goals', 'store'), needing('swarm', 'goals'), needing('metrics')]
   await using home = await testHost({ builtins, config: { plugins: { disabled: ['store'] } } })
   expect(states(home)).toEqual({ metrics: 'live', store: 'disabled', goals: 'disabled', swarm: 'disabled' })
@@ -141,7 +141,7 @@ it.each([
     "export default { name: 'bad', setup(svc) { svc.start(async () => { throw new Error('no luck') }) } }",
     /no luck/,
   ],
-])('a plugin with %s is named with its place, and the others live', async (_, source, reason) => {
+])('a plugin with %s is reported with its file, and the others run', async (_, source, reason) => {
   await using home = await testHost({ plugins: { 'bad.ts': source, 'good.ts': file('good') } })
   expect(Object.values(states(home)).sort()).toEqual(['failed', 'live'])
   const failed = home.kernel.host.list().find(({ state }) => state === 'failed')
@@ -150,7 +150,7 @@ it.each([
   expect(home.log.filter(({ level }) => level === 50)).toMatchObject([{ plugin: 'bad', code: 'plugin_error' }])
 })
 
-it('a plugin that hangs while it loads is given up after its limit, and the others live', async () => {
+it('a plugin that hangs while it loads is given up after its time limit, and the others run', async () => {
   const clock = heldClock()
   const opening = testHost({
     clock,
@@ -163,7 +163,7 @@ it('a plugin that hangs while it loads is given up after its limit, and the othe
   expect(states(home)).toMatchObject({ later: 'live' })
 })
 
-it('a resource that hangs while it starts is given up, and undone should it start after all', async () => {
+it('a resource that hangs while it starts is given up, and stopped if it starts later', async () => {
   const clock = heldClock()
   let start: () => void = () => {}
   let undone = 0
@@ -199,7 +199,7 @@ it('a resource that hangs while it starts is given up, and undone should it star
   await until(() => undone === 1)
 })
 
-it('two plugins of one name: the second is refused and the first lives on', async () => {
+it('the second of two plugins with one name is refused, and the first stays live', async () => {
   await using home = await testHost({
     builtins: [definePlugin({ name: 'clock', setup: svc => void svc.add(Letters, 'c') })],
     plugins: { 'a.ts': file('same'), 'b.ts': file('same'), 'clock.ts': file('clock') },
@@ -212,7 +212,7 @@ it('two plugins of one name: the second is refused and the first lives on', asyn
   expect(home.logged('is taken by')).toHaveLength(2)
 })
 
-it('what a failing setup had already recorded never becomes visible', async () => {
+it('what a failing setup had already registered never becomes visible', async () => {
   const half = "export default { name: 'half', setup(svc) { svc.on('beat', () => {}); throw new Error('half way') } }"
   await using home = await testHost({ plugins: { 'half.ts': half } })
   expect(home.kernel.hooks.get('beat').taps).toEqual([])
@@ -223,20 +223,20 @@ it.each([
   ['allowlist: [one.ts, three]', { one: 'live', three: 'live' }],
   ['enabled: false', {}],
   ['disabled: [two]', { one: 'live', two: 'disabled', three: 'live' }],
-])('plugins.%s is honoured', async (setting, expected) => {
+])('plugins.%s is respected', async (setting, expected) => {
   const plugins = { 'one.ts': file('one'), 'two.ts': file('two'), 'three/index.ts': file('three') }
   await using home = await testHost({ plugins, config: `plugins:\n  ${setting}\n` })
   expect(states(home)).toEqual(expected)
 })
 
-it('a file that is switched off by its stem is not even run', async () => {
+it('a file that is disabled by its stem is not run', async () => {
   const plugins = { 'dangerous.ts': "throw new Error('ran all the same')" }
   await using home = await testHost({ plugins, config: { plugins: { disabled: ['dangerous'] } } })
   expect(states(home)).toEqual({ dangerous: 'disabled' })
   expect(home.logged('runs ')).toEqual([])
 })
 
-it('a builtin is switched off by name', async () => {
+it('a builtin is disabled by its name', async () => {
   const builtins = [needing('store'), needing('goals')]
   await using home = await testHost({ builtins, config: { plugins: { disabled: ['goals'] } } })
   expect(states(home)).toEqual({ store: 'live', goals: 'disabled' })
@@ -281,7 +281,7 @@ it('a plugin reads its own configuration under plugins.config', async () => {
   expect({ ...home.kernel.use(Hours) }).toEqual({ from: 9, to: 18 })
 })
 
-it('resources start in processes of their roles only, and stop in reverse order', async () => {
+it('resources start only in processes of their roles, and stop in reverse order', async () => {
   const calls: string[] = []
   const resource = (name: string, ...roles: ('daemon' | 'server')[]) =>
     definePlugin({
@@ -304,7 +304,7 @@ it('resources start in processes of their roles only, and stop in reverse order'
   expect(calls).toEqual(['start first', 'start second', 'stop second', 'stop first'])
 })
 
-it('what is added after setup is there at once, and leaves with the rest', async () => {
+it('what is added after setup is there at once, and is removed together with the plugin', async () => {
   let add: (letter: string) => void = () => {}
   const late = definePlugin({
     name: 'late',
@@ -321,7 +321,7 @@ it('what is added after setup is there at once, and leaves with the rest', async
   expect(home.kernel.list(Letters)).toEqual([])
 })
 
-it('closing twice is closing once, and undoes the last plugin first', async () => {
+it('closing twice closes once, and stops the last plugin first', async () => {
   const calls: string[] = []
   const builtins = ['one', 'two'].map(name =>
     definePlugin({
@@ -337,7 +337,7 @@ it('closing twice is closing once, and undoes the last plugin first', async () =
   expect(calls).toEqual(['two', 'one'])
 })
 
-it('a start that fails undoes what had come up', async () => {
+it('a failed start stops the resources that had started', async () => {
   const calls: string[] = []
   const good = definePlugin({ name: 'good', setup: svc => svc.start(() => () => void calls.push('undone')) })
   const bad = definePlugin({

@@ -28,7 +28,7 @@ it('a duplicate name is a conflict that names both owners, and nothing of the se
   expect(points.list(Colours).map(({ key, owner }) => [key, owner])).toEqual([['red', 'first']])
 })
 
-it('a snapshot never changes: who holds one sees nothing come or go', async () => {
+it('a snapshot of a point never changes when contributions are added or removed', async () => {
   await using home = await testHost({ builtins: [painter('first', { name: 'red' })] })
   const { host, points } = home.kernel
   const before = points.list(Colours)
@@ -42,7 +42,7 @@ it('a snapshot never changes: who holds one sees nothing come or go', async () =
   expect(points.find(Colours, 'red')).toBeUndefined()
 })
 
-it('the first contribution that answers wins', async () => {
+it('asking a point returns the answer of the first contribution that has one', async () => {
   const builtins = [
     painter('first', { name: 'red' }, { name: 'green', likes: 'apple' }),
     painter('second', { name: 'blue', likes: 'apple' }),
@@ -68,7 +68,7 @@ it('a watcher of a point is called for each addition and removal, until it is re
   expect(seen).toEqual([1, 2, 1, 0])
 })
 
-it('a contribution that its point cannot take is refused with the reason', async () => {
+it('a contribution that its point does not accept is refused with the reason', async () => {
   const bad = definePlugin({
     name: 'bad',
     setup(svc) {
@@ -81,7 +81,7 @@ it('a contribution that its point cannot take is refused with the reason', async
   expect(home.kernel.list(Toolkits)).toEqual([])
 })
 
-it('a contribution may be taken back before its owner leaves', async () => {
+it('a contribution may be removed before its owner is', async () => {
   let undo: () => unknown = () => {}
   const fickle = definePlugin({
     name: 'fickle',

@@ -4,7 +4,7 @@ import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
 import { heldClock, testHost } from '../support/index.ts'
 
-it('randomness is a function of its key: no order of drawing changes it', () => {
+it('keyed random numbers depend on their key only, not on the order in which they are read', () => {
   const keys = Array.from({ length: 50 }, (_, n) => ['ada', n] as const)
   const forwards = keyedRandom(7)
   const backwards = keyedRandom(7)
@@ -18,7 +18,7 @@ it('randomness is a function of its key: no order of drawing changes it', () => 
   expect(there.every(number => number >= 0 && number < 1)).toBe(true)
 })
 
-it('seed, stream and key each make it another', () => {
+it('a different seed, stream or key gives a different random number', () => {
   const draws = [
     keyedRandom(7).number('mood', 'ada'),
     keyedRandom(8).number('mood', 'ada'),
@@ -29,7 +29,7 @@ it('seed, stream and key each make it another', () => {
   expect(new Set(draws).size).toBe(draws.length)
 })
 
-it('keyed randomness is even enough', () => {
+it('keyed random numbers are evenly distributed', () => {
   const random = keyedRandom(1)
   const draws = Array.from({ length: 2000 }, (_, n) => random.number('even', n))
   const mean = draws.reduce((sum, number) => sum + number, 0) / draws.length
@@ -37,7 +37,7 @@ it('keyed randomness is even enough', () => {
   expect(mean).toBeLessThan(0.53)
 })
 
-it('keyed ids repeat with the seed and are never the same twice', () => {
+it('keyed ids repeat with the seed and are unique within it', () => {
   const makeIds = () => {
     const ids = keyedIds(keyedRandom(7))
     return Array.from({ length: 100 }, () => ids.make('goal', 8))
@@ -47,19 +47,19 @@ it('keyed ids repeat with the seed and are never the same twice', () => {
   expect(makeIds()[0]).toMatch(/^goal-[0-9a-f]{8}$/)
 })
 
-it("the system's ids have as many hex digits as were asked for, also an odd number", () => {
+it("the system's ids have the requested number of hex digits, also an odd one", () => {
   const { ids } = systemPorts()
   expect(ids.make('x', 7)).toMatch(/^x-[0-9a-f]{7}$/)
   expect(ids.make('x', 12)).not.toBe(ids.make('x', 12))
 })
 
-it('a seed in the configuration is the seed of the world, and a bad one names the variable', async () => {
+it('a seed in the configuration seeds the random numbers, and an invalid one is refused with its variable', async () => {
   await using home = await testHost({ env: { SVC_SEED: '42' } })
   expect(home.kernel.ports.random.number('x')).toBe(keyedRandom(42).number('x'))
   await expect(testHost({ env: { SVC_SEED: '1.5' } })).rejects.toThrow(/environment variable SVC_SEED/)
 })
 
-it('a time limit cuts off what hangs and leaves no timer behind what does not', async () => {
+it('a time limit ends a wait that hangs, and leaves no timer behind for work that finishes', async () => {
   const clock = heldClock()
   await expect(withTimeLimit(clock, 1000, 'Quick work', Promise.resolve('done'))).resolves.toBe('done')
   expect(clock.pending).toBe(0)
@@ -70,7 +70,7 @@ it('a time limit cuts off what hangs and leaves no timer behind what does not', 
   await expect(limited).rejects.toBeInstanceOf(TimeLimitError)
 })
 
-it('sleep ends at its time or at its signal, and never rejects', async () => {
+it('sleep ends at its time or at its abort signal, and never rejects', async () => {
   const clock = heldClock()
   const ended: string[] = []
   const abort = new AbortController()
@@ -87,7 +87,7 @@ it('sleep ends at its time or at its signal, and never rejects', async () => {
   await clock.sleep(1e9, abort.signal)
 })
 
-it("the machine's clock keeps what it promises", async () => {
+it('the system clock sleeps as long as asked, agrees with the date, and fires no cancelled timer', async () => {
   const { clock } = systemPorts()
   const began = clock.monotonic()
   await clock.sleep(5)

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { inRound, sleepToRound, untilRound } from '#lib/poller'
 import { HeldClock } from '../support/index.ts'
 
-describe('who looks again and again', () => {
-  it('waits with one timer for the same point of time, whenever it began', async () => {
+describe('a coalesced timer', () => {
+  it('is shared by all who wait for the same point in time, whenever they began', async () => {
     const clock = new HeldClock()
     const called: [string, number][] = []
     const note = (who: string) => () => called.push([who, clock.monotonic()])
@@ -23,17 +23,17 @@ describe('who looks again and again', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('falls on the same points as who looks seldomer, or twice as often', async () => {
+  it('fires at the same points as timers with multiples of its interval', async () => {
     const clock = new HeldClock()
     const times: number[] = []
     for (const ms of [5_000, 1_000, 500, 250]) inRound(clock, ms, () => times.push(clock.monotonic()))
     await clock.advance(10_000)
     expect(times).toEqual([250, 500, 1_000, 5_000])
-    // Who looks oftener than that would be called at once, again and again.
+    // A shorter interval is used as it is: rounded, it would fire again at once.
     expect(untilRound(clock, 100)).toBe(100)
   })
 
-  it('takes itself back, also while the others are called, and leaves no timer behind', async () => {
+  it('may be cancelled, also while others fire, and leaves no timer behind', async () => {
     const clock = new HeldClock()
     const called: string[] = []
     const second: { back?: () => void } = {}
@@ -50,7 +50,7 @@ describe('who looks again and again', () => {
     expect(called).toEqual(['first'])
   })
 
-  it('sleeps no longer than its signal lets it', async () => {
+  it('ends its sleep when its signal is aborted', async () => {
     const clock = new HeldClock()
     const stop = new AbortController()
     const slept = sleepToRound(clock, 1_000, stop.signal)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Scope, ScopeClosedError } from '#kernel'
 
-it('closing undoes everything in reverse order, each awaited', async () => {
+it('closing a scope undoes everything in reverse order, and awaits each step', async () => {
   const scope = new Scope('demo')
   const undone: number[] = []
   for (const n of [1, 2, 3]) scope.hold(`thing ${n}`, async () => void undone.push(n))
@@ -11,7 +11,7 @@ it('closing undoes everything in reverse order, each awaited', async () => {
   expect(scope.labels).toEqual([])
 })
 
-it('closing twice undoes once', async () => {
+it('closing a scope twice undoes once', async () => {
   const scope = new Scope('demo')
   let undone = 0
   scope.hold('thing', () => void undone++)
@@ -20,7 +20,7 @@ it('closing twice undoes once', async () => {
   expect(undone).toBe(1)
 })
 
-it('an undoing runs at most once, by hand or by the scope', async () => {
+it('an undo runs at most once, whether by hand or by the scope', async () => {
   const scope = new Scope('demo')
   let undone = 0
   const undo = scope.hold('thing', () => void undone++)
@@ -30,7 +30,7 @@ it('an undoing runs at most once, by hand or by the scope', async () => {
   expect(undone).toBe(1)
 })
 
-it('an undoing that fails stops none of the others and is reported', async () => {
+it('an undo that fails does not stop the others and is reported', async () => {
   const scope = new Scope('demo')
   const undone: string[] = []
   const failure = new Error('stuck')
@@ -43,7 +43,7 @@ it('an undoing that fails stops none of the others and is reported', async () =>
   expect(undone).toEqual(['third', 'first'])
 })
 
-it('what comes to a closed scope is undone at once and refused by name', async () => {
+it('what is added to a closed scope is undone at once, and the error names it', async () => {
   const scope = new Scope('demo')
   await scope.close()
   let undone = 0

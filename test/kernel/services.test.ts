@@ -4,7 +4,7 @@ import { testHost } from '../support/index.ts'
 
 const Greeting = token<{ text: string }>('greeting')
 
-it('a consumer always gets the current provider: the newest, and the one before when that leaves', async () => {
+it('a consumer always gets the newest provider, and the one before it when that is removed', async () => {
   const provider = (name: string) =>
     definePlugin({ name, setup: svc => void svc.provide(Greeting, { text: `hello from ${name}` }) })
   await using home = await testHost({ builtins: [provider('first')] })
@@ -20,7 +20,7 @@ it('a consumer always gets the current provider: the newest, and the one before 
   expect(greeting()).toBe('hello from first')
 })
 
-it('a service that no one provides is named', async () => {
+it('a service that no plugin provides is named in the error', async () => {
   await using home = await testHost()
   expect(home.kernel.services.has(Greeting)).toBe(false)
   expect(() => home.kernel.use(Greeting)).toThrow(ServiceMissingError)

@@ -5,7 +5,7 @@ import { definePlugin } from '#kernel'
 import * as testing from '../support/index.ts'
 import { heldClock, memoryScheduler, modelServer, runHeartbeat, tempDir, testHost, until } from '../support/index.ts'
 
-it('a held clock advances only when asked, and fires timers in the order they fall due', async () => {
+it('a held clock advances only when asked, and fires timers in the order in which they are due', async () => {
   const clock = heldClock()
   const began = clock.ms()
   const calls: string[] = []
@@ -46,7 +46,7 @@ it('test hosts with the same seed give the same ids and random numbers', async (
   expect(await drawWithSeed(7)).not.toEqual(await drawWithSeed(8))
 })
 
-it('a test host sees only the environment it is given', async () => {
+it('a test host sees only the environment that it is given', async () => {
   await using home = await testHost({ env: { ONLY: 'this' } })
   expect(home.kernel.ports.env).toEqual({ ONLY: 'this' })
 })
@@ -82,7 +82,7 @@ it('a heartbeat runs one cycle of every agent, also with more agents than max_co
   }
 })
 
-it('until resolves with the event that matches', async () => {
+it('until resolves with the first event that matches', async () => {
   await using home = await testHost()
   const { hooks } = home.kernel
   const second = until(home, 'beat', ({ beat: count }) => count === 2)
@@ -91,13 +91,13 @@ it('until resolves with the event that matches', async () => {
   expect(hooks.get('beat').taps).toEqual([])
 })
 
-it('a model on a port that is in use is refused, and ends no process', async () => {
+it('a model server on a port that is in use rejects instead of ending the process', async () => {
   await using first = await modelServer()
   const port = Number(new URL(first.url).port)
   await expect(modelServer({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-it('earlier names of svc/testing still work', () => {
+it('the earlier names of svc/testing still work', () => {
   const { house, House, beat, settled, turns, replayed } = testing
   expect([house, House, beat, settled]).toEqual([
     testing.testHost,

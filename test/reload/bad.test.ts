@@ -14,7 +14,7 @@ import {
 } from '../support/index.ts'
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
-/** A module with things that a plugin's own may be in conflict with. */
+/** A module whose names a plugin may conflict with. */
 const module = definePlugin({
   name: 'room',
   setup(svc) {
@@ -102,7 +102,7 @@ it.each([
   ],
   ["another plugin's name", source('room'), /the name "room" is taken by a part of the program/],
 ])(
-  'an edit with %s changes nothing but the log and the error; the old version lives on with its state',
+  'an edit with %s is logged and reported as an error; the old version stays live with its state',
   async (_, bad, why) => {
     await using home = await testHost({ builtins: [module], plugins: { 'sayer.ts': counting } })
     const count = () => (word(home) as unknown as () => number)()
@@ -121,7 +121,7 @@ it.each([
     expect(count()).toBe(2)
     expect(home.kernel.host.list().filter(({ state }) => state === 'failed')).toEqual([])
 
-    // Looked at again when it changes, and not before.
+    // The file is checked again only when it changes.
     expect(await home.kernel.host.apply()).toEqual([])
     expect(outcomeLines(await drop(home, { 'sayer.ts': `${counting}\n` }))).toEqual(['sayer: reloaded'])
     expect(stateOf(home, 'sayer')).toMatchObject({ state: 'live', error: null })
@@ -129,7 +129,7 @@ it.each([
   },
 )
 
-it('an edit that hangs while it loads is given up after 5 s, and meanwhile the old version answers', async () => {
+it('an edit that hangs while it loads is given up after 5 s, and the old version answers meanwhile', async () => {
   const clock = heldClock()
   await using home = await testHost({ clock, plugins: { 'sayer.ts': saying('one') } })
   const pending = clock.pending
@@ -149,7 +149,7 @@ it('an edit that hangs while it loads is given up after 5 s, and meanwhile the o
   expect(word(home)).toBe('one')
 })
 
-it('while a file hangs at load, agents go on', async () => {
+it('agents go on while a plugin file hangs at load', async () => {
   await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     config: { daemon: { heartbeat: 0.5 } },
@@ -167,7 +167,7 @@ it('while a file hangs at load, agents go on', async () => {
   expect(home.logged('runs ')).toHaveLength(1)
 })
 
-it('a plugin that lacks a package is live once that is installed, and is not run again before', async () => {
+it('a plugin that lacks a package becomes live once that is installed, and is not run again before', async () => {
   const uses = `import words from '@some/words'\n${source('sayer', "svc.provide({ name: 'word' }, words)")}`
   await using home = await testHost({ plugins: { 'sayer.ts': uses } })
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('@some/words') })
@@ -182,7 +182,7 @@ it('a plugin that lacks a package is live once that is installed, and is not run
   expect(word(home)).toBe('hello')
 })
 
-it('a plugin that failed when the process came up is live once its file is right', async () => {
+it('a plugin that failed at the start of the process becomes live once its file is corrected', async () => {
   await using home = await testHost({
     plugins: { 'sayer.ts': 'export default 7', 'late.ts': source('late', '', 'needs: 7,') },
   })
@@ -197,14 +197,14 @@ it('a plugin that failed when the process came up is live once its file is right
   expect(word(home)).toBe('hello')
 })
 
-it('one bad file among many edits keeps none of the others back', async () => {
+it('one bad file among several edits does not hold up the others', async () => {
   await using home = await testHost()
   const outcomes = await drop(home, { 'a.ts': source('a'), 'b.ts': 'throw 7', 'c.ts': source('c') })
   expect(outcomeLines(outcomes).sort()).toEqual(['a: loaded', 'b: failed', 'c: loaded'])
   expect(stateOf(home, 'b')?.error).toMatch(/b\.ts.*: 7$/)
 })
 
-it('plugins that need one that is removed leave with it, and return when it does', async () => {
+it('plugins that need a removed one become failed with it, and live again when it returns', async () => {
   const chain = {
     'base.ts': source('base', "svc.provide({ name: 'base' }, 1)"),
     'a-top.ts': source('a-top', '', "needs: ['middle'],"),
@@ -228,7 +228,7 @@ it('plugins that need one that is removed leave with it, and return when it does
   expect(stateOf(home, 'a-top')?.error).toBeNull()
 })
 
-it('a plugin whose need comes back, while its own file has become bad, is named and stops nobody', async () => {
+it('a plugin whose need returns, but whose own file is bad by now, is reported and stops no other', async () => {
   const base = source('base')
   await using home = await testHost({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
   await rm(join(home.root, 'plugins/base.ts'))
@@ -242,7 +242,7 @@ it('a plugin whose need comes back, while its own file has become bad, is named 
   expect(stateOf(home, 'top')?.error).toMatch(/no luck/)
 })
 
-it('a plugin that is needed is replaced without those that need it', async () => {
+it('a plugin that others need is replaced without reloading them', async () => {
   await using home = await testHost({
     plugins: { 'base.ts': source('base'), 'top.ts': source('top', '', "needs: ['base'],") },
   })
@@ -258,7 +258,7 @@ const alive = (home: TestHost) =>
     .map(({ name }) => name)
     .sort()
 
-it('plugins that needed each other are live once one of them is mended', async () => {
+it('plugins that need each other become live once one of them is corrected', async () => {
   await using home = await testHost({
     plugins: { 'a.ts': needing('a', 'b'), 'b.ts': needing('b', 'c'), 'c.ts': needing('c', 'a') },
   })
@@ -267,7 +267,7 @@ it('plugins that needed each other are live once one of them is mended', async (
   expect(home.kernel.host.list().map(({ error }) => error)).not.toContainEqual(expect.any(String))
 })
 
-it('an edit that closes a circle is refused, as it would be at the next start', async () => {
+it('an edit that closes a circular dependency is refused, as it would be at the next start', async () => {
   await using home = await testHost({ plugins: { 'a.ts': needing('a'), 'b.ts': needing('b', 'a') } })
   expect(await drop(home, { 'a.ts': needing('a', 'b') })).toMatchObject([
     { outcome: 'failed', error: expect.stringContaining('needs itself through a circular dependency: a → b → a') },
@@ -279,13 +279,13 @@ it('an edit that closes a circle is refused, as it would be at the next start', 
 it.each([
   ['name', source('same')],
   ['tool', source('second', "svc.toolkit({ name: 't', tools: [] })")],
-])('a plugin that was refused for the %s that another had is live once that goes', async (_, second) => {
+])('a plugin refused because another one has its %s becomes live once that one is removed', async (_, second) => {
   const first = source('same', "svc.toolkit({ name: 't', tools: [] })")
   await using home = await testHost({
     plugins: { 'first.ts': first, 'other.ts': source('other'), 'second.ts': second },
   })
   expect(alive(home)).toEqual(['other', 'same'])
-  // What has nothing to do with it does not help.
+  // An unrelated edit changes nothing.
   await drop(home, { 'other.ts': source('other', '// edited') })
   expect(alive(home)).toEqual(['other', 'same'])
   await rm(join(home.root, 'plugins/first.ts'))
@@ -294,7 +294,7 @@ it.each([
   expect(stateOf(home, outcomes[1]!.plugin)).toMatchObject({ state: 'live', error: null })
 })
 
-it('a plugin that was refused for its configuration is live once that is right, and is not run again before', async () => {
+it('a plugin refused for its configuration becomes live once that is corrected, and is not run again before', async () => {
   const sized = source('sayer', "svc.provide({ name: 'word' }, config.size)", 'config: z.object({ size: z.number() }),')
   await using home = await testHost({ plugins: { 'sayer.ts': sized.replace('setup(svc)', 'setup(svc, config)') } })
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('sayer.size') })
@@ -322,10 +322,13 @@ it.each([
     "svc.provide({ name: 'noon' }, 12)",
     /No plugin provides the service "noon"/,
   ],
-])('a plugin that names %s of another is live once that is, whichever comes first', async (_, names, brings, why) => {
-  await using home = await testHost({ plugins: { 'a-first.ts': source('a-first', names) } })
-  expect(stateOf(home, 'a-first')).toMatchObject({ state: 'failed', error: expect.stringMatching(why) })
-  const outcomes = await drop(home, { 'other.ts': source('other'), 'second.ts': source('second', brings) })
-  expect(outcomeLines(outcomes)).toEqual(['other: loaded', 'second: loaded', 'a-first: loaded'])
-  expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
-})
+])(
+  'a plugin that names %s of another becomes live once that is there, whichever loads first',
+  async (_, names, brings, why) => {
+    await using home = await testHost({ plugins: { 'a-first.ts': source('a-first', names) } })
+    expect(stateOf(home, 'a-first')).toMatchObject({ state: 'failed', error: expect.stringMatching(why) })
+    const outcomes = await drop(home, { 'other.ts': source('other'), 'second.ts': source('second', brings) })
+    expect(outcomeLines(outcomes)).toEqual(['other: loaded', 'second: loaded', 'a-first: loaded'])
+    expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
+  },
+)

@@ -17,14 +17,14 @@ interface ListedPlugin {
   load_ms: number
 }
 
-/** A copy of this checkout, whose sources a test may change. It is gone at the end of its block. */
+/** A copy of this checkout whose sources a test may change; it is removed at the end of its block. */
 export async function copyOfCheckout() {
   const checkout = await tempDir()
   const parts = ['builtins', 'kernel', 'embed', 'profiles', 'dist', 'index.ts', 'package.json']
   for (const part of parts)
     await cp(join(ROOT, part), join(checkout.path, part), { recursive: true, preserveTimestamps: true })
   await symlink(join(ROOT, 'node_modules'), join(checkout.path, 'node_modules'))
-  /** Changes a file. @returns puts it back */
+  /** Changes a file. @returns a function that restores it */
   const edit = async (file: string, from: string | RegExp, to: string) => {
     const path = join(checkout.path, file)
     const before = await readFile(path, 'utf8')
@@ -41,13 +41,13 @@ export async function copyOfCheckout() {
   }
 }
 
-/** The service as a contributor runs it from the checkout. */
+/** Runs the service as a contributor does, from the checkout. */
 async function serving(program: string, words: readonly string[]) {
   const dir = await project({ '.svc/config.yaml': `${FAST['.svc/config.yaml']}economy:\n  enabled: true\n` })
   const running = new RunningSvc(['serve', '--with-daemon', '--port', '0', ...words], { cwd: dir.path, program })
   const urls = () => [...running.stdout.matchAll(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/gm)].map(([, url]) => url)
   const ask = async (path: string, body?: object) => {
-    // While a module is compiled, a connection that is kept may end.
+    // A kept-alive connection may end while a module is compiled.
     const headers = { connection: 'close', 'content-type': 'application/json' }
     const post = body && { method: 'POST', body: JSON.stringify(body) }
     return fetch(`${urls().at(-1)}${path}`, { headers, ...post })
@@ -71,14 +71,14 @@ async function serving(program: string, words: readonly string[]) {
       return (await this.plugins()).find(each => each.name === name)?.error ?? ''
     },
     async [Symbol.asyncDispose]() {
-      // With --reload it is the parent of the service.
+      // With --reload, this process is the parent of the service.
       await running.end('SIGTERM')
       await dir[Symbol.asyncDispose]()
     },
   }
 }
 
-/** Waits until it holds, as long as the test may take: compiling a module on a busy machine takes minutes. */
+/** Waits for a condition as long as the test may take: compiling a module on a busy machine takes minutes. */
 export async function eventually(holds: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 200))
 }

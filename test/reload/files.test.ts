@@ -10,7 +10,7 @@ const runHeartbeats = async (home: TestHost, count: number) => {
 }
 const runs = (home: TestHost) => home.logged('runs ').length
 
-it('a dropped file is live after the tenth beat, and not before', async () => {
+it('a dropped file is live after the tenth heartbeat, and not before', async () => {
   await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin] })
   await runHeartbeats(home, 5)
   await home.write({ 'plugins/sayer.ts': saying('hello') })
@@ -21,7 +21,7 @@ it('a dropped file is live after the tenth beat, and not before', async () => {
   await until(() => home.logged('loaded (').length === 1)
 })
 
-it('a server without a daemon counts beats of the same length', async () => {
+it('a server without a daemon checks after ten heartbeats of the same length', async () => {
   await using home = await testHost({ roles: ['server'], config: { daemon: { heartbeat: 7 } } })
   await home.write({ 'plugins/sayer.ts': saying('hello') })
   await home.clock.advance(69_000)
@@ -30,14 +30,14 @@ it('a server without a daemon counts beats of the same length', async () => {
   await until(() => word(home) === 'hello')
 })
 
-it('a server that has closed counts no more beats', async () => {
+it('a closed server keeps no heartbeat timer', async () => {
   await using home = await testHost({ roles: ['server'] })
   await home.clock.advance(25_000)
   await home.kernel.close()
   expect(home.clock.pending).toBe(0)
 })
 
-it('a change is announced with the time until it is live, and how to have it now', async () => {
+it('a change is announced in the log with the time until it is live and the command to apply it now', async () => {
   await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     plugins: { 'sayer.ts': saying('one') },
@@ -54,7 +54,7 @@ it('a change is announced with the time until it is live, and how to have it now
   expect(word(home)).toBe('one')
 })
 
-it('an edit replaces: the new version is there, and nothing of the old one', async () => {
+it('an edit replaces the plugin, and nothing of the old version stays', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const before = stateOf(home, 'sayer')
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('two') }))).toEqual(['sayer: reloaded'])
@@ -65,7 +65,7 @@ it('an edit replaces: the new version is there, and nothing of the old one', asy
   expect(after?.swapped_at).toBe(home.clock.now().toISOString())
 })
 
-it('only changed content reloads: neither a touched file nor one written again as it was', async () => {
+it('only changed content is reloaded: neither a touched file nor one rewritten with the same content', async () => {
   const plugins = { 'sayer.ts': saying('one'), 'other.ts': source('other') }
   await using home = await testHost({ plugins })
   const ran = runs(home)
@@ -76,14 +76,14 @@ it('only changed content reloads: neither a touched file nor one written again a
   expect(runs(home)).toBe(ran + 1)
 })
 
-it('a plugin that is named is reloaded though unchanged, and it alone', async () => {
+it('a plugin reloaded by name is reloaded even if unchanged, and no other is', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one'), 'other.ts': source('other') } })
   await home.write({ 'plugins/other.ts': source('other', '// changed'), 'plugins/new.ts': source('new') })
   expect(outcomeLines(await home.kernel.host.apply('sayer'))).toEqual(['sayer: reloaded'])
   expect(outcomeLines(await home.kernel.host.apply()).sort()).toEqual(['new: loaded', 'other: reloaded'])
 })
 
-it('two saves within a beat are one reload', async () => {
+it('two saves between two checks are one reload', async () => {
   await using home = await testHost({
     builtins: [memoryScheduler(['ada']).plugin],
     plugins: { 'sayer.ts': saying('one') },
@@ -96,7 +96,7 @@ it('two saves within a beat are one reload', async () => {
   expect(stateOf(home, 'sayer')?.swaps).toBe(1)
 })
 
-it('a deleted file is a plugin that is gone, with all that it registered', async () => {
+it('a deleted file removes its plugin with all that it registered', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one'), 'bad.ts': 'export default 7' } })
   await rm(join(home.root, 'plugins/sayer.ts'))
   await rm(join(home.root, 'plugins/bad.ts'))
@@ -105,7 +105,7 @@ it('a deleted file is a plugin that is gone, with all that it registered', async
   expect(home.kernel.host.list()).toEqual([])
 })
 
-it('a renamed file is the same plugin, and hands its state over', async () => {
+it('a renamed file stays the same plugin, and hands over its state', async () => {
   const counter = source(
     'counter',
     `let count = svc.previous ?? 0; svc.on('beat', () => { count++ }); svc.handOver(() => count); svc.provide({ name: 'word' }, count)`,
@@ -119,7 +119,7 @@ it('a renamed file is the same plugin, and hands its state over', async () => {
   expect(word(home)).toBe(1)
 })
 
-it('a renamed file that is bad as well leaves nothing of the old one', async () => {
+it('a renamed file that is bad as well leaves nothing of the old version', async () => {
   await using home = await testHost({ plugins: { 'one.ts': saying('one') } })
   await rm(join(home.root, 'plugins/one.ts'))
   const bad = source('sayer', "throw new Error('no luck')")
@@ -127,14 +127,14 @@ it('a renamed file that is bad as well leaves nothing of the old one', async () 
   expect(word(home)).toBeUndefined()
 })
 
-it('a plugin that gets another name in its file is replaced under it', async () => {
+it('a plugin that gets another name in its file is replaced under the new name', async () => {
   await using home = await testHost({ plugins: { 'one.ts': saying('one', 'ann') } })
   expect(outcomeLines(await drop(home, { 'one.ts': saying('two', 'ben') }))).toEqual(['ben: reloaded'])
   expect(home.kernel.host.list().map(({ name }) => name)).toEqual(['ben'])
   expect(word(home)).toBe('two')
 })
 
-it('a folder is one plugin with its own files; a change of any of its sources is a change of it', async () => {
+it('a folder is one plugin with its own files; a change of any of its sources reloads it', async () => {
   const index = `import { definePlugin } from 'svc'
     import { word } from './lib/word.ts'
     import more from './more.json'
@@ -155,7 +155,7 @@ it('a folder is one plugin with its own files; a change of any of its sources is
   expect(await drop(home, { 'sayer/README.md': 'other notes', 'sayer/data.log': 'it writes here' })).toEqual([])
 })
 
-it('a changed helper file alone reloads those that import it, also by way of another', async () => {
+it('a change of a shared file reloads only the plugins that import it, also indirectly', async () => {
   await using home = await testHost({
     plugins: {
       'lib/word.ts': "export const word: string = 'one'",
@@ -171,7 +171,7 @@ it('a changed helper file alone reloads those that import it, also by way of ano
   expect(word(home)).toBe('two!')
 })
 
-it('a file that is written in three pieces, 50 ms apart, is never loaded torn', async () => {
+it('a file that is written in three pieces, 50 ms apart, is never loaded half-written', async () => {
   await using home = await testHost({ clock: 'system', plugins: { 'sayer.ts': saying('one') } })
   const whole = `${saying('two')}\n${'// more\n'.repeat(20)}svc.complete()\n`.replace('svc.complete()', '')
   const file = join(home.root, 'plugins/sayer.ts')
@@ -188,7 +188,7 @@ it('a file that is written in three pieces, 50 ms apart, is never loaded torn', 
   expect(runs(home)).toBe(2)
 })
 
-it('a file that is written while it runs is not taken live as it was', async () => {
+it('a file that changes while it is being loaded is not taken live', async () => {
   const file = 'plugins/sayer.ts'
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const rewriting = `import { writeFileSync } from 'node:fs'
@@ -209,24 +209,21 @@ it.each([
   ['a package of ES modules', 'sayer.js', '_word.js', ESM, ESM, 'module'],
   ['a package of CommonJS', 'sayer.js', '_word.js', CJS, CJS, 'commonjs'],
   ['TypeScript with CommonJS beside it', 'sayer.ts', '_word.cjs', ESM, CJS],
-])(
-  'what is edited is what runs, in plain JavaScript too, and in what it imports: %s',
-  async (_, file, helper, own, its, type = '') => {
-    const plugin = (count: string) =>
-      `${own.takes(`./${helper}`)}
+])('an edit takes effect in the file and in what it imports: %s', async (_, file, helper, own, its, type = '') => {
+  const plugin = (count: string) =>
+    `${own.takes(`./${helper}`)}
      ${own.gives} { name: 'sayer', setup(svc) { svc.provide({ name: 'word' }, '${count} ' + word.said) } }`
-    const help = (said: string) => `${its.gives} { said: '${said}' }`
-    await using home = await testHost({ files: { 'package.json': JSON.stringify({ type }) } })
-    await drop(home, { [file]: plugin('one'), [helper]: help('word') })
-    expect(word(home)).toBe('one word')
-    expect(outcomeLines(await drop(home, { [helper]: help('words') }))).toEqual(['sayer: reloaded'])
-    expect(word(home)).toBe('one words')
-    expect(outcomeLines(await drop(home, { [file]: plugin('two') }))).toEqual(['sayer: reloaded'])
-    expect(word(home)).toBe('two words')
-  },
-)
+  const help = (said: string) => `${its.gives} { said: '${said}' }`
+  await using home = await testHost({ files: { 'package.json': JSON.stringify({ type }) } })
+  await drop(home, { [file]: plugin('one'), [helper]: help('word') })
+  expect(word(home)).toBe('one word')
+  expect(outcomeLines(await drop(home, { [helper]: help('words') }))).toEqual(['sayer: reloaded'])
+  expect(word(home)).toBe('one words')
+  expect(outcomeLines(await drop(home, { [file]: plugin('two') }))).toEqual(['sayer: reloaded'])
+  expect(word(home)).toBe('two words')
+})
 
-it('modules in a circle have what there is so far, whichever is run first', async () => {
+it('modules that import each other see what is there so far, whichever runs first', async () => {
   const ring = (name: string, next: string) =>
     `import * as next from './${next}'\nexport const name = '${name}'\nexport const names = () => name + ' ' + next.name`
   await using home = await testHost()
@@ -236,7 +233,7 @@ it('modules in a circle have what there is so far, whichever is run first', asyn
   expect(word(home)).toBe('a b')
 })
 
-it('a folder that is linked to is a plugin as any other', async () => {
+it('a symbolic link to a folder is a plugin like any other', async () => {
   await using home = await testHost({ files: { 'elsewhere/index.ts': saying('one') } })
   await mkdir(join(home.root, 'plugins'))
   await symlink(join(home.root, 'elsewhere'), join(home.root, 'plugins/sayer'))
@@ -246,7 +243,7 @@ it('a folder that is linked to is a plugin as any other', async () => {
   expect(word(home)).toBe('two')
 })
 
-it('a file that can no longer be read is reported with the reason, and its plugin stays', async () => {
+it('a file that can no longer be read is reported with the reason, and its plugin stays live', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const file = join(home.root, 'plugins/sayer.ts')
   await rm(file)
@@ -260,7 +257,7 @@ it('a file that can no longer be read is reported with the reason, and its plugi
   expect(word(home)).toBe('two')
 })
 
-it("editors' temporary files, hidden files, types and tests are no plugins", async () => {
+it('temporary files of editors, hidden files, type declarations and tests are not plugins', async () => {
   await using home = await testHost()
   const names = ['.sayer.ts.swp', '.#sayer.ts', 'sayer.ts~', '#sayer.ts#', '4913', 'sayer.ts.tmp', '_part.ts', 'a.d.ts']
   const tests = ['sayer.test.ts', 'sayer.spec.ts', 'sayer.test.mjs']
@@ -269,7 +266,7 @@ it("editors' temporary files, hidden files, types and tests are no plugins", asy
   expect(runs(home)).toBe(0)
 })
 
-it('an editor that saves by writing beside and renaming is one edit', async () => {
+it('an editor that saves to a second file and renames it makes one edit', async () => {
   await using home = await testHost({ plugins: { 'sayer.ts': saying('one') } })
   const file = join(home.root, 'plugins/sayer.ts')
   await rename(file, `${file}~`)
@@ -279,7 +276,7 @@ it('an editor that saves by writing beside and renaming is one edit', async () =
   expect(word(home)).toBe('two')
 })
 
-it('a folder that comes to be later is looked into', async () => {
+it('a plugin folder that is created later is watched too', async () => {
   await using home = await testHost()
   await mkdir(join(home.root, '.svc/plugins/deep'), { recursive: true })
   await using handle = await open(join(home.root, '.svc/plugins/deep/index.ts'), 'w')
@@ -292,7 +289,7 @@ it.each([
   ['allowlist: [sayer]', ['sayer: loaded']],
   ['allowlist: [other.ts]', ['other: loaded']],
   ['disabled: [other]', ['sayer: loaded']],
-])('plugins.%s holds for what is dropped in while it runs', async (setting, expected) => {
+])('plugins.%s applies to files that are dropped in while the program runs', async (setting, expected) => {
   await using home = await testHost({ config: `plugins:\n  ${setting}\n` })
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('x'), 'other.ts': source('other') }))).toEqual(expected)
   expect(await home.kernel.host.listChanged()).toEqual([])

@@ -24,7 +24,7 @@ import { drop, outcomeLines, source, stateOf } from './sources.ts'
 const Notes = token<string[]>('notes')
 const NOTES = "const notes = svc.use({ name: 'notes' })\n"
 
-/** A test host with an agent that has one cycle a heartbeat, and a list that plugins write to. */
+/** Starts a test host with agents that run one cycle per heartbeat, and a list that plugins write to. */
 async function testHostWithNotes(agents: readonly string[] = ['ada'], phase?: (cycle: Cycle) => void) {
   const notes: string[] = []
   const module = definePlugin({
@@ -45,7 +45,7 @@ async function removePlugin(home: TestHost, file: string) {
   expect((await home.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['removed'])
 }
 
-it('handlers of every event come and go', async () => {
+it('handlers of every event are added and removed with their plugin', async () => {
   await using home = await testHostWithNotes()
   const { hooks } = home.kernel
   const names = [...hooks.events().keys()]
@@ -64,31 +64,34 @@ it('handlers of every event come and go', async () => {
   expect(ledger.diff().filter(line => line !== 'timer')).toEqual([])
 })
 
-it.each([...PHASES])('a guard on %s comes and goes, and decides by its rule when it throws', async phase => {
-  const results: string[] = []
-  await using home = await testHostWithNotes(['ada'], cycle => {
-    cycle.pursuing = phase !== 'goal_generation'
-  })
-  home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
-  const cycle = async () => {
-    results.length = 0
-    await runHeartbeat(home)
-    return results.at(-1)
-  }
-  const guard = (body: string, failClosed: boolean) =>
-    source('gate', `svc.guard('${phase}', { shouldProceed() { ${body} } }, { failClosed: ${failClosed} })`)
-  expect(await cycle()).not.toBe('guarded')
-  await drop(home, { 'gate.ts': guard('return false', false) })
-  expect(await cycle()).toBe('guarded')
-  await drop(home, { 'gate.ts': guard("throw new Error('no luck')", true) })
-  expect(await cycle()).toBe('guarded')
-  await drop(home, { 'gate.ts': guard("throw new Error('no luck')", false) })
-  expect(await cycle()).not.toBe('guarded')
-  await removePlugin(home, 'gate.ts')
-  expect(await cycle()).not.toBe('guarded')
-})
+it.each([...PHASES])(
+  'a guard on %s is added and removed with its plugin, and follows failClosed when it throws',
+  async phase => {
+    const results: string[] = []
+    await using home = await testHostWithNotes(['ada'], cycle => {
+      cycle.pursuing = phase !== 'goal_generation'
+    })
+    home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
+    const cycle = async () => {
+      results.length = 0
+      await runHeartbeat(home)
+      return results.at(-1)
+    }
+    const guard = (body: string, failClosed: boolean) =>
+      source('gate', `svc.guard('${phase}', { shouldProceed() { ${body} } }, { failClosed: ${failClosed} })`)
+    expect(await cycle()).not.toBe('guarded')
+    await drop(home, { 'gate.ts': guard('return false', false) })
+    expect(await cycle()).toBe('guarded')
+    await drop(home, { 'gate.ts': guard("throw new Error('no luck')", true) })
+    expect(await cycle()).toBe('guarded')
+    await drop(home, { 'gate.ts': guard("throw new Error('no luck')", false) })
+    expect(await cycle()).not.toBe('guarded')
+    await removePlugin(home, 'gate.ts')
+    expect(await cycle()).not.toBe('guarded')
+  },
+)
 
-it('a tap on each phase comes and goes', async () => {
+it('a tap on each phase is added and removed with its plugin', async () => {
   await using home = await testHostWithNotes(['ada'], cycle => {
     cycle.pursuing = cycle.cycle_num % 2 === 0
   })
@@ -104,7 +107,7 @@ it('a tap on each phase comes and goes', async () => {
   expect(home.notes).toEqual([])
 })
 
-it('a wake source comes, is exchanged, and goes', async () => {
+it('a wake source is added, replaced and removed with its plugin', async () => {
   await using home = await testHostWithNotes()
   let cycles = 0
   home.kernel.hooks.on('cycle_start', () => void cycles++)
@@ -134,7 +137,7 @@ it('a wake source comes, is exchanged, and goes', async () => {
   await until(() => home.notes.includes('two ended'))
 })
 
-it('a service takes the place of a builtin’s and gives it back', async () => {
+it("a service replaces a builtin's, and the builtin's is back after its removal", async () => {
   const Weather = token<() => string>('weather')
   const builtin = definePlugin({ name: 'weather', setup: svc => void svc.provide(Weather, () => 'rain') })
   await using home = await testHost({ builtins: [builtin] })
@@ -147,7 +150,7 @@ it('a service takes the place of a builtin’s and gives it back', async () => {
   expect(home.kernel.use(Weather)()).toBe('rain')
 })
 
-it('a section of the configuration comes with its values, checked, and goes', async () => {
+it('a configuration section is added with its values, validated, and removed with its plugin', async () => {
   await using home = await testHost({ config: { plugins: { config: { hours: { from: 8 } } } } })
   const { config } = home.kernel
   const hours = (shape: string) =>
@@ -168,7 +171,7 @@ it('a section of the configuration comes with its values, checked, and goes', as
   expect(config.keys().filter(({ path }) => path.startsWith('plugins.config'))).toEqual([])
 })
 
-it('an operation comes and goes as a route and a line of the OpenAPI document, and is replaced without a new one', async () => {
+it('an operation is added, replaced and removed with its plugin as a route and in the OpenAPI document', async () => {
   await using home = await testHost({ builtins: [rest], roles: ['server'] })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
   const ask = async (path: string) => {
@@ -196,17 +199,17 @@ it('an operation comes and goes as a route and a line of the OpenAPI document, a
   expect(home.kernel.list(Operations).map(({ name }) => name)).not.toContain('weather.today')
 })
 
-it('the commands of plugins are written in order when a bad one and a good one come at once', async () => {
+it('commands of plugins are written when a bad plugin and a good one are loaded at once', async () => {
   await using home = await testHost({ builtins: [cli] })
   const wave = `svc.operation({ name: 'wave', input: z.object({}), output: z.string(), cli: { usage: 'wave' }, run: () => '' })`
-  // As another process of the project, with other plugins, left it.
+  // Left by another process of the project with other plugins.
   await home.write({ '.svc/commands.json': '{}' })
   await drop(home, { 'bad.ts': source('bad', 'throw new Error("no luck")'), 'good.ts': source('good', wave) })
   expect(home.logged('was not written')).toEqual([])
   expect(await readFile(join(home.root, '.svc/commands.json'), 'utf8')).toContain('"wave"')
 })
 
-it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, then its own again', async () => {
+it("a goal strategy chooses the agent's next goal until its plugin is removed", async () => {
   let own = 0
   await using home = await testHostWithModel(request =>
     asksForGoal(request)
@@ -233,7 +236,7 @@ it('a goal strategy comes and goes: the agent’s next goal is the plugin’s, t
   await until(async () => (await next())?.startsWith('Own idea'))
 })
 
-it('agents see a dropped tool in their next model request, use it, and no longer see it after its removal', async () => {
+it('agents see a dropped tool in their next model request, use it, and no longer see it once it is removed', async () => {
   const dice = source(
     'dice',
     `svc.toolkit({ name: 'dice', tools: [tool({ name: 'roll', description: 'Rolls a die.', parameters: z.object({}), execute: () => 'it is a four' })] })`,
@@ -266,7 +269,7 @@ it('agents see a dropped tool in their next model request, use it, and no longer
   expect(offered).toEqual([false, true, true, false])
 })
 
-it('contributions to other modules come and go too: a model provider', async () => {
+it('a model provider of a plugin is listed until its plugin is removed', async () => {
   await using home = await testHostWithModel(() => text('from the builtin provider'))
   const provider = source(
     'parrot',
@@ -284,7 +287,7 @@ it('contributions to other modules come and go too: a model provider', async () 
   expect(await listModels()).not.toContain('parrot')
 })
 
-it('a name that svc gave before is given from its module, and the log names that; a name of the module is the same value', async () => {
+it('a name that moved from svc to a module still works with a warning, and is the same value there', async () => {
   const plugins = {
     'before.ts': `import { definePlugin, Stressors, turns } from 'svc'
       export default definePlugin({

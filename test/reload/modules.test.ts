@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { copyOfCheckout, eventually } from './checkout.ts'
 
-it('an edited module is live, a broken one keeps the version before, and what needs a restart says so', async () => {
+it('an edited module becomes live, a broken one keeps its old version, and a needed restart is reported', async () => {
   await using checkout = await copyOfCheckout()
   {
     await using service = await checkout.serve('--dev')
@@ -16,7 +16,7 @@ it('an edited module is live, a broken one keeps the version before, and what ne
     await eventually(async () => (await service.ask('/edited-world')).status === 200)
     expect((await service.ask('/world')).status).toBe(404)
     expect(await service.summaryOf('/edited-world')).toBe(world?.replace('the world', 'the edited world'))
-    // Others use the new one: its errors are those that the program knows.
+    // Other modules use the new version: its errors are the program's own.
     expect((await service.ask('/agents/missing/world')).status).toBe(404)
     expect((await service.ask(`/agents/${agent_id}/world`)).status).toBe(200)
     expect((await service.plugins()).find(({ name }) => name === 'economy')).toMatchObject({
@@ -27,7 +27,7 @@ it('an edited module is live, a broken one keeps the version before, and what ne
     await eventually(async () => (await service.errorOf('economy')).includes('ParseError'))
     expect(await service.errorOf('economy')).toMatch(/\/builtins\/society\/economy\/operations\.ts:\d+\)/)
     expect((await service.ask('/edited-world')).status).toBe(200)
-    // As it was built.
+    // As built.
     await undo()
     await eventually(async () => (await service.ask('/world')).status === 200)
     expect(await service.errorOf('economy')).toBe('')
@@ -56,7 +56,7 @@ it('an edited module is live, a broken one keeps the version before, and what ne
   expect((await again.ask('/agents', { preset: 'coder' })).status).toBe(201)
 }, 600_000)
 
-it('--reload starts anew for a module that changes at a start only, and for no other', async () => {
+it('--reload restarts the service for a module that changes at a start only, and for no other', async () => {
   await using checkout = await copyOfCheckout()
   await using service = await checkout.serve('--reload')
   await checkout.edit('builtins/society/economy/operations.ts', "path: '/world'", "path: '/edited-world'")

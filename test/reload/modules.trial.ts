@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { IS_WHOLE } from '../support/vitest/trial-count.ts'
 import { copyOfCheckout } from './checkout.ts'
 
-// It compiles all modules at once, which takes minutes.
+// Compiles all modules at once, which takes minutes.
 it.runIf(IS_WHOLE)(
   'every module runs from its sources',
   async () => {
@@ -15,7 +15,7 @@ it.runIf(IS_WHOLE)(
     const plugins = await service.plugins()
     expect(plugins.filter(({ error, state }) => error !== null || state !== 'live')).toEqual([])
     const built = plugins.filter(({ load_ms }) => load_ms === 0).map(({ name }) => name)
-    // Both run beside the modules.
+    // These two are run from the build, beside the modules.
     expect(built.sort()).toEqual(['cli', 'watchdog'])
     const { agent_id } = (await (await service.ask('/agents', { preset: 'coder' })).json()) as { agent_id: string }
     await service.running.waitForOutput(new RegExp(`"agent_id":"${agent_id}","msg":"completed`))

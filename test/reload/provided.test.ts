@@ -3,7 +3,10 @@ import { BUILTINS } from '../../builtins/index.ts'
 import { spawn } from '../spec/core/models/model-host.ts'
 import { testHost } from '../support/index.ts'
 
-/** For each service: an operation that uses it, mostly of its own module, its input (`AGENT` stands for an agent's id, `FOLDER` for a folder), and the method that it calls. */
+/**
+ * For each service: an operation that uses it, mostly of its own module, its input (`AGENT` is an agent's id, `FOLDER`
+ * a folder), and the method that it calls.
+ */
 const USED: Record<string, readonly [operation: string, input: object, method: string]> = {
   agents: ['memory.list', { id: 'AGENT' }, 'find'],
   alarms: ['alarms.all', {}, 'list'],
@@ -40,7 +43,7 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
   world: ['economy.citizen', { id: 'AGENT' }, 'citizen'],
 }
 
-/** Services that no operation uses so, by the reason. */
+/** Services that no operation uses this way, by reason. */
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'of the program, or of a module that is replaced at a start only': [
     ...['plugins off', 'opener', 'supervisor', 'watchdog', 'store_schema', 'scheduler'],
@@ -56,8 +59,8 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
   ],
 }
 
-describe('a service that a plugin provides in place of a module', () => {
-  it('is used by operations, and no longer once the plugin is gone', async () => {
+describe('a service that a plugin provides instead of a module', () => {
+  it('is used by operations until the plugin is removed', async () => {
     await using host = await testHost({
       builtins: BUILTINS,
       roles: ['server'],
@@ -84,7 +87,7 @@ describe('a service that a plugin provides in place of a module', () => {
           }
         },
       })
-      // What the operation answers makes no difference: a session that is not found was looked for.
+      // The answer does not matter: a session that is not found was looked up as well.
       const given = JSON.stringify(input).replace('AGENT', agent_id).replace('FOLDER', host.root)
       const invoke = () => kernel.invoke(operation, JSON.parse(given)).catch(() => {})
       await kernel.host.add({ name: 'other', setup: svc => void svc.provide({ name }, other) })

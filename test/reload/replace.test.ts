@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const host of open.splice(0)) await host.close()
 })
 
-/** What people, programs and agents see of the modules: routes, commands, toolkits, services and events. */
+/** All that is visible of the modules: operations, toolkits, services and events. */
 function listedBy({ kernel }: TestHost) {
   const { points, services, hooks } = kernel
   return {
@@ -44,7 +44,7 @@ function listedBy({ kernel }: TestHost) {
   }
 }
 
-/** The prompt sections of an agent, with their texts. */
+/** The prompt sections of an agent with their text. */
 async function sectionsOf({ kernel }: TestHost, agent_id: string) {
   const agent = await kernel.use(Agents).find(agent_id)
   const profile = await kernel.use(Agents).profileOf(agent)
@@ -64,13 +64,13 @@ async function promptsOf(host: TestHost & { server: ModelServer }, id: string, o
 
 const stateOf = ({ kernel }: TestHost, name: string) => kernel.host.list().find(each => each.name === name)?.state
 
-/** A model that finds no goals, and finishes those that it is given. */
+/** A model that generates no goals, and finishes those that it is given. */
 function finishes(request: ModelServerRequest) {
   if (asksForGoal(request)) return text('{"goal": null, "reasoning": "there is nothing to do"}')
   return toolCall('finish_goal', { summary: 'finished', evidence: [] })
 }
 
-/** Puts the file of an example into the plugins' folder, and takes it out again. */
+/** Puts an example file into the plugins folder, and removes it again. */
 function dropIn(host: TestHost, file: string) {
   const [name, source] = Object.entries(example(file))[0]!
   return {
@@ -85,7 +85,7 @@ function dropIn(host: TestHost, file: string) {
   }
 }
 
-/** Repeats work until the result is called. */
+/** Repeats work until the returned function is called. */
 function underLoad(work: () => Promise<unknown>) {
   let isOver = false
   let rounds = 0
@@ -102,8 +102,8 @@ function underLoad(work: () => Promise<unknown>) {
   }
 }
 
-describe('a plugin that takes the place of a module', () => {
-  it('memory: routes and tools use it under load, and what is remembered comes along, here and back', async () => {
+describe('a plugin that replaces a module', () => {
+  it('memory: routes and tools use it under load, and memories are carried over in both directions', async () => {
     const host = await testHostWithModel(finishes, { builtins: [memory, memoryTools, knowledge, pluginsAdmin] })
     open.push(host)
     const agent_id = await spawn(host)
@@ -117,7 +117,7 @@ describe('a plugin that takes the place of a module', () => {
     host.kernel.heartbeat.start()
     const before = listedBy(host)
     const current = () => host.kernel.use(Memory).of(agent_id)
-    /** Without the reached goal, which is remembered; which of two equal matches comes first is left to each memory. */
+    /** Leaves out the memory of the reached goal; each memory orders equal matches as it likes. */
     const linesOfPrompts = async () => {
       const lines = JSON.stringify(await promptsOf(host, agent_id)).split('\\n')
       const achievements = (await current().recent(50)).filter(({ thought }) => thought.startsWith('Completed: '))
@@ -149,7 +149,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(await remembered()).toEqual(expect.arrayContaining(['The tide is high', 'The moon is full', 'It is sunny']))
     for (const gone of ['The tide is low', 'It rains']) expect(await remembered()).not.toContain(gone)
     expect(await linesOfPrompts()).toEqual(prompts.filter(line => line !== '- The tide is low'))
-    // What is forgotten here does not come back from the database either.
+    // What is deleted here does not come back from the database either.
     await current().forget('weather')
     await file.put()
     expect(await remembered()).toContain('The moon is full')
@@ -159,7 +159,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(host.log.filter(({ level }) => level >= 40)).toEqual([])
   })
 
-  it('models: rules choose the model of calls, and prices, limits and routes stay', async () => {
+  it('models: rules choose the model of each call, while prices, limits and routes stay', async () => {
     const rules = [{ kind: 'other', model: 'openai:cheap' }]
     const host = await testHostWithModel(finishes, {
       config: { plugins: { config: { 'model-router': { rules } } } },
@@ -191,7 +191,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(listedBy(host)).toEqual(before)
   })
 
-  it('goals: another loop pursues them under load, then the first one again, and no goal is lost', async () => {
+  it('goals: another loop pursues them under load, then the original one again, and no goal is lost', async () => {
     const host = await testHostWithModel(request =>
       request.prompt.includes('there is no second message') ? text('answered at once') : finishes(request),
     )
@@ -199,7 +199,7 @@ describe('a plugin that takes the place of a module', () => {
     const agents = [await spawn(host), await spawn(host), await spawn(host)]
     const before = listedBy(host)
     host.kernel.heartbeat.start()
-    // All of them found nothing to do, and sleep.
+    // All agents found nothing to do, and sleep.
     await runHeartbeat(host)
     const given: string[] = []
     const give = async (objective: string) => {
@@ -241,7 +241,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(host.log.filter(({ level }) => level >= 40)).toEqual([])
   })
 
-  it('is refused with what it lacks, for a module that there is not, and beside another in its place', async () => {
+  it('is refused if it lacks a service, names an unknown module, or another one replaces that already', async () => {
     const host = await testHostWithModel(() => text('done'), { builtins: [memory] })
     open.push(host)
     const plugin = (name: string, replaces: string, services = '') =>
@@ -258,7 +258,7 @@ describe('a plugin that takes the place of a module', () => {
     expect(errorOf('misspelt')).toContain('replaces a module that does not exist; did you mean "memory"?')
     expect(errorOf('second')).toContain('the name "first" is taken')
     expect(stateOf(host, 'first')).toBe('live')
-    // An edit may give the place back.
+    // An edit may end the replacement.
     await host.write({ 'plugins/c.ts': "export default { name: 'first', setup() {} }" })
     await rm(join(host.root, 'plugins/d.ts'))
     await host.kernel.host.apply()
@@ -312,7 +312,7 @@ describe('a plugin that takes the place of a module', () => {
     })
   })
 
-  it('identity, retention and benchmark: routes, prompts and the toolkit stay and use the replacement', async () => {
+  it('identity, retention, benchmark: routes, prompts and toolkits stay and use the replacement', async () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)
     const agent_id = await spawn(host, 'coder')
@@ -338,12 +338,12 @@ describe('a plugin that takes the place of a module', () => {
     expect(await host.kernel.invoke('benchmark.scenarios', {})).toEqual([])
   })
 
-  it('modules that change at a start only are replaced at a start, by files', async () => {
+  it('modules that change at a start only can be replaced by plugin files at a start', async () => {
     const fixed = BUILTINS.filter(module => module.fixed)
     expect(fixed.map(({ name }) => name)).toContain('store')
     const shared = globalThis as { modules?: unknown }
     shared.modules = Object.fromEntries(fixed.map(module => [module.name, module]))
-    // Each works as the module does, in its own name.
+    // Each works like its module, under its own name.
     const plugins = fixed.map(({ name }): [string, string] => [
       `other-${name}.ts`,
       `const { needs, config, section, setup } = globalThis.modules['${name}']
@@ -360,13 +360,13 @@ describe('a plugin that takes the place of a module', () => {
     expect(states).toEqual(fixed.map(({ name }) => [name, 'replaced', 'live']))
     const agent_id = await spawn(host, 'coder')
     expect(await host.kernel.invoke('agents.get', { id: agent_id })).toMatchObject({ agent_id })
-    // They stay until the next start, too.
+    // The replacement stays until the next start, too.
     await rm(join(host.root, 'plugins/other-store.ts'))
     await host.kernel.host.apply()
     expect(stateOf(host, 'other-store')).toBe('live')
   })
 
-  it('each module can be replaced, or says that it changes at a start only', async () => {
+  it('each module can be replaced while running, or says that it changes at a start only', async () => {
     const host = await testHost({ builtins: BUILTINS, roles: ['server'], clock: 'system' })
     open.push(host)
     const agent_id = await spawn(host, 'coder')

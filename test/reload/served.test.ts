@@ -12,7 +12,7 @@ interface ListedPlugin {
   swaps: number
 }
 
-/** A project whose service runs as people run it: the built program, with the daemon, on a port. */
+/** A project whose service runs as in production: the built program, with the daemon, on a port. */
 async function serving(words: readonly string[] = [], files: Readonly<Record<string, string>> = FAST) {
   const dir = await project(files)
   const running = new RunningSvc(['serve', '--with-daemon', '--port', '0', ...words], { cwd: dir.path })
@@ -39,7 +39,7 @@ async function serving(words: readonly string[] = [], files: Readonly<Record<str
   }
 }
 
-/** Anyone's beats are far away. */
+/** A heartbeat so long that none occurs during the test. */
 const SLOW = { '.svc/config.yaml': 'daemon:\n  heartbeat: 3600\nmodel:\n  sim_delay: 0\n' }
 const weather = (sky: string, name = 'weather') =>
   source(
@@ -50,7 +50,7 @@ const weather = (sky: string, name = 'weather') =>
      })`,
   )
 
-it('a dropped file is live within ten beats, and the log says when and how to have it sooner', async () => {
+it('a dropped file becomes live by itself, and the log says when and how to apply it sooner', async () => {
   await using home = await serving()
   await home.dir.write({ 'plugins/weather.ts': weather('sun') })
   await home.running.waitForOutput(/changed; live in about \d+ s, or now with: svc plugins reload weather/)
@@ -58,7 +58,7 @@ it('a dropped file is live within ten beats, and the log says when and how to ha
   expect((await home.ask('GET', '/weather/bonn')).json).toEqual({ sky: 'sun in bonn' })
 })
 
-it('a stateless server follows the files too', async () => {
+it('a server without a daemon follows plugin files too', async () => {
   await using dir = await project(FAST)
   await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
   const [, url] = await server.waitForOutput(/^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m)
@@ -68,7 +68,7 @@ it('a stateless server follows the files too', async () => {
   await until(async () => (await fetch(`${url}/weather/bonn`)).status === 404)
 })
 
-it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and GET /plugins say what went wrong, and where', async () => {
+it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and GET /plugins show errors with place', async () => {
   await using home = await serving([], SLOW)
   await home.dir.write({ 'plugins/weather.ts': weather('sun') })
   expect(await home.ask('POST', '/plugins/reload', {})).toMatchObject({
@@ -84,7 +84,7 @@ it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and G
   await home.dir.write({ 'plugins/weather.ts': `${weather('hail')}\nthrow new Error('no luck')` })
   const failed = await home.cli('plugins', 'reload', 'weather')
   expect(failed.code).toBe(1)
-  // It stays failed, whether the heartbeat applied the edit or this command did before.
+  // It stays failed, whether the heartbeat or this command applied the edit.
   expect(await home.cli('plugins', 'reload')).toMatchObject({ code: 1, stdout: failed.stdout })
   expect(failed.stdout).toMatch(/^weather: failed\n {2}Plugin "weather" \(.*plugins\/weather\.ts:\d+\): no luck\n$/)
   expect((await home.cli('plugins')).stdout).toMatch(/^weather +live .*\n(.|\n)*weather\.ts:\d+\): no luck/m)
@@ -106,7 +106,7 @@ it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and G
   expect((await home.cli('plugins', 'reload')).stdout).toBe('nothing changed\n')
 })
 
-it('a command comes and goes with its plugin', async () => {
+it('a command is added and removed with its plugin', async () => {
   await using home = await serving([], SLOW)
   expect((await home.cli('weather', 'bonn')).code).toBe(2)
   await home.dir.write({ 'plugins/weather.ts': weather('sun') })
@@ -122,7 +122,7 @@ it('a command comes and goes with its plugin', async () => {
   expect((await home.cli('weather', 'bonn')).code).toBe(2)
 })
 
-it('with --dev, what is saved is live without being asked for', async () => {
+it('with --dev, a saved file becomes live without a request', async () => {
   await using home = await serving(['--dev'], SLOW)
   const sky = async () => (await home.ask('GET', '/weather/bonn')).json as { sky?: string }
   await home.dir.write({ 'plugins/weather.ts': weather('sun') })
@@ -138,7 +138,7 @@ it('with --dev, what is saved is live without being asked for', async () => {
   await until(async () => (await home.plugin('weather')) === undefined)
 })
 
-it('svc start takes --dev too', async () => {
+it('svc start accepts --dev too', async () => {
   await using dir = await project(SLOW)
   await using daemon = new RunningSvc(['start', '--dev'], { cwd: dir.path })
   await daemon.waitForOutput(/^Logs: /m)

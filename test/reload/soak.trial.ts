@@ -4,7 +4,7 @@ import { trialCount } from '../support/vitest/trial-count.ts'
 
 const RELOADS = trialCount(200, 20)
 
-it(`${RELOADS} reloads under load: no call fails, each event is handled once by one version, no count is lost, memory is flat`, async () => {
+it(`${RELOADS} reloads under load: no call fails, each event is handled once, no count is lost, memory stays flat`, async () => {
   const figures = await soak({ reloads: RELOADS, warmUp: 10, rate: 150 })
   const { requests, events, notes, cycles } = figures
   expect(figures.errors).toEqual([])
@@ -16,7 +16,7 @@ it(`${RELOADS} reloads under load: no call fails, each event is handled once by 
   expect(notes).toMatchObject({ counted: notes.committed, failed: 0 })
   expect(cycles.failed).toBe(0)
   expect(figures.open).toBe(1)
-  // The bounds of a thousand, with room for a busy machine; the full proof is `npm run soak:reloads`.
+  // The limits of a thousand reloads, with a margin for a busy machine; the full proof is `npm run soak:reloads`.
   expect(figures.heap_mib).toBeLessThan(10)
   expect(figures.rss_mib).toBeLessThan(60)
 }, 300_000)

@@ -5,7 +5,7 @@ import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import { type TestHost, testHost, until } from '../support/index.ts'
 import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
-/** How plugin files and the test communicate: notes, and named gates that are opened or awaited. */
+/** Lets plugin files and the test communicate: notes, and named gates that are opened or awaited. */
 const noteService = () => {
   const notes: string[] = []
   const gates = new Map<string, () => void>()
@@ -38,7 +38,7 @@ const slowTool = (version: string, more = '') =>
 const resource = (name: string) =>
   `svc.start(async () => { control.note('start ${name}'); return () => control.note('stop ${name}') })`
 
-it('a call that runs ends in the version that it began in, and a new one begins in the new version', async () => {
+it('a running call ends in the version in which it began, and a new call runs in the new version', async () => {
   const { provider, open } = noteService()
   await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const old = use(toolOf(home, 'wait'))
@@ -50,7 +50,7 @@ it('a call that runs ends in the version that it began in, and a new one begins 
   expect(await old).toBe('one')
 })
 
-it('what still runs in a replaced version after 30 s gets an error, and not before', async () => {
+it('a call that still runs in a replaced version after 30 s gets an error, and not before', async () => {
   const { provider, gates } = noteService()
   await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   let failed: unknown
@@ -65,7 +65,7 @@ it('what still runs in a replaced version after 30 s gets an error, and not befo
   expect(failed).toMatchObject({ code: 'plugin_gone' })
 })
 
-it('a tool that was looked up before the swap and is called after it runs as the new version has it', async () => {
+it('a tool that was looked up before the swap and is called after it runs in the new version', async () => {
   const { provider, open } = noteService()
   await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const before = toolOf(home, 'wait')
@@ -77,7 +77,7 @@ it('a tool that was looked up before the swap and is called after it runs as the
   await expect(use(before)).rejects.toMatchObject({ code: 'plugin_gone' })
 })
 
-it('arguments that were made for the old version are checked against the new one', async () => {
+it('arguments for the old version of a tool are checked against the new one', async () => {
   const add = (schema: string) =>
     source(
       'adder',
@@ -90,7 +90,7 @@ it('arguments that were made for the old version are checked against the new one
   expect(await use(before, { a: 'x', b: 1 })).toBe('{"a":"x","b":1}')
 })
 
-it('an event that is being emitted while a plugin is replaced is handled once, by one version, and counted', async () => {
+it('an event that is emitted while a plugin is replaced is handled once, by one version, and counted', async () => {
   const counter = (version: string) =>
     source(
       'counter',
@@ -118,7 +118,7 @@ it('an event that is being emitted while a plugin is replaced is handled once, b
   expect((word(home) as unknown as () => number)()).toBe(2)
 })
 
-it('an event that is being emitted while a plugin is removed skips it, and its fail-closed guard vetoes nothing', async () => {
+it('an event that is emitted while a plugin is removed skips it, and its fail-closed guard vetoes nothing', async () => {
   const { provider, notes, open } = noteService()
   await using home = await testHost({
     builtins: [provider],
@@ -142,7 +142,7 @@ it('an event that is being emitted while a plugin is removed skips it, and its f
   expect(await guard?.guard.shouldProceed(gate)).toBe(true)
 })
 
-it('resources change hands one after the other, and calls wait at the gate meanwhile', async () => {
+it('resources of the old version stop before those of the new one start, and calls wait meanwhile', async () => {
   const { provider, notes, open } = noteService()
   const starting = `svc.start(async () => { control.note('starting two'); await control.gate('up'); control.note('start two'); return () => {} })`
   await using home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one', resource('one')) } })
@@ -156,7 +156,7 @@ it('resources change hands one after the other, and calls wait at the gate meanw
   expect(notes).toEqual(['start one', 'stop one', 'starting two', 'start two', 'answer two'])
 })
 
-it('a long call keeps the next version from its resources for two seconds only, and may end itself for thirty', async () => {
+it("a long call delays the new version's resources for a few seconds only, and still ends in its own version", async () => {
   const { provider, notes, gates, open } = noteService()
   const plugins = { 'slow.ts': slowTool('one', resource('one')) }
   await using home = await testHost({ builtins: [provider], plugins })
@@ -177,7 +177,7 @@ it('a long call keeps the next version from its resources for two seconds only, 
   expect(await long).toBe('one')
 })
 
-it('a version whose resource does not start gives way to the old one with its state, and waiting calls go there', async () => {
+it('a version whose resource fails to start is rolled back with the old state, and waiting calls go there', async () => {
   const counter = (version: string, start: string) =>
     source(
       'counter',
@@ -207,7 +207,7 @@ it('a version whose resource does not start gives way to the old one with its st
   })
 })
 
-it('what a resource adds when it starts is there once, also when the version comes back', async () => {
+it('what a resource adds when it starts is there once, also after a rollback', async () => {
   const adding = (more: string) =>
     source(
       'adder',
@@ -225,7 +225,7 @@ it('what a resource adds when it starts is there once, also when the version com
   expect(home.kernel.list(Toolkits).map(({ name }) => name)).toEqual(['late'])
 })
 
-it('an old version that cannot start again either is gone and named, and the file can be mended', async () => {
+it('an old version that cannot start again either is reported as failed, and the file can be corrected', async () => {
   const once = `let starts = 0
     svc.start(() => { if (++starts > 1) throw new Error('only once') })`
   await using home = await testHost({ plugins: { 'sayer.ts': source('sayer', once) } })
@@ -236,7 +236,7 @@ it('an old version that cannot start again either is gone and named, and the fil
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
 })
 
-it('state is handed over when it fits the schema; else the new version starts afresh and the log says so', async () => {
+it('state is handed over if it fits the schema; otherwise the new version starts afresh and the log says so', async () => {
   const stateSource = (state: string, give: string) =>
     source('holder', `svc.provide({ name: 'word' }, svc.previous); svc.handOver(() => (${give}))`, state)
   const fits = 'state: z.object({ seen: z.number().default(0) }),'
@@ -257,7 +257,7 @@ it('state is handed over when it fits the schema; else the new version starts af
 const failing = (good: string, more = '') =>
   source('helper', `svc.on('beat', ({ beat }) => { if (!(${good})) throw new Error('no luck') })\n${more}`)
 
-it('five failures in a row suspend a plugin, said with file and line; a reload ends that, and so does time', async () => {
+it('five failures in a row suspend a plugin, reported with file and line, until a reload or some time later', async () => {
   await using home = await testHost({ plugins: { 'helper.ts': failing('false') } })
   const emit = async (count: number) => {
     for (let beat = 1; beat <= count; beat++) await home.kernel.hooks.emit('beat', { beat })
@@ -278,7 +278,7 @@ it('five failures in a row suspend a plugin, said with file and line; a reload e
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
 })
 
-it('as many failures as plugins.max_failures says suspend a plugin', async () => {
+it('plugins.max_failures sets the number of failures that suspend a plugin', async () => {
   const config = { plugins: { max_failures: 2 } }
   await using home = await testHost({ config, plugins: { 'helper.ts': failing('false') } })
   await home.kernel.hooks.emit('beat', { beat: 1 })
@@ -287,7 +287,7 @@ it('as many failures as plugins.max_failures says suspend a plugin', async () =>
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'suspended', failures: 2 })
 })
 
-it('a version that keeps failing after it replaced one gives way to that one, and it is said', async () => {
+it('a version that keeps failing after a swap is rolled back, and that is logged', async () => {
   await using home = await testHost({
     plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") },
   })
@@ -309,7 +309,7 @@ it('a version that keeps failing after it replaced one gives way to that one, an
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', error: null })
 })
 
-it('an error rate that rises after a swap rolls back too, without five failures in a row', async () => {
+it('an error rate that rises after a swap is rolled back too, without five failures in a row', async () => {
   await using home = await testHost({
     plugins: { 'helper.ts': failing('true', "svc.provide({ name: 'word' }, 'good')") },
   })
@@ -320,7 +320,7 @@ it('an error rate that rises after a swap rolls back too, without five failures 
   await until(() => word(home) === 'good')
 })
 
-it('a version is not taken back for failures that the one before had as well', async () => {
+it('a version is not rolled back for failures that the version before it had as well', async () => {
   await using home = await testHost({ plugins: { 'helper.ts': failing('beat % 2') } })
   for (let beat = 1; beat <= 20; beat++) await home.kernel.hooks.emit('beat', { beat })
   await drop(home, { 'helper.ts': failing('beat % 2', "svc.provide({ name: 'word' }, 'new')") })
@@ -329,7 +329,7 @@ it('a version is not taken back for failures that the one before had as well', a
   expect(word(home)).toBe('new')
 })
 
-it('a handler that never resolves is cut off, named, and keeps no swap waiting', async () => {
+it('a handler that never resolves is cut off, logged, and does not delay a swap', async () => {
   const hangs = source('hangs', `${CONTROL} svc.on('beat', () => new Promise(() => {}))\n${resource('one')}`)
   const { provider, notes } = noteService()
   await using home = await testHost({ builtins: [provider], plugins: { 'hangs.ts': hangs } })
@@ -342,7 +342,7 @@ it('a handler that never resolves is cut off, named, and keeps no swap waiting',
   expect(notes).toEqual(['start one', 'stop one', 'start two'])
 })
 
-it('closing waits for no replaced version', async () => {
+it('closing does not wait for a replaced version', async () => {
   const { provider, gates } = noteService()
   const home = await testHost({ builtins: [provider], plugins: { 'slow.ts': slowTool('one') } })
   const long = use(toolOf(home, 'wait')).catch((error: { code: string }) => error.code)

@@ -11,7 +11,7 @@ import { svc } from '../support/vitest/warm.ts'
 
 const KEY = 'sk-a-key-that-must-show-nowhere-1234'
 
-/** Appends the key to each free text of each row that is there. */
+/** Prepends the key to every free-text value in the database. */
 function putKeyIntoRows(file: string): void {
   const database = new Database(file)
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as string[]
@@ -22,14 +22,14 @@ function putKeyIntoRows(file: string): void {
       try {
         database.exec(`UPDATE "${table}" SET "${name}" = '${KEY} ' || "${name}" WHERE ${text}`)
       } catch {
-        // A column whose values are checked holds no free text.
+        // A column with a check constraint holds no free text.
       }
     }
   }
   database.close()
 }
 
-/** The commands that only read, in words, for this agent; those that follow what goes on are left out. */
+/** Returns the read commands with arguments for this agent, without those that follow a stream. */
 async function readingCommands(agent: string, goal: string): Promise<string[][]> {
   const tree = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
   return tree.commands
@@ -41,7 +41,7 @@ async function readingCommands(agent: string, goal: string): Promise<string[][]>
 }
 
 describe('a secret in the rows of an agent', () => {
-  it('shows in no form of a command, with a daemon and without one', async () => {
+  it('appears in no output of a read command, with a daemon and without one', async () => {
     await using dir = await project(FAST)
     const run = (words: readonly string[], env: Record<string, string> = {}) => svc(words, { cwd: dir.path, env })
     const agent = /coder-[0-9a-f]{8}/.exec((await run(['spawn', 'coder'])).stdout)![0]
@@ -65,7 +65,7 @@ describe('a secret in the rows of an agent', () => {
       }
       return shown
     }
-    // Where it is no secret it is shown, so the rows do hold it.
+    // Without masking it is shown, so the rows do contain it.
     expect((await showing({}, reading)).length).toBeGreaterThanOrEqual(5)
     const env = { SOME_PROVIDER_API_KEY: KEY }
     expect(await showing(env)).toEqual([])
@@ -75,11 +75,11 @@ describe('a secret in the rows of an agent', () => {
   })
 })
 
-describe('a secret in what is followed, completed or said', () => {
+describe('a secret in streamed output, completions and answers', () => {
   const CONFIGURED = 'of-the-configuration-1234'
   const BOTH = `my keys are ${KEY} and ${CONFIGURED}`
 
-  it('is masked by svc logs, events, watch, run, chat and completion, with a daemon and without one', async () => {
+  it('is masked by svc logs, events, watch, run, nudge, edit and completion, with a daemon and without one', async () => {
     await using model = await modelServer({ script: () => text(BOTH) })
     await using dir = await project({
       '.svc/config.yaml': `server: { api_key: ${CONFIGURED} }\ndaemon: { heartbeat: 60 }\n`,

@@ -6,7 +6,7 @@ import { svc } from '../support/vitest/warm.ts'
 
 const KEY = 'a-key-of-more-than-sixteen-characters'
 
-/** A server in a process of its own. */
+/** Starts a server in its own process. */
 async function startServer(words: readonly string[], key = KEY) {
   const dir = await project()
   const env = { SVC_API_KEY: key }
@@ -25,8 +25,8 @@ async function startServer(words: readonly string[], key = KEY) {
   }
 }
 
-describe('a key', () => {
-  it('that is right is never refused, however many wrong ones come from the same address', async () => {
+describe('the API key of a running server', () => {
+  it('is accepted however many wrong keys come from the same address', async () => {
     await using host = await startServer([])
     const wrong = (n: number) => host.ask('/status', { headers: { 'x-svc-key': `guess ${n}` } })
     const right = () => host.ask('/status', { headers: { 'x-svc-key': KEY } })
@@ -41,7 +41,7 @@ describe('a key', () => {
     expect(new Set(guesses)).toEqual(new Set([401, 429]))
   })
 
-  it('may be given once: a request with two is refused, whichever of them is right', async () => {
+  it('may be sent once: a request with two keys is refused, whichever of them is right', async () => {
     await using host = await startServer([])
     for (const keys of [
       [KEY, KEY],
@@ -53,7 +53,7 @@ describe('a key', () => {
     }
   })
 
-  it('that is short is warned of where other machines reach it, and doctor fails until it is replaced', async () => {
+  it('is reported when it is short and other machines reach the server, and svc doctor fails', async () => {
     await using host = await startServer(['--host', '0.0.0.0', '--with-daemon'], '  short-key-fifteen'.slice(0, 17))
     expect(host.server.stderr).toContain('has 15 visible characters')
     expect(host.server.stderr).toContain('svc config set server.api_key')
@@ -67,7 +67,7 @@ describe('a key', () => {
     expect(found.message).toContain('0.0.0.0')
   })
 
-  it('that is short is no error on this machine alone, and one of 16 characters is none anywhere', async () => {
+  it('causes no warning at the start when it is short on this machine only, or has 16 characters', async () => {
     await using near = await startServer(['--with-daemon'], 'short')
     expect(near.server.stderr).not.toContain('visible characters')
     await using far = await startServer(['--host', '0.0.0.0', '--with-daemon'], 'sixteen-chars-ok')
@@ -80,7 +80,7 @@ describe('a key', () => {
     expect(levels).toEqual(['warn', 'ok'])
   })
 
-  it('that a server has from its own environment is known to svc doctor', async () => {
+  it('is known to svc doctor when the server has it from its own environment', async () => {
     await using host = await startServer([])
     const { stdout } = await svc(['doctor', '--json'], { cwd: host.cwd })
     const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] }

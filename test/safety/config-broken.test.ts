@@ -7,7 +7,7 @@ import { svc } from '../support/vitest/warm.ts'
 
 const fileOf = (dir: TempDir) => readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
 
-/** Configurations with which the service does not start, each with a key that mends it and where the fault is. */
+/** Configurations that keep the service from starting, each with a key to unset and the reported fault. */
 const BROKEN: [string, string, string][] = [
   ['store:\n  url: javascript:alert(1)\n', 'store.url', ':2: store.url: names no database'],
   ['daemon:\n  heartbeat: soon\n', 'daemon.heartbeat', ':2: daemon.heartbeat: must be a number'],
@@ -25,9 +25,9 @@ const BROKEN: [string, string, string][] = [
   ],
 ]
 
-describe('a configuration with which the service does not start', () => {
+describe('a configuration that keeps the service from starting', () => {
   it.each(BROKEN)(
-    '%j is reported by validate and doctor, and mended by svc config unset %s',
+    '%j is reported by validate and doctor, and fixed by svc config unset %s',
     async (text, key, fault) => {
       await using dir = await project({ '.svc/config.yaml': text })
       const run = (...words: string[]) => svc(words, { cwd: dir.path })
@@ -45,7 +45,7 @@ describe('a configuration with which the service does not start', () => {
     },
   )
 
-  it('is reported with all of its faults at once, and mended one key after the other', async () => {
+  it('is reported with all of its faults at once, and fixed one key at a time', async () => {
     const text = `daemon:
   heartbeat: soon
 model:
@@ -70,7 +70,7 @@ guardrails:
     for (const fault of faults) expect(stderr).toContain(fault)
     const { checks } = JSON.parse((await run('doctor', '--json')).stdout)
     for (const fault of faults) expect(checks.at(-1).message).toContain(fault)
-    // A change that mends one fault is taken too, and one that mends none is not.
+    // A change that fixes one fault is accepted, and one that fixes none is refused.
     expect((await run('config', 'set', 'daemon.heartbeat', '3')).code).toBe(0)
     expect(await run('config', 'set', 'daemon.heartbeat', '4')).toMatchObject({
       code: 2,
@@ -84,7 +84,7 @@ guardrails:
     expect((await svc(['status'], { cwd: dir.path })).code).toBe(0)
   })
 
-  it('shows its values, and sets them where the environment alone is wrong', async () => {
+  it('shows its values, and may be changed when only the environment is invalid', async () => {
     await using dir = await project({
       '.svc/config.yaml': 'plugins:\n  disabled: [store]\ndaemon:\n  heartbeat: soon\n',
     })
@@ -96,7 +96,7 @@ guardrails:
     expect(await fileOf(dir)).toBe('seed: 3\n')
   })
 
-  it('is named with file and line where it is no YAML', async () => {
+  it('is reported with file and line when it is not valid YAML', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon: [\n' })
     for (const words of [['config', 'validate'], ['config', 'unset', 'seed'], ['doctor']]) {
       const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
@@ -106,7 +106,7 @@ guardrails:
     expect(await fileOf(dir)).toBe('daemon: [\n')
   })
 
-  it('is mended by svc config unset while a daemon runs that started with another', async () => {
+  it('is fixed by svc config unset while a daemon runs that was started with a valid one', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 1\n' })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/Logs/)
@@ -119,7 +119,7 @@ guardrails:
   })
 })
 
-it('svc config unset takes out a key that no plugin has', async () => {
+it('svc config unset removes a key that no plugin declares', async () => {
   await using dir = await project({
     '.svc/config.yaml': 'seed: 3 # mine\ncolour: red\nplugins:\n  config:\n    gone: { size: 3 }\n',
   })
@@ -142,7 +142,7 @@ describe('a plugin that hangs or ends the process', () => {
     'an exit that comes late': `export default { name: 'bad', setup() { process.reallyExit(3) } }`,
   }
   it.each(Object.entries(bad))(
-    '%s: is a fault of svc config validate, and keeps no key from being set or unset',
+    '%s: fails svc config validate, and does not prevent setting or unsetting a key',
     async (_, source) => {
       await using dir = await project({ '.svc/config.yaml': LIMIT, 'plugins/bad.ts': source })
       const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
@@ -159,7 +159,7 @@ describe('a plugin that hangs or ends the process', () => {
     },
   )
 
-  it('is not run at all in a project that is not trusted', async () => {
+  it('is not run in a project that is not trusted', async () => {
     await using dir = await project({ 'plugins/bad.ts': `for (;;) {}\nexport default { name: 'bad', setup() {} }` })
     const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path, env: { SVC_TRUST_PROJECT: '' } })
     expect(await run('config', 'validate')).toMatchObject({ code: 0, stderr: expect.stringContaining('not trusted') })
@@ -167,7 +167,7 @@ describe('a plugin that hangs or ends the process', () => {
     expect((await run('config', 'unset', 'seed')).code).toBe(0)
   })
 
-  it('is distinguished from one with keys, whose values are checked', async () => {
+  it('is distinguished from a good plugin, whose configuration is validated', async () => {
     const source = `import { definePlugin, z } from 'svc'
 export default definePlugin({ name: 'good', config: z.object({ size: z.number().default(1) }), setup() {} })`
     await using dir = await project({ 'plugins/good.ts': source })

@@ -6,7 +6,7 @@ import { type Ask, ask as send } from '../interfaces/rest/rest-server.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { svc } from '../support/vitest/warm.ts'
 
-/** A server in a process of its own. */
+/** Starts a server in its own process. */
 async function startServer(config = '', env: Record<string, string> = {}) {
   const dir = await project({ '.svc/config.yaml': config })
   const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
@@ -22,13 +22,13 @@ async function startServer(config = '', env: Record<string, string> = {}) {
   }
 }
 
-describe('a module that protects', () => {
+describe('a safety module', () => {
   it.each([
     ['approvals', 'approval:\n  enabled: true\n', 'approval.enabled (.svc/config.yaml:4) is true; set that to false'],
     ['guardrails', 'guardrails:\n  enabled: true\n', 'guardrails.enabled (.svc/config.yaml:4) is true'],
     ['budget', 'daemon:\n  budget_usd: 5\n', 'daemon.budget_usd (.svc/config.yaml:4) is 5; set that to 0'],
     ['budget', 'daemon:\n  budget_tokens: 9\n', 'daemon.budget_tokens (.svc/config.yaml:4) is 9'],
-  ])('cannot be disabled while the configuration asks for it: %s, %j', async (name, asking, key) => {
+  ])('cannot be disabled while the configuration enables it: %s, %j', async (name, asking, key) => {
     await using dir = await project({ '.svc/config.yaml': `plugins:\n  disabled: [${name}]\n${asking}` })
     for (const words of [['start'], ['status'], ['config', 'validate']]) {
       const { code, stderr } = await svc(words, { cwd: dir.path })
@@ -37,7 +37,7 @@ describe('a module that protects', () => {
     }
   })
 
-  it('is asked for by the environment too, and the message names the variable', async () => {
+  it('cannot be disabled while the environment enables it, and the error names the variable', async () => {
     const disabled = 'plugins:\n  disabled: [budget]\n'
     await using dir = await project({ '.svc/config.yaml': disabled })
     const ran = await svc(['status'], { cwd: dir.path, env: { SVC_BUDGET_USD: '5' } })
@@ -46,7 +46,7 @@ describe('a module that protects', () => {
     )
   })
 
-  it('cannot go with what it needs while the configuration asks for it', async () => {
+  it('cannot be disabled through a module that it needs while the configuration enables it', async () => {
     const config = 'plugins:\n  disabled: [models]\ndaemon:\n  budget_usd: 5\n'
     await using dir = await project({ '.svc/config.yaml': config })
     const { code, stderr } = await svc(['start'], { cwd: dir.path })
@@ -55,12 +55,12 @@ describe('a module that protects', () => {
     expect(stderr).toContain('or keep "models", which it needs')
   })
 
-  it('may be disabled while nothing asks for it', async () => {
+  it('may be disabled while nothing enables it', async () => {
     await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [approvals, guardrails]\n' })
     expect(await svc(['status', '--json'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: '[]\n' })
   })
 
-  it('is not asked for while it is disabled', async () => {
+  it('cannot be enabled by its setting while it is disabled', async () => {
     const config = 'plugins:\n  disabled: [approvals]\n'
     await using dir = await project({ '.svc/config.yaml': config })
     const { code, stderr } = await svc(['config', 'set', 'approval.enabled', 'true'], { cwd: dir.path })
@@ -70,7 +70,7 @@ describe('a module that protects', () => {
   })
 })
 
-/** What would keep the service from starting, or has no effect: section, key and value with what is said of it. */
+/** Values that keep the service from starting, or have no effect: section, key, value and part of the message. */
 const REFUSED: [string, string, unknown, string][] = [
   ['store', 'url', 'javascript:alert(1)', "leave it empty to use the project's own file, or begin it with postgres://"],
   ['plugins', 'disabled', ['aprovals'], 'there is none of that name; did you mean "approvals"?'],
@@ -87,7 +87,7 @@ const REFUSED: [string, string, unknown, string][] = [
 ]
 
 describe('a value that the service cannot work with', () => {
-  it('is refused by PATCH /config, which leaves the file as it is', async () => {
+  it('is refused by PATCH /config, which leaves the file unchanged', async () => {
     await using host = await startServer('seed: 3\n')
     for (const [section, key, value, said] of REFUSED) {
       const { status, json } = await host.patch({ [section]: { [key]: value } })
@@ -115,7 +115,7 @@ describe('a value that the service cannot work with', () => {
     }
   })
 
-  it('is taken with what makes it right: a provider with its model, a database with its module', async () => {
+  it('is accepted together with what makes it valid: a provider with its model, a database with its module', async () => {
     await using host = await startServer()
     const office = { providers: { office: { base_url: 'http://127.0.0.1:1/v1' } }, default_model: 'office:m' }
     expect((await host.patch({ model: office })).status).toBe(200)
@@ -125,7 +125,7 @@ describe('a value that the service cannot work with', () => {
     expect((await host.patch({ store: { url: 'postgres://db/svc' } })).status).toBe(200)
   })
 
-  it('that the environment sets is refused at the start, and named by its variable', async () => {
+  it('is refused at the start with the name of the environment variable that sets it', async () => {
     await using dir = await project()
     const env = { SVC_STORE_URL: 'javascript:alert(1)' }
     for (const words of [['status'], ['config', 'validate']]) {
@@ -136,7 +136,7 @@ describe('a value that the service cannot work with', () => {
     }
   })
 
-  it('is refused though the environment overrides it: it must hold when the variable is gone', async () => {
+  it('is refused even if the environment overrides it, because it must be valid without the variable', async () => {
     await using dir = await project()
     const env = { SVC_STORE_URL: 'postgres://db/svc' }
     const ran = await svc(['config', 'set', 'store.url', 'javascript:alert(1)'], { cwd: dir.path, env })
@@ -144,7 +144,7 @@ describe('a value that the service cannot work with', () => {
     expect((await svc(['config', 'set', 'seed', '3'], { cwd: dir.path, env })).code).toBe(0)
   })
 
-  it('that was written by hand and starts all the same keeps no other key from being set', async () => {
+  it('does not prevent setting other keys when it was written by hand and the service starts with it', async () => {
     await using dir = await project({ '.svc/config.yaml': 'seed: 3\nplugins:\n  disabled: [nosuch]\n' })
     expect(await svc(['config', 'set', 'seed', '4'], { cwd: dir.path })).toMatchObject({ code: 0, stderr: '' })
     expect((await svc(['config', 'unset', 'seed'], { cwd: dir.path })).code).toBe(0)

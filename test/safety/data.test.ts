@@ -10,7 +10,7 @@ import { svc } from '../support/vitest/warm.ts'
 const PARTS = ['svc.db', 'svc.db-wal', 'svc.db-shm']
 const SERVER = /(http:\/\/127\.0\.0\.1:\d+)/
 
-/** Every name and the hash of every file below a folder, but for sockets. */
+/** Maps every path below a folder to the hash of its content. */
 async function listing(folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -21,7 +21,7 @@ async function listing(folder: string): Promise<Record<string, string>> {
   return found
 }
 
-/** A project whose server was killed while all data were in the log alone. */
+/** A project whose server was killed while all data was in the write-ahead log only. */
 async function projectAfterKill() {
   const dir = await project(FAST)
   const cwd = dir.path
@@ -67,8 +67,8 @@ const LOSSES: [name: string, lose: (file: string) => Promise<void>, says: RegExp
   ['is foreign', foreign, /svc\.db belongs to another program, while [\d.]+ MiB of data/],
 ]
 
-describe('commands that read', () => {
-  it('change nothing on disk, and show what is in the log alone', async () => {
+describe('read commands', () => {
+  it('change nothing on disk, and show data that is in the write-ahead log only', async () => {
     await using dir = await projectAfterKill()
     const cwd = dir.path
     const before = await listing(cwd)
@@ -88,7 +88,7 @@ describe('commands that read', () => {
     copy.close()
   })
 
-  it('make no database where it was removed, and do not take that for a good one', async () => {
+  it('create no database where it was removed, and fail', async () => {
     await using dir = await projectAfterKill()
     const cwd = dir.path
     await mkdir(join(cwd, '.svc/workspaces/coder-1'), { recursive: true })
@@ -103,9 +103,9 @@ describe('commands that read', () => {
   })
 })
 
-describe('a database file that is lost beside its log', () => {
+describe('a lost database file whose write-ahead log is still there', () => {
   for (const [name, lose, says] of LOSSES) {
-    it(`${name}: all commands leave it as it is, and a backup is written from the log`, async () => {
+    it(`${name}: every command leaves it unchanged, and a backup is written from the log`, async () => {
       await using dir = await projectAfterKill()
       const cwd = dir.path
       await lose(join(cwd, '.svc/svc.db'))
@@ -144,7 +144,7 @@ describe('a database file that is lost beside its log', () => {
   })
 })
 
-describe('files that are removed under running processes', () => {
+describe('database files that are removed while in use', () => {
   const KINDS: [string, string[], string[][]][] = [
     ['a daemon', ['svc.db', 'svc.db-wal', 'svc.db-shm'], [['start', '-p', 'coder']]],
     ['a server', ['svc.db', 'svc.db-wal', 'svc.db-shm'], [['serve', '--port', '0']]],
@@ -161,7 +161,7 @@ describe('files that are removed under running processes', () => {
     ['a daemon', ['svc.db-shm'], [['start', '-p', 'coder']]],
   ]
   for (const [name, parts, commands] of KINDS) {
-    it(`${parts.join(', ')} of ${name}: the data are written out by the running process`, async () => {
+    it(`${parts.join(', ')} of ${name}: a backup still contains the data of the running process`, async () => {
       await using dir = await project(FAST)
       const cwd = dir.path
       await svc(['spawn', 'coder'], { cwd })
@@ -188,7 +188,7 @@ describe('files that are removed under running processes', () => {
     })
   }
 
-  it('are noticed by a server, also when it is the log or its index: nothing more is acknowledged', async () => {
+  it('make a server refuse writes until they are back, also for the log or its index', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await svc(['spawn', 'coder'], { cwd })
@@ -213,7 +213,7 @@ describe('files that are removed under running processes', () => {
 })
 
 describe('the configuration file', () => {
-  it('put back to the text of svc init is an edit as any other', async () => {
+  it('may be put back to the text of svc init while running, like any other edit', async () => {
     await using dir = await project()
     const cwd = dir.path
     const file = join(cwd, '.svc/config.yaml')

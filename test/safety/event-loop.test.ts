@@ -15,7 +15,7 @@ const LOOK = source(
   })] })`,
 )
 
-/** Asks again and again whether the service lives, until `work` is done. @returns the longest wait for an answer, in milliseconds */
+/** Asks for the health of the service until `work` is done. @returns the longest wait for an answer, in milliseconds */
 async function longestWait(url: string, work: Promise<unknown>): Promise<number> {
   let longest = 0
   let over = false
@@ -33,7 +33,7 @@ async function longestWait(url: string, work: Promise<unknown>): Promise<number>
 }
 
 describe('an answer with 12,000 tool calls', () => {
-  it.each(WIRES)('is cut at the limit before anything is done with them: %s', async wire => {
+  it.each(WIRES)('is cut at the limit before any call is processed: %s', async wire => {
     await using model = await manyCallsModel(wire, 12_000, 'look')
     await using dir = await project({ ...FAST, 'plugins/looker.ts': LOOK })
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], {
@@ -41,7 +41,7 @@ describe('an answer with 12,000 tool calls', () => {
       env: model.env,
     })
     const [, url = ''] = await server.waitForOutput(URL_LINE)
-    // Without the cut the process stands still for 30 s.
+    // Without the limit the process blocks for 30 s.
     expect(await longestWait(url, model.shown)).toBeLessThan(5_000)
     const shown = await model.shown
     expect(shown).toContain('saw 31')
@@ -58,8 +58,8 @@ describe('an answer with 12,000 tool calls', () => {
   })
 })
 
-describe('more clients than the process has file descriptors for', () => {
-  it('get 503 with Retry-After, while agents keep running and others are answered', async () => {
+describe('more clients than the process has file descriptors', () => {
+  it('get 503 with Retry-After, while agents keep running and other clients are served', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], {
       cwd: dir.path,
@@ -72,7 +72,7 @@ describe('more clients than the process has file descriptors for', () => {
     for (let n = 0; n < 150; n++) streams.push(await sse(`${url}/events`, { agent }))
     const open = streams.filter(({ status }) => status === 200)
     const refused = streams.filter(({ status }) => status === 503)
-    // Half of what 128 leave after the reserve of 64.
+    // Half of what a limit of 128 leaves after the reserve of 64.
     expect([open.length, refused.length]).toEqual([32, 118])
     for (const { response } of refused) {
       expect(response.headers).toMatchObject({ 'retry-after': '5', connection: 'close' })
@@ -91,16 +91,16 @@ describe('more clients than the process has file descriptors for', () => {
   })
 })
 
-describe('JSON Schemas of others', () => {
+describe('JSON Schemas of clients', () => {
   const object = (a: object, more: object = {}) => ({ type: 'object', properties: { a }, required: ['a'], ...more })
-  /** At each level of a nested list both options are tried: 2^60 ways that all fail at the innermost value. */
+  /** Both options are tried at each level of a nested list: 2^60 ways that all fail at the innermost value. */
   const nest = { oneOf: [{ items: { $ref: '#/$defs/nest' } }, { items: { $ref: '#/$defs/nest' } }] }
   const nested = `${'['.repeat(60)}1${']'.repeat(60)}`
 
   it.each([
     ['a pattern that backtracks', object({ type: 'string', pattern: '^(a+)+$' }), JSON.stringify(`${'a'.repeat(60)}!`)],
     ['options in options', object({ $ref: '#/$defs/nest' }, { $defs: { nest } }), nested],
-  ])('of 40 tasks leave the service answering: %s', async (_, response_schema, said) => {
+  ])('do not block the service, even in 40 tasks at once: %s', async (_, response_schema, said) => {
     await using model = await modelServer({ script: () => text(`{"a": ${said}}`) })
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0', '--profiles', 'coder'], {
@@ -116,19 +116,19 @@ describe('JSON Schemas of others', () => {
     const client = createClient({ baseUrl: url })
     const run = (schema: object) =>
       client.tasks.run({ id: 'coder', instruction: 'Say a.', response_schema: schema as Record<string, unknown> })
-    // The checks of the others go on for half a minute: this one does not wait for them.
+    // Their checks go on for half a minute; the next task does not wait for them.
     const tasks = Array.from({ length: 40 }, () => run(response_schema).catch(() => undefined))
     let ended = 0
     for (const task of tasks) void task.then(() => ended++)
     await until(() => model.requests.length >= 40)
     const honest = run(object({}))
-    // On the main thread they take 20 s.
+    // On the main thread the checks block for 20 s.
     expect(await longestWait(url, honest)).toBeLessThan(5_000)
     expect(await honest).toMatchObject({ status: 'completed' })
     expect(ended).toBeLessThan(40)
   })
 
-  it('are refused naming the pattern, where that is none', async () => {
+  it('are refused with the pattern when it is not a valid regular expression', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
     const [, url = ''] = await server.waitForOutput(URL_LINE)

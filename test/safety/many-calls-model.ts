@@ -19,14 +19,14 @@ interface Call {
 }
 
 export interface ManyCallsModel {
-  /** What the service takes to ask it. */
+  /** Environment variables with which the service uses this model. */
   readonly env: Readonly<Record<string, string>>
   /** The request that shows the results of the first answer; it is never answered. */
   readonly shown: Promise<string>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A server whose model chooses a goal, and then answers once with this number of calls of a tool, at once. */
+/** Starts a model server that chooses a goal, and then answers once with this number of tool calls. */
 export async function manyCallsModel(wire: Wire, count: number, tool: string): Promise<ManyCallsModel> {
   const calls = Array.from({ length: count }, (_, n) => ({ id: `call_${n}`, name: tool, arguments: `{"n":${n}}` }))
   const isOpenAi = wire.startsWith('OpenAI')
@@ -42,7 +42,7 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
     const body = await text(request)
     const { stream = false, tools = [] } = body ? JSON.parse(body) : {}
     if (request.method !== 'POST') return send(response, '{"data":[{"id":"m"}]}', false)
-    // From now on, its requests leave out streaming once its stream broke off.
+    // A broken stream makes the service send its next requests without streaming.
     if (stream && !isStreamed) return send(response, '', true)
     const refused = isOpenAi ? refusalOf(JSON.parse(body))?.message : faultIn(JSON.parse(body))
     if (refused) return response.writeHead(400).end(refused)

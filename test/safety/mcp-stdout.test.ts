@@ -52,7 +52,7 @@ async function open() {
   return { dir, client, call, transport, errors, child, stderr: () => stderr }
 }
 
-it('what a plugin prints goes to standard error, in whatever way it prints', async () => {
+it('everything that a plugin prints goes to standard error, however it prints', async () => {
   const { dir, client, call, errors, child, stderr } = await open()
   await using _dir = dir
   expect(await call('shout')).toMatchObject({ isError: false, output: { result: 'quiet' } })
@@ -63,7 +63,7 @@ it('what a plugin prints goes to standard error, in whatever way it prints', asy
   await until(() => !isAlive(child()))
 })
 
-it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('%s leaves no process behind', async signal => {
+it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('%s to svc mcp leaves no process behind', async signal => {
   const { dir, transport, child } = await open()
   await using _dir = dir
   process.kill(transport.pid!, signal)

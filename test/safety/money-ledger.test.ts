@@ -80,7 +80,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
       ...{ call_id, agent_id, goal_id: null, kind: 'goal_pursuit', model: 'sim:m', priced: 'free', estimated: false },
       ...{ cost_micros: 3, input_tokens: 100, output_tokens: 20, attempts: 1, duration_ms: 1 },
     })
-  /** An agent that is being driven, with a lease that is not over. */
+  /** Creates an agent and claims its lease. */
   const drive = async (agent_id: string) => {
     await apply(
       here,
@@ -89,7 +89,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     )
     await here.kernel.use(SchedulerToken).claim(1)
   }
-  /** As if the agent's lease had ended long ago, so that the next daemon takes it. */
+  /** Releases the agent's lease, so that the next daemon claims it. */
   const letGo = (agent_id: string) =>
     apply(here, sql('UPDATE leases SET owner = NULL, run_at = 0 WHERE id = ?', agent_id))
   const sums = () =>
@@ -157,7 +157,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     },
   )
 
-  /** Runs one thing while another waits for a table in the middle of its transaction. */
+  /** Runs one operation while another waits for a table lock in the middle of its transaction. */
   async function between(table: string, waits: () => Promise<unknown>, runs: () => Promise<unknown>): Promise<void> {
     const client = new pg.Client(database!.url)
     await client.connect()
@@ -176,7 +176,7 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
 })
 
 describe('demos and benchmarks', () => {
-  it("leave the operator's budget as it is while a simulated model plays", async () => {
+  it("leave the operator's budget unchanged when they use a simulated model", async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon: { budget_tokens: 10000, budget_persist: true }\n' })
     const demo = await svc(['demo', 'detective', '--seed', '5'], { cwd: dir.path })
     expect(demo.code).toBe(0)

@@ -19,7 +19,7 @@ import { runHeartbeat, type TestHost, text, toolCall, until } from '../support/i
 import { barrier } from '../support/model/model-server.ts'
 import Sqlite from '../support/sqlite.ts'
 
-/** A profile with this total limit, in micro-dollars. */
+/** Returns a profile with this total cost limit, in micro-dollars. */
 const miser = (micros: number, more = '') => ({
   'profiles/miser.yaml': `name: miser\nrole: saves\nmax_tokens: ${LONG}\nmax_total_cost_usd: ${micros / 1e6}\n${more}`,
 })
@@ -31,7 +31,7 @@ const call = (home: TestHost, agent_id: string, kind: CallPurpose['kind'] = 'oth
     signal: new AbortController().signal,
   })
 
-/** Gives a host the lease of an agent's first cycle, without which it may make no call of a pursuit. */
+/** Gives a host the lease of an agent's first cycle, which a pursuit call requires. */
 function claim({ kernel, root }: TestHost, agent_id: string) {
   const database = new Sqlite(join(root, '.svc/svc.db'))
   const { owner } = kernel.use(Store)
@@ -39,10 +39,10 @@ function claim({ kernel, root }: TestHost, agent_id: string) {
   database.close()
 }
 
-/** Micro-dollars that such a call may cost: 100 tokens in, and as many out as it may give. */
+/** Maximum cost of such a call in micro-dollars: 100 input tokens and the maximum of output tokens. */
 const BOUND = 100 * PRICE.input + LONG * PRICE.output
 
-/** What became of calls that are made at once. */
+/** Returns the outcome of each concurrent call. */
 const outcomes = (calls: Promise<unknown>[]) =>
   Promise.all(
     calls.map(each =>
@@ -53,7 +53,7 @@ const outcomes = (calls: Promise<unknown>[]) =>
     ),
   )
 
-/** An agent that another one made. */
+/** Creates a sub-agent. */
 async function child({ kernel }: TestHost, spawned_by: string, agent_id: string, preset = 'worker') {
   const agent = { agent_id, name: agent_id, role: 'helps', model: '', preset, spawned_by }
   await kernel.use(Store).apply(kernel.use(Agents).create(agent))
@@ -61,7 +61,7 @@ async function child({ kernel }: TestHost, spawned_by: string, agent_id: string,
 }
 
 describe("an agent's max_total_cost_usd", () => {
-  it('holds for calls that are made at once, with no limit of the daemon', async () => {
+  it('holds for concurrent calls, also without a limit of the daemon', async () => {
     const limit = 3 * BOUND + BOUND / 2
     await using home = await testHostWithBudget(() => barrier(3, text('Hello.')), { files: miser(limit) })
     const id = await spawn(home, 'miser')
@@ -76,7 +76,7 @@ describe("an agent's max_total_cost_usd", () => {
     })
   })
 
-  it('counts what is spent for its goals, in tasks and below it, and every process asks the same rows', async () => {
+  it('counts spend of goals, tasks and sub-agents, whichever process makes the call', async () => {
     let release = () => {}
     const released = new Promise<void>(resolve => {
       release = resolve
@@ -105,14 +105,14 @@ describe("an agent's max_total_cost_usd", () => {
         new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are reserved for running calls, this call may cost`),
       )
     }
-    // What is held may be released: nothing is exhausted yet.
+    // Reserved amounts may be released: nothing is exhausted yet.
     expect(await eventsOf(home, 'agent_budget_exhausted')).toEqual([])
     release()
     await Promise.all(under)
     await call(home, below)
   })
 
-  it('counts removed sub-agents on, what was said to them too', async () => {
+  it('still counts the spend of a deleted sub-agent', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), { files: miser(BOUND + BOUND / 2) })
     const id = await spawn(home, 'miser')
     const below = await child(home, id, 'helper-1')
@@ -123,7 +123,7 @@ describe("an agent's max_total_cost_usd", () => {
     expect((await detail(home, id)).budget?.total.spent_usd).toBe(spent)
   })
 
-  it('of a sub-agent with a preset of its own holds below that of its parent', async () => {
+  it('applies to a sub-agent with a preset of its own, below the limit of its parent', async () => {
     const rich = `name: rich\nrole: r\nmax_tokens: ${LONG}\nmax_total_cost_usd: 5\n`
     await using home = await testHostWithBudget(() => text('Hello.'), {
       files: { ...miser(BOUND / 2), 'profiles/rich.yaml': rich },
@@ -135,7 +135,7 @@ describe("an agent's max_total_cost_usd", () => {
     expect((await detail(home, below)).budget?.total).toMatchObject({ agent_id: 'helper-1', spent_usd: 0 })
   })
 
-  it('rests the agent with what would free it, in one event, until the limit is raised', async () => {
+  it('makes the agent wait, with one event and the value that would free it, until the limit is raised', async () => {
     const script = (request: { prompt: string; n: number }) =>
       asksForGoal(request)
         ? text(JSON.stringify({ goal: 'Write a page about hedgehogs' }))
@@ -169,7 +169,7 @@ describe("an agent's max_total_cost_usd", () => {
     await next
   })
 
-  it('counts what a call may cost, whatever least the daemon holds for its own limit', async () => {
+  it('counts what a call may cost, whatever the daemon reserves for its own limit', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), {
       files: miser(BOUND + BOUND / 2),
       config: { daemon: { budget_usd: 5 } },
@@ -187,7 +187,7 @@ describe("an agent's max_total_cost_usd", () => {
     expect(await rows(recording)).toHaveLength(1)
   })
 
-  it('is evaded by no model of unknown price', async () => {
+  it('cannot be evaded by a model of unknown price', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), { files: { ...miser(BOUND), 'models.yaml': '' } })
     const id = await spawn(home, 'miser')
     await expect(call(home, id)).rejects.toThrow("refused while its profile's max_total_cost_usd is set")

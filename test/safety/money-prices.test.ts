@@ -25,7 +25,7 @@ import { svc } from '../support/vitest/warm.ts'
 const WORKER = 'name: worker\nrole: does what the script says\nmax_tokens: 200\n'
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
-/** Goals that are finished at once; a task gets an answer. */
+/** A model that finishes goals at once and answers tasks. */
 const busyModel = (): Script => {
   let goals = 0
   const goal = () =>
@@ -34,7 +34,7 @@ const busyModel = (): Script => {
   return request => (asksForGoal(request) ? goal() : pursues(request.body) ? finish : text('Hello.'))
 }
 
-/** A project whose agents ask a server on this machine, as through a proxy or a tunnel. */
+/** A project whose agents use a model server on this machine, as through a proxy or a tunnel. */
 async function local(config: string, files: Readonly<Record<string, string>> = {}) {
   const server = await modelServer({ script: busyModel() })
   const dir = await project({ '.svc/config.yaml': config, 'profiles/worker.yaml': WORKER, ...files })
@@ -51,7 +51,7 @@ async function local(config: string, files: Readonly<Record<string, string>> = {
   }
 }
 
-/** How long a process may take to do what it does by itself. */
+/** Time limit for what a process does by itself. */
 const PATIENT = { timeout: 60_000 }
 
 type Local = Awaited<ReturnType<typeof local>>
@@ -62,7 +62,7 @@ const doctorOf = async (home: Local, name: string) =>
   (await home.json<{ checks: DoctorReport[] }>('doctor')).checks.find(check => check.name === name)
 
 describe('a price in models.yaml', () => {
-  it('counts though its server is on this machine: a dollar limit keeps a call from being made', async () => {
+  it('applies to a server on this machine too: a dollar limit prevents the call', async () => {
     await using home = await local('daemon:\n  budget_usd: 0.01\n', { 'models.yaml': PRICE })
     await home.run('spawn', 'worker')
     const { code, stderr } = await home.run('run', 'worker', 'say hello')
@@ -73,7 +73,7 @@ describe('a price in models.yaml', () => {
     expect(await doctorOf(home, 'prices')).toMatchObject({ level: 'ok', message: 'openai:scripted costs 1000, 1000' })
   })
 
-  it('makes a limit below what is held for a call tight, which it is not while the model is free', async () => {
+  it('makes a limit below the reservation of one call tight, which it is not while the model is free', async () => {
     await using home = await local('daemon:\n  budget_usd: 0.01\n')
     expect(await home.json<BudgetStatus>('budget')).toMatchObject({
       tight: false,
@@ -86,7 +86,7 @@ describe('a price in models.yaml', () => {
     })
   })
 
-  it('is what the spend on this machine is booked at', async () => {
+  it('is charged for calls to a server on this machine', async () => {
     await using home = await local('daemon:\n  budget_usd: 100\n', { 'models.yaml': PRICE })
     await home.run('spawn', 'worker')
     await home.run('run', 'worker', 'say hello')
@@ -97,8 +97,8 @@ describe('a price in models.yaml', () => {
   })
 })
 
-describe('a server on this machine without a price', () => {
-  it('is free, and svc models, doctor and the start say so; a dollar limit that cannot be reached is a warning', async () => {
+describe('a model server on this machine without a price', () => {
+  it('is reported as free by svc models, doctor and start, with a warning about an unreachable dollar limit', async () => {
     await using home = await local('daemon:\n  budget_usd: 5\n')
     const because = `${new URL(home.server.url).host} is on this machine`
     expect((await home.run('models')).stdout).toContain(`In use: openai:scripted, which is free: ${because}`)
@@ -114,7 +114,7 @@ describe('a server on this machine without a price', () => {
     await vi.waitUntil(async () => (await home.run('logs')).stdout.includes('the limit is never reached'), PATIENT)
   })
 
-  it('is no reason to warn where no dollar limit is set', async () => {
+  it('causes no warning when no dollar limit is set', async () => {
     await using home = await local('')
     expect(await doctorOf(home, 'prices')).toMatchObject({
       level: 'ok',
@@ -123,11 +123,11 @@ describe('a server on this machine without a price', () => {
   })
 })
 
-/** The provider charges, and no price of the model is known. */
+/** The provider charges, but the price of the model is unknown. */
 const CHARGES = 'model:\n  providers:\n    openai: { free: false }\n'
 
 describe('a model of unknown price', () => {
-  it('is shown as unknown, and its spend is not guessed', async () => {
+  it('is shown with an unknown price, and its spend is not estimated', async () => {
     await using home = await local(CHARGES)
     await home.run('spawn', 'worker')
     expect((await home.run('run', 'worker', 'say hello')).code).toBe(0)
@@ -140,7 +140,7 @@ describe('a model of unknown price', () => {
     expect((await home.run('models')).stdout).toContain('In use: openai:scripted, whose price is unknown:')
   })
 
-  it('is refused where a dollar limit is set, everywhere with the entry to write, and called once that is written', async () => {
+  it('is refused under a dollar limit with the entry to add, and called once that is written', async () => {
     await using home = await local(`daemon:\n  heartbeat: 0.2\n  budget_usd: 100\n${CHARGES}`)
     await home.run('spawn', 'worker')
     const refused = await home.run('run', 'worker', 'say hello')
@@ -166,7 +166,7 @@ describe('a model of unknown price', () => {
     await home.server.request(1)
   })
 
-  /** A test host that charges for a model of which no price is known. */
+  /** Starts a test host that charges for a model of unknown price. */
   const asking = (options: { config?: object; builtins?: never[] } = {}) =>
     testHostWithModel(busyModel(), {
       builtins: [approvals],
@@ -179,7 +179,7 @@ describe('a model of unknown price', () => {
     })
   const queue = ({ kernel }: TestHost) => kernel.invoke('approvals.queue', {}) as Promise<ApprovalSummary[]>
 
-  it('needs one approval where the configuration says so, asked for once for all agents', async () => {
+  it('needs one approval for all agents when the configuration says so', async () => {
     await using home = await asking()
     const [first, second] = [await spawn(home), await spawn(home)]
     home.kernel.heartbeat.start()
@@ -208,12 +208,12 @@ describe('a model of unknown price', () => {
     )
     expect(await queue(home)).toEqual([])
     expect(await eventsOf(home, 'approval_requested')).toHaveLength(1)
-    // The decision can be seen, and taken back.
+    // The decision is listed as a rule and can be revoked.
     const rules = (await home.kernel.invoke('approvals.rules', {})) as { rule_id: string; tool_name: string }[]
     expect(rules).toMatchObject([{ tool_name: 'model:call', agent_id: null, until: null, uses: null }])
   })
 
-  it('stays refused after a denial, and is never asked about where approvals are off', async () => {
+  it('stays refused after a denial, and requests no approval while approvals are off', async () => {
     await using home = await asking()
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -234,7 +234,7 @@ describe('a model of unknown price', () => {
     expect([await queue(off), off.server.requests]).toEqual([[], []])
   })
 
-  it('evades no max_cost_usd of a profile either', async () => {
+  it("cannot evade a profile's max_cost_usd either", async () => {
     await using home = await testHostWithBudget(busyModel(), {
       files: { 'models.yaml': '', 'profiles/miser.yaml': `${WORKER.replace('worker', 'miser')}max_cost_usd: 1\n` },
     })
@@ -249,8 +249,8 @@ describe('a model of unknown price', () => {
   })
 })
 
-describe('the catalogue', () => {
-  it('lists current models of each provider that charges, with price, limits, source and date', async () => {
+describe('the price catalogue', () => {
+  it('lists current models of each paid provider with price, limits, source and date', async () => {
     await using home = await local('')
     const { prices } = await home.json<ModelsOverview>('models')
     for (const provider of ['openai', 'anthropic', 'groq', 'fireworks', 'openrouter']) {
@@ -270,7 +270,7 @@ describe('the catalogue', () => {
     })
   })
 
-  it('shows what is older than 90 days with --stale, and entries of models.yaml over its own', async () => {
+  it('lists prices older than 90 days with --stale, and lets models.yaml override its entries', async () => {
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
     const models = `prices:
   office:old: { input: 1, output: 2, as_of: ${day(92)}, source: https://office.example/prices }
@@ -298,8 +298,8 @@ models:
   })
 })
 
-describe('a budget that cannot hold one more call', () => {
-  it('is reported in one event with the figures, and svc why says what would free it', async () => {
+describe('a budget that cannot cover one more call', () => {
+  it('is reported in one event with the figures, and the agent shows what would free it', async () => {
     await using home = await testHostWithBudget(busyModel(), { config: { daemon: { budget_usd: 0.04 } } })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -321,7 +321,7 @@ describe('a budget that cannot hold one more call', () => {
     expect(await status(home)).toMatchObject({ tight: true })
   })
 
-  it('is reported again only once a call like that has fitted again', async () => {
+  it('is reported again only after such a call has fitted in between', async () => {
     let release = () => {}
     const held = new Promise<void>(resolve => {
       release = resolve
@@ -342,7 +342,7 @@ describe('a budget that cannot hold one more call', () => {
     expect(await eventsOf(home, 'budget_tight')).toHaveLength(1)
     release()
     await first
-    // The caller books it.
+    // The caller books the spend.
     await home.clock.advance(21_000)
     await until(async () => (await eventsOf(home, 'model_called')).length === 1)
     await call('other')

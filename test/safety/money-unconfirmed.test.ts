@@ -22,15 +22,15 @@ import { svc } from '../support/vitest/warm.ts'
 const FILES = {
   'models.yaml': 'prices:\n  openai:scripted: { input: 2, output: 50 }\n',
   'profiles/worker.yaml': 'name: worker\nrole: works\nmax_tokens: 200\n',
-  // Its window goes on over a restart, and an attempt that fails is followed by a long pause.
+  // The budget window survives a restart, and a failed attempt is followed by a long pause.
   '.svc/config.yaml':
     'daemon: { heartbeat: 0.2, budget_usd: 5, budget_persist: true }\nmodel: { retry_delay: 100, retry_cap: 100 }\n',
 }
 const NOTHING = { usd: 0, tokens: 0 }
-/** How long a process may take to do what it does by itself. */
+/** Time limit for what a process does by itself. */
 const PATIENT = { timeout: 60_000 }
 
-/** A project with one agent, and its daemon. */
+/** A project with one agent, whose daemon the test starts. */
 async function startProject(script: Script) {
   const server = await modelServer({ script })
   const dir = await project(FILES)
@@ -64,7 +64,7 @@ describe('a daemon that is killed', () => {
     await next.end('SIGTERM')
   }, 120_000)
 
-  it('leaves what may have been billed as unconfirmed, until the window ends', async () => {
+  it('leaves what may have been billed as unconfirmed until the window ends', async () => {
     await using home = await startProject(({ n }) => (n === 1 ? fault('hang') : refuse(500, 'out of order')))
     await using daemon = home.start()
     await home.server.request(1)
@@ -96,13 +96,13 @@ const refused = Object.assign(new TypeError('fetch failed'), {
   cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
 })
 
-describe('a reservation', () => {
+describe('a budget reservation', () => {
   it.each([
     ['429', 0],
     ['500', 0],
     ['refused connection', 0],
     ['cut answer', 0.1],
-  ] as const)('of an attempt that ended with a %s is, in the pause after it, $%s', async (end, usd) => {
+  ] as const)('after an attempt that ended with a %s is $%s during the retry pause', async (end, usd) => {
     let isOver = false
     await using home = await testHostWithBudget(
       ({ n }) => (end === 'cut answer' ? (n === 1 ? fault('cleancut') : refuse(500, 'no')) : refuse(Number(end), 'no')),
@@ -128,7 +128,7 @@ describe('a reservation', () => {
     expect(await totalsHold(home)).toBe(true)
   })
 
-  it.skipIf(ON_POSTGRES)('that could not be released at the end of its call is released later', async () => {
+  it.skipIf(ON_POSTGRES)('is released later if it could not be released at the end of its call', async () => {
     const stop = new AbortController()
     const stopper = definePlugin({
       name: 'stopper',
@@ -156,8 +156,8 @@ describe('a reservation', () => {
   })
 })
 
-describe('what is unconfirmed', () => {
-  /** A call that another daemon takes for lost while it is under way. */
+describe('unconfirmed spend', () => {
+  /** Makes a call that another daemon presumes lost while it is running. */
   async function callLostByDaemon() {
     let release = () => {}
     const released = new Promise<void>(resolve => {
@@ -182,7 +182,7 @@ describe('what is unconfirmed', () => {
     return { home, answered: answerCall }
   }
 
-  it('is confirmed by the cost of its call', async () => {
+  it('is replaced by the actual cost of its call', async () => {
     const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     expect(await status(home)).toMatchObject({ spent: { usd: 0.1 }, unconfirmed: { usd: 0.1 }, reserved: NOTHING })
@@ -193,7 +193,7 @@ describe('what is unconfirmed', () => {
     expect(await totalsHold(home)).toBe(true)
   })
 
-  it('of a window that has ended is left as it is', async () => {
+  it('is left unchanged when its window has ended', async () => {
     const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     await home.kernel.use(Store).apply([openWindow({})])
@@ -207,7 +207,7 @@ describe('what is unconfirmed', () => {
     expect((await rows(home)).map(row => row.presumed)).toEqual([1, 0])
   })
 
-  it('stays so when retention adds up old calls', async () => {
+  it('stays unconfirmed when retention sums up old calls', async () => {
     const { home: opened, answered } = await callLostByDaemon()
     await using home = opened
     const before = await status(home)

@@ -6,7 +6,7 @@ import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
 
 const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.1\nmodel:\n  sim_delay: 0\n' }
 
-/** An npm package that writes its name every 10 ms by each kind of timer. */
+/** Files of an npm package that writes its name every 10 ms with each kind of timer. */
 function ticker(name: string, log: string, kind: 'commonjs' | 'module'): Record<string, string> {
   const body = `
 const write = kind => appendFileSync(${JSON.stringify(log)}, '${name} ' + kind + '\\n')
@@ -34,7 +34,7 @@ const uses = (plugin: string, name: string) => ({
 const lines = (log: string) => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [])
 const kinds = (log: string, name: string) => new Set(lines(log).filter(line => line.startsWith(`${name} `)))
 
-/** Returns whether a package writes nothing any more for ten times as long as its timers take. */
+/** Returns whether a package writes nothing for ten times its timer interval. */
 async function isStill(log: string, name: string): Promise<boolean> {
   const count = () => lines(log).filter(line => line.startsWith(`${name} `)).length
   const before = count()
@@ -69,7 +69,7 @@ it.each(['commonjs', 'module'] as const)(
   },
 )
 
-it('svc doctor names timers that cannot be stopped, because the program may use their package too', async () => {
+it('svc doctor names timers that cannot be stopped because the program may use their package too', async () => {
   await using dir = await tempDir(FAST)
   const log = join(dir.path, 'ticks')
   await dir.write({ ...ticker('pg', log, 'commonjs'), ...uses('pool', 'pg') })

@@ -12,8 +12,8 @@ const BAD: Record<string, string> = {
   'an exit at the top': `process.exit(7)\nexport default { name: 'bad', setup() {} }`,
 }
 
-describe('a plugin that never gives back control, or ends the process', () => {
-  it.each(Object.entries(BAD))('%s: commands that only read answer', async (_, source) => {
+describe('a plugin that loops forever or ends the process', () => {
+  it.each(Object.entries(BAD))('%s: read commands still answer', async (_, source) => {
     await using dir = await tempDir(FAST)
     await svc(['spawn', 'coder'], { cwd: dir.path })
     await dir.write({ 'plugins/bad.ts': source })
@@ -26,11 +26,11 @@ describe('a plugin that never gives back control, or ends the process', () => {
     await watch.waitForOutput(/coder-/)
   })
 
-  it.each(Object.entries(BAD))('%s: other commands end, and name it', async (_, source) => {
+  it.each(Object.entries(BAD))('%s: other commands end, and svc plugins check names the plugin', async (_, source) => {
     await using dir = await tempDir({ ...FAST, 'plugins/bad.ts': source })
     for (const words of [
       ['plugins', 'check', 'plugins/bad.ts'],
-      // It is quarantined by now, if it held up the process, and examined all the same.
+      // By now it is quarantined if it blocked the process, and is checked all the same.
       ['plugins', 'check', 'plugins/bad.ts'],
       ['init', '--quiet'],
     ]) {
@@ -44,11 +44,11 @@ describe('a plugin that never gives back control, or ends the process', () => {
   })
 })
 
-it('a command that needs what a plugin provides in place of the program names that plugin', async () => {
+it('a command that needs a service that a plugin replaces fails with the name of that plugin', async () => {
   const source = `import { Daemon, definePlugin } from 'svc'
 export default definePlugin({ name: 'thrift', setup(svc) { svc.provide(Daemon, svc.use(Daemon)) } })`
   await using dir = await tempDir({ ...FAST, 'plugins/thrift.ts': source })
-  // Some process has to have run it.
+  // A process must have run the plugin before.
   await svc(['spawn', 'coder'], { cwd: dir.path })
   const { code, stderr } = await svc(['config'], { cwd: dir.path })
   expect(code).toBe(1)
@@ -57,12 +57,12 @@ export default definePlugin({ name: 'thrift', setup(svc) { svc.provide(Daemon, s
   expect((await svc(['config'], { cwd: dir.path })).code).toBe(0)
 })
 
-it('a damaged list of commands keeps no command from reading', async () => {
+it('a damaged commands.json does not keep commands from reading', async () => {
   await using dir = await tempDir({ ...FAST, '.svc/commands.json': '{' })
   expect(await svc(['status', '--json'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: '[]\n', stderr: '' })
 })
 
-it('a named pipe, a socket or a device is refused at once', async () => {
+it('a plugin or configuration file that is a named pipe or a device is refused at once', async () => {
   await using dir = await tempDir({
     ...FAST,
     'profiles/.keep': '',

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { HostToken } from '#kernel'
 import { RunningSvc, tempDir, testHost, until } from '../support/index.ts'
 
-/** Writes a line by each kind of timer, at the top level and in `setup`. */
+/** Kinds of timers that write a line, at the top level and in `setup`. */
 const KINDS = ['global', 'module', 'promise', 'iterator', 'required', 'imported', 'promisified', 'helper', 'in setup']
 
 function ticking(log: string): Record<string, string> {
@@ -41,7 +41,7 @@ export default definePlugin({ name: 'ticking', setup() { setInterval(write, 10, 
 const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.1\nmodel:\n  sim_delay: 0\n' }
 const kinds = (log: string) => new Set(existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [])
 
-/** Whether nothing is written any more for ten times as long as the timers take. */
+/** Returns whether nothing is written for ten times the timer interval. */
 async function isStill(log: string): Promise<boolean> {
   const before = readFileSync(log, 'utf8').length
   await new Promise(resolve => setTimeout(resolve, 100))
@@ -60,7 +60,7 @@ it('all timers of a plugin end when its file is removed from a running daemon', 
   expect(daemon.stdout + daemon.stderr).not.toMatch(/AbortError|unhandled/i)
 })
 
-it('a check leaves no timers behind', async () => {
+it('checking a plugin leaves no timers behind', async () => {
   await using home = await testHost({ clock: 'system' })
   const log = join(home.root, 'ticks')
   await home.write(ticking(log))
@@ -72,7 +72,7 @@ it.each([
   ['its file throws', `throw new Error('no')`],
   ['setup throws', `export default { name: 'bad', setup() { throw new Error('no') } }`],
   ['a resource throws', `export default { name: 'bad', setup(svc) { svc.start(() => { throw new Error('no') }) } }`],
-])('a plugin whose load fails leaves no timers behind: %s', async (_, rest) => {
+])('a plugin that fails to load leaves no timers behind: %s', async (_, rest) => {
   await using home = await testHost({ clock: 'system' })
   const log = join(home.root, 'ticks')
   const write = `import { writeFileSync, appendFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(log)}, '')\n`
@@ -83,7 +83,7 @@ it.each([
   expect(await isStill(log)).toBe(true)
 })
 
-it('a plugin may declare names of its own, and timers are as Node has them', async () => {
+it('a plugin may declare the names of timers itself, and timers behave as in Node', async () => {
   const source = `
 import { setTimeout as sleep } from 'node:timers/promises'
 import timers from 'node:timers'

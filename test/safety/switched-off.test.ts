@@ -11,11 +11,11 @@ import { modelServer, text, toolCall } from '../support/model/model-server.ts'
 import { until } from '../support/until.ts'
 import { svc as command } from '../support/vitest/warm.ts'
 
-/** What a working service needs beside an interface. */
+/** Modules that a working service needs besides an interface. */
 const CORE = ['settings', 'store', 'daemon', 'profiles', 'agents', 'models', 'runtime', 'goals']
 const ALL = BUILTINS.map(({ name }) => name)
 
-/** What is on beside the core, in each of the services that are started. */
+/** Modules that are on besides the core, one list per started service. */
 const SUBSETS: (readonly string[])[] = [
   ['rest'],
   ['cli'],
@@ -41,9 +41,9 @@ const SUBSETS: (readonly string[])[] = [
 
 const PROFILE = { 'profiles/worker.yaml': 'name: worker\nrole: does what the script says\n' }
 
-describe('a service with few of its modules', () => {
+describe('a service with only some of its modules', () => {
   it.each(SUBSETS.map((more, n) => [n + 1, more.slice(0, 5).join(', '), more] as const))(
-    '%i spawns, runs a cycle, lists and shows its status: the core with %s',
+    '%i: spawns, runs a cycle, lists and shows its status with the core and %s',
     async (_, __, more) => {
       const disabled = ALL.filter(name => !CORE.includes(name) && !more.includes(name))
       const on = ALL.filter(name => !pluginsOff(BUILTINS, disabled).has(name))
@@ -86,10 +86,10 @@ describe('a service with few of its modules', () => {
   )
 })
 
-describe('switching a module off', () => {
+describe('disabling a module', () => {
   const goesToo = /^switched off: sessions; off with that: tasks \(needs sessions\), a2a-protocol \(needs sessions\)$/m
 
-  it('names all that go with it: config set, PATCH /config, start and doctor', async () => {
+  it('names all modules that are disabled with it: config set, PATCH /config, start and doctor', async () => {
     await using dir = await project()
     const run = (...words: string[]) => command(words, { cwd: dir.path })
     const set = await run('config', 'set', 'plugins.disabled', '[sessions]')
@@ -107,7 +107,7 @@ describe('switching a module off', () => {
     expect(tasks).toMatchObject({ state: 'disabled', error: 'needs "sessions", which is switched off' })
   })
 
-  it('leaves commands that need it an error that says so', async () => {
+  it('makes a command that needs it fail with an error that says so', async () => {
     await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [rest]\n' })
     const { code, stderr } = await command(['serve', '--port', '0'], { cwd: dir.path })
     expect(code).toBe(1)

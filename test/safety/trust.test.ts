@@ -9,7 +9,7 @@ appendFileSync(new URL('../ran', import.meta.url), 'ran\\n')
 export default definePlugin({ name: 'mark', setup() {} })
 `
 
-/** A project with a plugin that leaves a mark, a folder in it, and a user who has trusted nothing yet. */
+/** A project with a plugin that writes a mark file, a folder in it, and a user who has trusted nothing yet. */
 async function untrustedProject() {
   const dir = await tempDir({
     'project/.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\n',
@@ -26,8 +26,8 @@ async function untrustedProject() {
   }
 }
 
-describe('the plugins of a project run for those who trust it', () => {
-  it('without any there is nothing to warn of', async () => {
+describe('trust in the plugins of a project', () => {
+  it('is not mentioned in a project without plugins', async () => {
     await using project = await untrustedProject()
     const { root, env } = project
     await rm(join(root, 'plugins'), { recursive: true })
@@ -35,7 +35,7 @@ describe('the plugins of a project run for those who trust it', () => {
       expect(await svc(words, { cwd: root, env })).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('no command in a folder below runs them', async () => {
+  it('is needed to run them, also for commands in a folder below', async () => {
     await using project = await untrustedProject()
     const { below, env, hasRun } = project
     const commands = [['status'], ['plugins'], ['config', 'get', 'daemon.heartbeat'], ['spawn', 'coder'], ['greet']]
@@ -49,7 +49,7 @@ describe('the plugins of a project run for those who trust it', () => {
     expect(await hasRun()).toBe(false)
   })
 
-  it.each(['start', 'serve', 'init', 'trust'])('%s gives trust, once', async how => {
+  it.each(['start', 'serve', 'init', 'trust'])('is given once and for all by %s', async how => {
     await using project = await untrustedProject()
     const { root, below, env, hasRun } = project
     if (how === 'init') await svc(['init', '--quiet'], { cwd: root, env })
@@ -69,7 +69,7 @@ describe('the plugins of a project run for those who trust it', () => {
     expect(await hasRun()).toBe(true)
   })
 
-  it('until that is revoked; a variable trusts one process', async () => {
+  it('ends when it is revoked, and a variable gives it to one process only', async () => {
     await using project = await untrustedProject()
     const { root, env, hasRun } = project
     await svc(['plugins', 'trust'], { cwd: root, env })
@@ -80,7 +80,7 @@ describe('the plugins of a project run for those who trust it', () => {
     expect(await hasRun()).toBe(true)
   })
 
-  it('also where it cannot be kept, in the process that a person started', async () => {
+  it('holds for the process that a person started even if it cannot be saved', async () => {
     await using project = await untrustedProject()
     const { root, env, hasRun, dir } = project
     await writeFile(join(dir.path, 'user', 'svc'), 'in the way')
@@ -89,7 +89,7 @@ describe('the plugins of a project run for those who trust it', () => {
     await until(hasRun)
   })
 
-  it('and a program that the configuration names for MCP runs as little', async () => {
+  it('is also needed to run a program that the configuration names for MCP', async () => {
     await using project = await untrustedProject()
     const { root, below, env, hasRun } = project
     await writeFile(

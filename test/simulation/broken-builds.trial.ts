@@ -3,9 +3,9 @@ import { simulate } from '../support/simulation/simulation.ts'
 import { BROKEN_BUILDS } from './broken-builds.ts'
 import { describeFailure } from './simulated-runs.ts'
 
-describe('a build that is broken on purpose is found', () => {
+describe('a build that is broken on purpose', () => {
   for (const { name, within, statement, instead, faults = 'some' } of BROKEN_BUILDS) {
-    it(`${name}, within ${within} seeds`, async () => {
+    it(`${name}: is found within ${within} seeds`, async () => {
       let broken = 0
       const found: string[] = []
       for (let seed = 1; seed <= within && found.length === 0; seed++) {
@@ -17,7 +17,7 @@ describe('a build that is broken on purpose is found', () => {
         const run = await simulate({ seed, faults, rewrite })
         found.push(...describeFailure(run))
       }
-      // The statement that is broken is one of the program's still.
+      // The statement to break must still exist in the program.
       expect(broken).toBeGreaterThan(0)
       expect(found).toHaveLength(1)
     }, 600_000)

@@ -1,16 +1,16 @@
-/** A fault that someone could build in: a statement of the program, and what it would be then. */
+/** A deliberate fault: a statement of the program, and what replaces it. */
 export interface BrokenBuild {
   name: string
-  /** Number of seeds within which it is found: one in a hundred changes of this program would miss it. */
+  /** Number of seeds within which it is found; chosen so that one in a hundred changes of the program misses it. */
   within: number
   statement: RegExp
   instead: string
-  /** Some by default. */
+  /** Level of faults; `some` by default. */
   faults?: 'many'
 }
 
 export const BROKEN_BUILDS: readonly BrokenBuild[] = [
-  // It shows when a process ends, or the disk fails, between two statements: one seed in nine.
+  // Found when a process ends or the disk fails between two statements: one seed in nine.
   { name: 'a skipped transaction', within: 40, faults: 'many', statement: /^BEGIN IMMEDIATE$/, instead: '' },
   {
     name: 'a lost wake',
@@ -18,7 +18,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
     statement: /min\(run_at, max\(\?, rested_at\)\)/,
     instead: 'CASE WHEN ? IS NULL THEN 0 ELSE run_at END',
   },
-  // One seed in twenty.
+  // Found by one seed in twenty.
   {
     name: 'a double take of an approval',
     within: 90,

@@ -7,8 +7,8 @@ import { Disk } from '../support/simulation/disk/disk.ts'
 const well = () => undefined
 const isAlive = () => true
 
-describe("a world's time", () => {
-  it('moves when nothing is left to do, and then to the next timer', async () => {
+describe('simulated time', () => {
+  it('advances when nothing is left to do, and then to the next timer', async () => {
     const time = new SimulatedTime(new Dice(1, 'ties'))
     const clock = time.clockFor(isAlive)
     const seen: (string | number)[] = []
@@ -23,7 +23,7 @@ describe("a world's time", () => {
     expect(seen).toEqual(['promises', 0, 'slept', 3_600_000])
   })
 
-  it('gives a dead process nothing any more', async () => {
+  it('fires no timer of a dead process', async () => {
     const time = new SimulatedTime(new Dice(1, 'ties'))
     let alive = true
     let woke = false
@@ -40,8 +40,8 @@ describe("a world's time", () => {
   })
 })
 
-describe("a world's disk", () => {
-  it('does what files do', async () => {
+describe('the simulated disk', () => {
+  it('behaves like a file system', async () => {
     const disk = new Disk(() => 0)
     const files = disk.filesFor('1', isAlive, well)
     await files.mkdir('/a/b', { recursive: true })
@@ -60,7 +60,7 @@ describe("a world's disk", () => {
     expect(disk.paths()).toEqual([])
   })
 
-  it('tears a write where it fails, and outlives the process that wrote', async () => {
+  it('tears a write that fails, and keeps it after the process that wrote is gone', async () => {
     const disk = new Disk(() => 0)
     disk.put('/log', 'first\n')
     const fault = ({ op }: Access) => (op === 'write' ? { error: 'ENOSPC', written: 4 } : undefined)

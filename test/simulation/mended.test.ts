@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { memoryScheduler, runHeartbeat, testHost } from '../support/index.ts'
 
-it('an agent whose cycle could not be written to its end goes on at its next heartbeat, and not when its lease runs out', async () => {
+it('an agent whose cycle end could not be written runs at its next heartbeat, not only when its lease expires', async () => {
   const leases = memoryScheduler(['ada'])
   const commit = leases.commit.bind(leases)
   let failures = 2

@@ -16,7 +16,7 @@ import { openKernel } from '../../embed/compose.ts'
 import { simulatedToolkit } from '../support/simulation/model/tools.ts'
 import type { SimulatedService } from '../support/simulation/simulated-service.ts'
 
-/** A run of the daemon in a world, as it is recorded: by one of its processes, from its start to its end or its being killed. */
+/** One recorded run of the daemon in a simulated run: a process from its start to its end or kill. */
 interface OpenRecording {
   run_id: string
   process: number
@@ -26,20 +26,20 @@ interface OpenRecording {
   started_at: number
   owner: string
   entries: Entry[] | undefined
-  /** Of its events; null for one that was killed. */
+  /** Sequence number of its last event; null for a killed process. */
   last_seq: number | null
-  /** Others wrote to the same database meanwhile. */
+  /** Whether no other process used the same database meanwhile. */
   alone: boolean
 }
 
-/** Records every run of the daemon in the worlds that it is hung into. */
+/** Records every run of the daemon in the simulated runs that use its plugin. */
 export class SimulationRecordings {
   readonly #recordings: OpenRecording[] = []
   #world: SimulatedService | undefined
   #alive = new Set<number>()
   #opened = 0
 
-  /** What is in every process of a world. */
+  /** Plugin for every process of a simulated run. */
   readonly plugin: PluginDefinition = definePlugin({
     name: 'world-recordings',
     needs: ['store', 'runs', 'daemon'],
@@ -58,7 +58,7 @@ export class SimulationRecordings {
     },
   })
 
-  /** Follows the processes of a world. */
+  /** Follows the processes of a simulated run. */
   follow(world: SimulatedService): void {
     this.#world = world
     this.#recordings.length = 0
@@ -120,7 +120,7 @@ export class SimulationRecordings {
     }
   }
 
-  /** The runs of the simulation, of processes that had their database alone. */
+  /** Returns the recordings of processes that had the database to themselves. */
   async recordings(): Promise<Original[]> {
     const { look } = this.#world!
     const store = { all: async (sql: string, params: unknown[]) => look.all(sql, params) } as unknown as Store
@@ -140,7 +140,9 @@ export class SimulationRecordings {
   }
 }
 
-/** What a replay must have of a world: its tools, which are not run, and the name of its model, which is not asked. */
+/**
+ * What a replay needs of the simulation: its tools, which are not run, and the name of its model, which is not asked.
+ */
 const furniture = definePlugin({
   name: 'world-furniture',
   setup(svc) {
@@ -156,7 +158,7 @@ const furniture = definePlugin({
   },
 })
 
-/** Repeats recordings, in a project of its own. */
+/** Opens a project of its own in which recordings are replayed. */
 export async function replayer(): Promise<{
   replay(original: Original): Promise<ReplayVerdict>
   [Symbol.asyncDispose](): Promise<void>
@@ -166,7 +168,7 @@ export async function replayer(): Promise<{
   const plugin = definePlugin({
     name: 'replayer',
     setup: svc => {
-      // Not that of a stage, in which it is too.
+      // The first handle is this kernel's own; a replay sets up the plugin again.
       handle ??= svc
     },
   })

@@ -4,22 +4,22 @@ import { simulate } from '../support/simulation/simulation.ts'
 import { replayer } from './recordings.ts'
 import { describeFailure, runRecorded } from './simulated-runs.ts'
 
-/** Cycles of each run. Many short runs meet starts, kills and ends more often than a few long ones. */
+/** Cycles of each run. Many short runs include more starts, kills and ends than a few long ones. */
 const CYCLES = Number(process.env.SVC_TEST_WORLD_CYCLES ?? 5)
 const LEVELS = ['none', 'some', 'many'] as const
-/** All that goes wrong on purpose. */
+/** All kinds of faults that are injected. */
 const KINDS = [
   ...['disk', 'disk_full', 'database', 'database_locked', 'killed', 'clock_jumps'],
   ...['model_down', 'model_refuses', 'model_stalls', 'model_breaks_off', 'model_cut_short', 'model_says_garbage'],
   ...['model_says_no_usage', 'model_calls_unknown_tool', 'model_tears_arguments'],
   ...['tool_fails', 'tool_hangs', 'tool_answers_garbage'],
 ]
-/** In fewer runs, rare faults may not occur. */
+/** Number of runs from which even rare faults must occur. */
 const ENOUGH = 300
-/** In one run of this number, the daemon's runs are recorded and replayed. */
+/** One run of this number is recorded and replayed. */
 const RECORDED = 8
 
-/** Simulates a run of each seed, a third of them under each level of faults. */
+/** Simulates one run per seed, a third of them at each level of faults. */
 export function runSeeds(seeds: readonly number[]): void {
   const levelOf = (seed: number) => LEVELS[Math.floor(seed / 2) % LEVELS.length]!
   const isRecorded = (seed: number) => Math.floor(seed / 2) % RECORDED === 0
@@ -29,7 +29,7 @@ export function runSeeds(seeds: readonly number[]): void {
 
   afterAll(async () => (await stage)?.[Symbol.asyncDispose]())
 
-  /** @returns what was broken in it */
+  /** @returns the violations found in it */
   async function runSeed(seed: number): Promise<string[]> {
     const faults = levelOf(seed)
     const options = { seed, faults, cycles: CYCLES }
@@ -56,10 +56,10 @@ export function runSeeds(seeds: readonly number[]): void {
     })
   }
 
-  describe('whatever happens, what is promised holds', () => {
+  describe('invariants in simulated runs', () => {
     for (const faults of LEVELS) {
       const amount = { none: 'nothing', some: 'something', many: 'much' }[faults]
-      it(`in worlds where ${amount} fails`, async () => {
+      it(`hold where ${amount} fails`, async () => {
         const own = seeds.filter(seed => levelOf(seed) === faults)
         const broken: string[] = []
         const seconds = await costOf(async () => {
@@ -71,22 +71,22 @@ export function runSeeds(seeds: readonly number[]): void {
     }
 
     if (seeds.length >= ENOUGH)
-      it('and everything that can go wrong has', () => {
+      it('are checked under every kind of fault', () => {
         expect([...met].sort()).toEqual([...KINDS].sort())
       })
   })
 
-  it('runs of the daemon in every eighth world, up to their ends or their being killed, replay offline to the same log', () => {
+  it('daemon runs that are recorded in every eighth simulated run replay offline to the same log', () => {
     const { runs, steps, seconds, differ } = replays
     console.log(`${runs} runs, ${steps} answers of models, replayed in ${seconds.toFixed(1)} s of processor time`)
     expect(differ).toEqual([])
-    // Some runs are not alone with their database, and are left out.
+    // Runs that shared their database are left out.
     if (seeds.length >= ENOUGH) expect(runs).toBeGreaterThanOrEqual(seeds.length / 10)
     expect(steps).toBeGreaterThan(runs)
   })
 }
 
-/** Processor time, in seconds. */
+/** Returns the processor time of some work, in seconds. */
 async function costOf(work: () => Promise<void>): Promise<number> {
   const began = process.cpuUsage()
   await work()

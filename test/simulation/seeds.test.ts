@@ -1,6 +1,6 @@
 import { runSeeds } from './run-seeds.ts'
 
-/** Some of those that `npm run test:trials` simulates: each level of faults, and some that are recorded. */
+/** A part of what `npm run test:trials` simulates: each level of faults, and some recorded runs. */
 const SEEDS = 90
 
 runSeeds(Array.from({ length: SEEDS }, (_, n) => n + 1))

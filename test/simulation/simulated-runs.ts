@@ -11,7 +11,7 @@ export async function runRecorded(options: SimulateOptions): Promise<{ run: Simu
   return { run: await runWatched(world), recordings: await recordings.recordings() }
 }
 
-/** Returns why a run failed, with the command that repeats it; nothing when it did not. */
+/** Returns why a run failed, with the command that repeats it; an empty array if it did not. */
 export function describeFailure({ seed, violation }: SimulatedRun, faults = 'some', cycles = 30): string[] {
   if (!violation) return []
   const { invariant, at_s, found } = violation

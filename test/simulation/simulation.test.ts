@@ -6,8 +6,8 @@ import { tool } from '#tools/toolkits/contract'
 import { simulate } from '../support/simulation/simulation.ts'
 import { describeFailure } from './simulated-runs.ts'
 
-describe('a world', () => {
-  it('is the same again for the same seed, byte for byte, after any other run', async () => {
+describe('a simulated run', () => {
+  it('is identical for the same seed, byte for byte, after any other run', async () => {
     const first = await simulate({ seed: 7, cycles: 12, faults: 'many' })
     const other = await simulate({ seed: 8, cycles: 12, faults: 'many' })
     const again = await simulate({ seed: 7, cycles: 12, faults: 'many' })
@@ -17,7 +17,7 @@ describe('a world', () => {
     expect(other.hash).not.toBe(first.hash)
   })
 
-  it('has agents that act, operators, faults and killed processes, and is gone through in no time', async () => {
+  it('includes cycles, model calls, acts of operators, faults and checks of invariants', async () => {
     const run = await simulate({ seed: 3, faults: 'many' })
     expect(describeFailure(run, 'many')).toEqual([])
     expect(run.cycles).toBeGreaterThanOrEqual(30)
@@ -28,11 +28,11 @@ describe('a world', () => {
   })
 })
 
-it('a phase that is entered in the moment in which a freeze that waited is written breaks nothing', async () => {
+it('entering a phase while a pending freeze is being written violates no invariant', async () => {
   expect(describeFailure(await simulate({ seed: 114, cycles: 5, faults: 'many' }), 'many', 5)).toEqual([])
 })
 
-it("a plugin's tools are called in a run that names its toolkit", async () => {
+it("a plugin's tools are called in a simulated run that names its toolkit", async () => {
   let calls = 0
   const book = tool({
     ...{ name: 'book', description: 'Books a note.', parameters: z.object({ note: z.string() }) },
@@ -52,18 +52,18 @@ it("a plugin's tools are called in a run that names its toolkit", async () => {
   expect(tool_runs).toBeGreaterThanOrEqual(calls)
 })
 
-describe('a plugin that is broken', () => {
+describe('a broken plugin in a simulated run', () => {
   const runBroken = (setup: PluginDefinition['setup']) =>
     simulate({ seed: 1, cycles: 3, faults: 'none', plugins: [definePlugin({ name: 'broken', setup })] })
 
-  it('is found by the promise that it leaves behind', async () => {
+  it('is found by the rejected promise that it leaves behind', async () => {
     const { violation } = await runBroken(svc => {
       svc.on('cycle_start', () => void Promise.reject(new Error('loose end')))
     })
     expect(violation).toMatchObject({ invariant: 'caught', found: expect.stringContaining('loose end') })
   })
 
-  it('is found by its invariant that fails', async () => {
+  it('is found when its invariant cannot be checked', async () => {
     const look = { name: 'ledger_balances', promise: 'Debits and credits are equal.', tables: ['goals'] }
     const { violation } = await runBroken(svc => {
       svc.add(Invariants, {

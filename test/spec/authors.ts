@@ -11,7 +11,7 @@ export interface ProcessResult {
   output: string
 }
 
-/** Puts packages into a project as an installation would: this one, and what its tests need. */
+/** Links packages into a project as an installation would: this one, and what its tests need. */
 export async function install(project: string, ...packages: string[]): Promise<void> {
   for (const name of packages) {
     const place = join(project, 'node_modules', name)
@@ -20,12 +20,12 @@ export async function install(project: string, ...packages: string[]): Promise<v
   }
 }
 
-/** `npx tsc` in a project, with its own tsconfig.json. */
+/** Runs `npx tsc` in a project, with its own tsconfig.json. */
 export function tsc(project: string): Promise<ProcessResult> {
   return run(project, 'typescript/bin/tsc', '--noEmit', '--project', project)
 }
 
-/** `npx vitest run` in a project, on a machine that may be busy. */
+/** Runs `npx vitest run` in a project, with a time limit for a busy machine. */
 export function vitest(project: string): Promise<ProcessResult> {
   return run(project, 'vitest/vitest.mjs', 'run', '--testTimeout=60000')
 }

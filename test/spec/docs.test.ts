@@ -7,14 +7,14 @@ import { RunningSvc, tempDir } from '../support/index.ts'
 import { install, ROOT } from './authors.ts'
 
 interface Example {
-  /** What stands behind the fence: `sh`, `sh keyed`, `ts`. */
+  /** The text after the fence: `sh`, `sh keyed` or `ts`. */
   kind: string
   text: string
-  /** What stands in the block right below it; `…` there is anything. */
+  /** The content of the block right below; `…` in it stands for any text. */
   shown: string | undefined
 }
 
-/** The code of a guide with what it is said to print. */
+/** Returns the code blocks of a guide, each with the output that it should print. */
 async function examplesOf(guide: string): Promise<Example[]> {
   const text = await readFile(join(ROOT, guide), 'utf8')
   const blocks = [...text.matchAll(/^```(.*)\n([\s\S]*?)^```\n/gm)]
@@ -25,17 +25,17 @@ async function examplesOf(guide: string): Promise<Example[]> {
   })
 }
 
-/** A text with holes as an expression; one that is begun with a hole may begin anyhow. */
+/** Returns a pattern for a text in which `…` stands for anything, also at its start. */
 function pattern(shown: string): RegExp {
   const parts = shown.trim().split('…')
   return new RegExp(`^${parts.map(escapePattern).join('[\\s\\S]*?')}$`)
 }
 const escapePattern = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replace(/\s+/g, '\\s+')
 
-/** Runs programs one after another in a shell. @returns what each printed */
+/** Runs scripts one after another in one shell. @returns what each printed */
 async function shell(cwd: string, env: Record<string, string>, scripts: readonly string[]): Promise<string[]> {
   const END = '\x1e'
-  // A line break between answers that have none of their own.
+  // Adds a line break after answers that end without one.
   const text = scripts.map(script => `${script.replaceAll(/^(curl .*)$/gm, '$1; echo')}\nprintf '${END}'`).join('\n')
   const child = spawn('bash', ['--norc', '-c', text], { cwd, env: { PATH: process.env.PATH, ...env } })
   let output = ''
@@ -44,7 +44,7 @@ async function shell(cwd: string, env: Record<string, string>, scripts: readonly
   return output.split(END)
 }
 
-it('what the API guide shows is what a server answers, over curl and by the typed client', async () => {
+it('the API guide shows what a server really answers, to curl and to the typed client', async () => {
   const files = { '.svc/config.yaml': 'daemon: { heartbeat: 3600 }\nmodel: { sim_delay: 0 }\n' }
   await using dir = await tempDir(files)
   await using locked = await tempDir(files)

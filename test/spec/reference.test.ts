@@ -23,7 +23,7 @@ import { cliPage, configPage, errorsPage, eventsPage, metricsPage, restPage, sen
 let home: TestHost
 let modules: PluginState[] = []
 let operations: Operation[] = []
-/** The module that registered something, by the label that its scope gives it. */
+/** Returns the module that registered a contribution, by the label of its scope. */
 const moduleOf = (label: string) => modules.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
 const moduleOfOperation = (name: string) => moduleOf(`${Operations.name}: ${name}`)
 
@@ -44,29 +44,29 @@ const sources = async (...folders: string[]): Promise<[path: string, text: strin
   return Promise.all(files.map(async file => [file, await readFile(join(ROOT, file), 'utf8')]))
 }
 
-/** Compared with what stands in `docs/reference`; `-u` writes it anew. */
+/** Compares a page with the file in `docs/reference`; `-u` updates the file. */
 const stands = (name: string, text: string) => expect(text).toMatchFileSnapshot(`../../docs/reference/${name}.md`)
 
-it('the program’s own operations are what a plugin’s must be: no start looks at them', () => {
+it("the program's own operations are valid by the schema for operations of plugins", () => {
   for (const definition of operations) expect(() => Operations.options.shape!.parse(definition)).not.toThrow()
 })
 
-/** The verbs that a summary begins with; another one is welcome if it is imperative. */
+/** Verbs that begin a summary. Add others if they are imperative. */
 const VERBS =
   /^(Abandon|Accept|Add|Answer|Approve|Back up|Benchmark|Cancel|Change|Chat|Check|Close|Compare|Create|Delete|Deny|Diagnose|Discard|Drain|Enable|Explain|Export|Follow|Freeze|Import|Install|Kill|List|Mark|Merge|Move|Open|Pause|Print|Reload|Remove|Replay|Reset|Restart|Restore|Resume|Revoke|Run|Search|Send|Serve|Set|Show|Simulate|Spawn|Start|Stop|Stream|Trust|Undo|Watch|Write) /
 
-it('summaries of operations and commands are imperative and have at most 60 characters', () => {
+it('summaries of operations and commands are imperative and at most 60 characters long', () => {
   const summaries = [...operations, ...OWN_COMMANDS, ...commandsOf(operations)].map(({ summary }) => summary)
   const isGood = (summary: string) => VERBS.test(summary) && summary.length <= 60 && !summary.endsWith('.')
   expect(summaries.filter(summary => !isGood(summary))).toEqual([])
 })
 
-it('each operation of the API has a description', () => {
+it('each operation with a route has a description', () => {
   expect(operations.filter(({ http, description }) => http && !description).map(({ name }) => name)).toEqual([])
 })
 
-describe('guides name keys of the configuration that there are', () => {
-  it('a module documents each of its keys', async () => {
+describe('configuration keys in the guides', () => {
+  it('include each key of a module in the guide of that module', async () => {
     const readmes = (await guides()).filter(([file]) => /^builtins\/.*\/README\.md$/.test(file)).map(([, text]) => text)
     const missing = home.kernel.config.keys().filter(({ path, owner }) => {
       const text = readmes.find(text => text.startsWith(`# ${owner}\n`)) ?? ''
@@ -75,7 +75,7 @@ describe('guides name keys of the configuration that there are', () => {
     expect(missing.map(({ path }) => path)).toEqual([])
   })
 
-  it('and no guide of one that there is not', async () => {
+  it('all exist', async () => {
     const paths = home.kernel.config.keys().map(({ path }) => path)
     const sections = new Set(paths.map(path => path.split('.')[0]))
     const isKnown = (name: string) =>
@@ -90,7 +90,7 @@ describe('guides name keys of the configuration that there are', () => {
   })
 })
 
-it('links of guides lead somewhere', async () => {
+it('links in the guides resolve', async () => {
   const broken = (await guides()).flatMap(([file, text]) =>
     [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(([, path, heading]) => {
       const target = path === '' ? join(ROOT, file) : join(ROOT, dirname(file), path!)
@@ -102,13 +102,13 @@ it('links of guides lead somewhere', async () => {
   expect(broken).toEqual([])
 })
 
-it('guides name files of the program that there are, and the kernel’s all that it has', async () => {
+it('source files named in the guides exist, and the kernel guide names all files of the kernel', async () => {
   const filesNamed = (text: string) => [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name]) => name!)
   const folders = ['kernel', 'builtins', 'embed', 'build', 'examples', 'test'].map(async folder =>
     (await readdir(join(ROOT, folder), { recursive: true })).map(name => `/${folder}/${name}`),
   )
   const files = [...(await Promise.all(folders)).flat(), ...(await readdir(ROOT)).map(name => `/${name}`)]
-  // What authors write is called as they like.
+  // Authors may choose any file names.
   const ours = (await guides()).filter(([file]) => /^(README|CONTRIBUTING|SECURITY|kernel|builtins|docs)\b/.test(file))
   const strange = ours.flatMap(([file, text]) =>
     filesNamed(text)
@@ -121,7 +121,7 @@ it('guides name files of the program that there are, and the kernel’s all that
   expect(kernel.filter(name => !documented.includes(name))).toEqual([])
 })
 
-/** As they are named in links. */
+/** Returns headings in the form of link anchors. */
 const headingsOf = (text: string) =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
     title!
@@ -130,8 +130,8 @@ const headingsOf = (text: string) =>
       .replaceAll(' ', '-'),
   )
 
-describe('guides name commands that there are', () => {
-  it('with options and arguments that they take', async () => {
+describe('commands in the guides', () => {
+  it('exist and have valid options and arguments', async () => {
     const commands: CommandSpec[] = [...OWN_COMMANDS, ...commandsOf(operations)]
     const lines = (await guides())
       .filter(([file]) => !file.includes('/') || file.startsWith('docs/'))
@@ -141,17 +141,17 @@ describe('guides name commands that there are', () => {
   })
 })
 
-it('every argument and option of a command says what it is', () => {
+it('every argument and option of a command has a description', () => {
   const silent = [...OWN_COMMANDS, ...commandsOf(operations)].flatMap(({ path, arguments: places, options }) =>
     [...places, ...options].flatMap(({ field, description }) => (description ? [] : [`${path.join(' ')}: ${field}`])),
   )
   expect(silent).toEqual([])
 })
 
-describe('schemas for editors', () => {
+describe('JSON schemas for editors', () => {
   const validator = (schema: object) =>
     new Ajv({ allowUnionTypes: true, strict: false, validateFormats: false }).compile(schema)
-  /** Places of a schema that say nothing of themselves; of mappings, their keys. */
+  /** Returns properties without a description; sections of the configuration need none. */
   const silent = ({ properties = {} }: DescribedSchema, at: string): string[] =>
     Object.entries(properties).flatMap(([name, below]) => {
       const branch = below.anyOf?.find(({ properties }) => properties) ?? below
@@ -159,7 +159,7 @@ describe('schemas for editors', () => {
       return [...own, ...silent(branch, at === 'config' && branch.properties ? 'config' : `${at}.${name}`)]
     })
 
-  it('the configuration’s takes every default and what init writes, and refuses what the program refuses', async () => {
+  it('accept the default configuration and the example, and reject what the program rejects', async () => {
     const schema = configSchema(home.kernel.config.keys())
     const taken = validator(schema)
     expect(taken(home.kernel.config.tree('effective'))).toBe(true)
@@ -171,7 +171,7 @@ describe('schemas for editors', () => {
     expect(silent(schema, 'config')).toEqual([])
   })
 
-  it('the profile’s takes every preset and the first version of one, and says what each key is for', async () => {
+  it('accept every preset and a new profile, reject invalid profiles, and describe each key', async () => {
     const schema = await profileSchema()
     const taken = validator(schema)
     const presets = (await readdir(join(ROOT, 'profiles'))).filter(name => name.endsWith('.yaml'))
@@ -190,12 +190,12 @@ describe('schemas for editors', () => {
   })
 })
 
-describe('the reference says what the program declares', () => {
-  it('configuration', async () => {
+describe('the generated reference', () => {
+  it('matches the configuration keys', async () => {
     await stands('config', configPage(home.kernel.config.keys()))
   })
 
-  it('events, each with a sentence', async () => {
+  it('matches the events, each of which has a description', async () => {
     const emitting = (await sources('kernel', 'builtins/platform/heartbeat')).map(([, text]) => text).join('\n')
     const passing = new Set([...emitting.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
     const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
@@ -211,7 +211,7 @@ describe('the reference says what the program declares', () => {
     )
   })
 
-  it('errors, those of the command line and of the client too', async () => {
+  it('matches the errors, including those of the command line and the client', async () => {
     const files = [
       ...(await sources('kernel', 'builtins', 'embed', 'test/support/simulation')),
       ...(await rootSources()),
@@ -224,11 +224,11 @@ describe('the reference says what the program declares', () => {
     await stands('errors', errorsPage(errorCatalogue(), sentences, operations))
   })
 
-  it('commands', async () => {
+  it('matches the commands', async () => {
     await stands('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], moduleOfOperation))
   })
 
-  it('operations, with their routes, commands and tools', async () => {
+  it('matches the operations with their routes, commands and tools', async () => {
     const { kernel } = home
     await stands(
       'rest',
@@ -244,12 +244,12 @@ describe('the reference says what the program declares', () => {
     )
   })
 
-  it('metrics', async () => {
+  it('matches the metrics', async () => {
     await stands('metrics', metricsPage(home.kernel.list(Metrics)))
   })
 })
 
-/** What a guide says to type: lines of its blocks, up to what is said of them, and words within its sentences. */
+/** Returns the commands in a guide: lines of its code blocks, and inline code. */
 function commandLines(text: string): string[] {
   const blocks = [...text.matchAll(/^```(?:sh)?\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block!.split('\n'))
   const lines = blocks.map(line => line.replace(/^npx /, '').split(/ {2,}| && | #/)[0]!)
@@ -261,7 +261,7 @@ function mistakeIn(line: string, commands: readonly CommandSpec[]): string | und
   const [, ...words] = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!)
   const spec = find(commands, words)
   if (!spec) return words[0] === '--help' ? undefined : 'there is no such command'
-  // Named within a sentence, without what it takes.
+  // A command named within a sentence, without its arguments.
   if (spec.path.length === words.length) return undefined
   const placed: string[] = []
   const left = words.slice(spec.path.length)
@@ -284,7 +284,7 @@ interface DescribedSchema {
   anyOf?: DescribedSchema[]
 }
 
-/** Every guide, but for the generated pages. */
+/** Returns every guide except the generated pages. */
 async function guides(): Promise<[string, string][]> {
   const names = await Promise.all(
     ['builtins', 'docs', 'kernel', 'plugins', 'dashboard', 'examples'].map(async folder =>

@@ -4,7 +4,7 @@ import { TOPICS } from '#interfaces/cli/parsing/topics'
 import type { Metric } from '#observability/metrics/contract'
 import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
 
-/** The pages of the generated reference: each is made of declarations alone, in an order that does not depend on theirs. */
+/** Renders the pages of the generated reference from declarations alone, independent of their order. */
 
 interface Schema {
   type?: string | string[]
@@ -35,7 +35,7 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 }
 
 const code = (text: string) => `\`${text}\``
-/** What would be a tag outside of code. */
+/** Escapes `<` outside of code, so that it starts no tag. */
 const prose = (text: string) => text.replaceAll(/(`[^`]*`)|</g, (whole, span) => span ?? `\\${whole}`)
 const sentence = (text: string) => (text === '' || /[.!?]$/.test(text) ? prose(text) : `${prose(text)}.`)
 
@@ -45,7 +45,7 @@ function groupBy<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]
   return groups
 }
 
-/** Things by the module that they belong to, modules and things in the order of their names. */
+/** Groups things by their module; sorts modules and things by name. */
 function byModule<T>(
   things: readonly T[],
   moduleOf: (thing: T) => string,
@@ -58,7 +58,7 @@ function byModule<T>(
   return [...modules].sort(([a], [b]) => a.localeCompare(b))
 }
 
-/** What a schema takes, in words. */
+/** Describes the valid values of a schema in words. */
 function kindOf(schema: Schema): string {
   if (schema.enum) return schema.enum.map(value => code(String(value))).join(', ')
   if (schema.const !== undefined) return code(String(schema.const))
@@ -140,7 +140,7 @@ export interface EventEntry {
   name: string
   module: string
   schema: z.ZodType
-  /** It is not written down: only who listens in the process where it happens hears of it. */
+  /** Not stored: only listeners in the emitting process receive it. */
   passing: boolean
 }
 
@@ -193,7 +193,7 @@ function fieldsOf(properties: Readonly<Record<string, Schema>>): string {
     .join(', ')
 }
 
-/** The sentences of errors that a source defines, by their codes, with `…` for what differs; those that are put together are left out. */
+/** Returns error messages in a source by code, with `…` for variable parts; skips those composed of several strings. */
 export function sentencesIn(source: string): [code: string, sentence: string][] {
   const definitions = source.matchAll(/defineError\(\{\s*code: '(\w+)'[\s\S]*?message: [^=]*=>\s*/g)
   return [...definitions].flatMap(({ 0: head, 1: name, index }) => {
@@ -202,7 +202,7 @@ export function sentencesIn(source: string): [code: string, sentence: string][] 
   })
 }
 
-/** The text or template that begins there, unless it is only a part of an expression. */
+/** Returns the string or template that starts at `start`, unless it is only part of an expression. */
 function literalAt(source: string, start: number): string | undefined {
   const quote = source[start]
   if (quote === undefined || !/['"`]/.test(quote)) return undefined
@@ -218,7 +218,7 @@ function literalAt(source: string, start: number): string | undefined {
   return source[at + 1] === ',' ? text.replaceAll(/…+/g, '…') : undefined
 }
 
-/** Where the `}` is that ends a hole of a template. */
+/** Returns the position of the `}` that ends a template placeholder. */
 function holeEnd(source: string, start: number): number {
   for (let at = start, depth = 0; ; at++) {
     if (source[at] === '{') depth++
@@ -314,7 +314,7 @@ export interface RestEntry {
   modules: readonly PluginState[]
   moduleOf(operation: string): string
   toolOf(operation: Operation): string
-  /** Tools that are another operation under a name of long standing, and the operation's name. */
+  /** Tools with an older name of an operation, and the operation's name. */
   aliases: readonly (readonly [tool: string, operation: string])[]
   protocols: readonly { path: string; methods: readonly string[]; open?: boolean }[]
   pages: readonly string[]

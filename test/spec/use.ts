@@ -6,8 +6,8 @@ import type { TestHost } from '../support/index.ts'
 let calls = 0
 
 /**
- * Calls a tool as the loop does: its arguments go through its schema, what it writes is committed with its outcome, and what it
- * throws is shown as the model would read it.
+ * Calls a tool as the agent loop does: its arguments pass its schema, its writes are committed with its outcome, and an
+ * error is returned as the model would read it.
  */
 export async function use(
   { kernel }: Pick<TestHost, 'kernel'>,

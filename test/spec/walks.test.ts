@@ -11,11 +11,11 @@ interface Row {
   files: number
   entries: number
   changes: number
-  /** The files in the order in which they are entered, each as often as the way comes to it. */
+  /** Files in the order in which they are entered, each as often as the walk reaches it. */
   path: string[]
 }
 
-describe('the ways of data through the sources', async () => {
+describe('walks through the sources', async () => {
   const words = [
     '--conditions=svc-source',
     '--import',
@@ -32,7 +32,7 @@ describe('the ways of data through the sources', async () => {
     ['A nudge', ['nudge']],
     ['An approval', ['pursuit', 'approval', 'resumed']],
     ['A plugin file', ['plugin']],
-  ])('"%s" in the README of the kernel names its files in their order', (title, names) => {
+  ])('"%s" in the README of the kernel names its files in the order of the walk', (title, names) => {
     const section = readme.split(`### ${title}\n`)[1]!.split(/^##/m)[0]!
     const items = section.split('\n').filter(line => /^\d+\. /.test(line))
     const files = items.flatMap(line => [...line.matchAll(/`([\w./-]+\.ts)`/g)].map(([, file]) => file!))
@@ -51,7 +51,7 @@ describe('the ways of data through the sources', async () => {
     ['nudge', { files: 37, entries: 220, changes: 64 }],
     ['pursuit', { files: 189, entries: 3_300, changes: 955 }],
     ['approval', { files: 42, entries: 260, changes: 78 }],
-  ])('the walk %s is no longer than it was', (name, bounds) => {
+  ])('the walk %s does not exceed its bounds', (name, bounds) => {
     const { files, entries, changes } = walk(name)
     console.log(`${name}: ${files} files, ${entries} entries, ${changes} changes of module`)
     expect(files).toBeLessThanOrEqual(bounds.files)

@@ -9,11 +9,14 @@ const PROGRAM = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/svc.js' : './svc.js', import.meta.url),
 )
 
-/** The user's configuration folder of programs that tests start: never the real one. */
+/** User configuration folder of the programs that tests start, instead of the real one. */
 const CONFIG = join(tmpdir(), `svc-test-config-${process.pid}`)
 process.once('exit', () => rmSync(CONFIG, { recursive: true, force: true }))
 
-/** What a program that a test starts is given of the machine. A project of a test is trusted unless `env` says otherwise. */
+/**
+ * Returns the environment of a program that a test starts. The project of a test is trusted unless `env` says
+ * otherwise.
+ */
 export function bareEnvironment(env: Readonly<Record<string, string | undefined>> = {}): NodeJS.ProcessEnv {
   return {
     ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_TRUST_PROJECT: 'true' },
@@ -23,11 +26,11 @@ export function bareEnvironment(env: Readonly<Record<string, string | undefined>
 
 export interface CliOptions {
   cwd: string
-  /** Added to a bare environment: the machine's keys and settings stay outside. */
+  /** Added to a bare environment, which has none of the machine's keys and settings. */
   env?: Readonly<Record<string, string>>
-  /** The program's file, where it is another than the one that was built. */
+  /** File of the program, if it is not the built one. */
   program?: string
-  /** What stands before it on the command line. */
+  /** Words that come before the program on the command line. */
   within?: readonly string[]
 }
 
@@ -44,7 +47,7 @@ export async function svc(words: readonly string[], options: CliOptions): Promis
   return { code, stdout: running.stdout, stderr: running.stderr }
 }
 
-/** The built command line as a process that goes on: `await using daemon = new RunningSvc(['start'], { cwd })`. */
+/** The built command line as a running process: `await using daemon = new RunningSvc(['start'], { cwd })`. */
 export class RunningSvc {
   readonly process: ChildProcess
   /** The exit code; null when a signal ended it. */
@@ -70,7 +73,7 @@ export class RunningSvc {
     return this.process.pid!
   }
 
-  /** Waits until something was said on standard output or standard error. @throws when the process ends without it */
+  /** Waits until standard output or standard error matches. @throws when the process ends without a match */
   async waitForOutput(pattern: RegExp): Promise<RegExpExecArray> {
     let listener = () => {}
     const matched = new Promise<RegExpExecArray>(resolve => {

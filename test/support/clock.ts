@@ -1,11 +1,11 @@
 import type { Clock } from '#kernel'
 import { sleepOn } from '#lib/sleep'
 
-/** When every held clock begins, on the wall. */
+/** Start of every held clock, on the wall clock. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)
-/** Turns of the real event loop after each timer: enough for a loop to do its round and to set its next timer. */
+/** Turns of the real event loop after each timer: enough for a loop to run once and to set its next timer. */
 const TURNS = 5
-/** How long file operations are waited for, in real milliseconds: one on a pipe may never end. */
+/** Time limit for file operations, in real milliseconds: one on a pipe may never end. */
 const FILES_MS = 500
 
 interface Timer {
@@ -13,10 +13,7 @@ interface Timer {
   fn: () => void
 }
 
-/**
- * A clock under the test's control: it stands still until it is advanced, and then fires timers in the order they fall
- * due.
- */
+/** Clock under the test's control: it stands still until it is advanced, and then fires due timers in order. */
 export class HeldClock implements Clock {
   readonly held = true
   readonly #timers = new Set<Timer>()
@@ -24,7 +21,7 @@ export class HeldClock implements Clock {
   #skew = 0
 
   ms(): number {
-    // Whole milliseconds, as those of a machine.
+    // Whole milliseconds, as on a machine.
     return Math.floor(BEGIN_MS + this.#elapsed + this.#skew)
   }
 
@@ -46,7 +43,7 @@ export class HeldClock implements Clock {
     return sleepOn(this, ms, signal)
   }
 
-  /** A real turn of the event loop: what waits for it is work, not time. */
+  /** Waits for a turn of the real event loop, which takes no held time. */
   yield(): Promise<void> {
     return turn()
   }
@@ -57,9 +54,9 @@ export class HeldClock implements Clock {
   }
 
   /**
-   * Lets `ms` pass. Timers fire in order, also those set on the way, each with some turns of the event loop after it and
-   * as long as it takes for file operations to end. What goes over the network takes no held time and is not waited for:
-   * `until` and `settled` do that.
+   * Lets `ms` pass. Timers fire in order, including those set meanwhile, each followed by some turns of the event loop
+   * until file operations end. Network traffic takes no held time and is not waited for: use `until` and
+   * `waitUntilIdle` for that.
    */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
@@ -73,7 +70,7 @@ export class HeldClock implements Clock {
     this.#elapsed = until
   }
 
-  /** Sets the wall clock forward or back, as people and time servers do. No timer minds. */
+  /** Sets the wall clock forward or back, as people and time servers do. Timers are not affected. */
   jump(ms: number): void {
     this.#skew += ms
   }
@@ -91,21 +88,21 @@ export function heldClock(): HeldClock {
   return new HeldClock()
 }
 
-/** One turn of the real event loop. */
+/** Waits for one turn of the real event loop. */
 export function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-/** Some turns of the real event loop in a row in which no file operation is in flight. */
+/** Waits for some turns of the real event loop in a row without a file operation in flight. */
 export async function turnEventLoop(count = TURNS): Promise<void> {
   const until = performance.now() + FILES_MS
   for (let left = count; left > 0; left = filesInFlight() && performance.now() < until ? count : left - 1) await turn()
 }
 
-/** What else is waited for as files are, such as a database that stands in the place of one. */
+/** Further operations that are waited for as files are, such as those of a database. */
 export const waitedFor = new Set<() => boolean>()
 
-/** Whether this process waits for the file system. */
+/** Returns whether this process waits for the file system. */
 export function filesInFlight(): boolean {
   if (process.getActiveResourcesInfo().includes('FSReqPromise')) return true
   for (const waits of waitedFor) if (waits()) return true

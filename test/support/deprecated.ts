@@ -1,4 +1,4 @@
-/** Earlier names of what `import … from 'svc/testing'` gives. */
+/** Earlier names of exports of `svc/testing`. */
 import { turnEventLoop } from './clock.ts'
 import { runHeartbeat, waitUntilIdle } from './heartbeat.ts'
 import { replayRecording } from './replay-recording.ts'

@@ -9,14 +9,14 @@ export const ON_POSTGRES = process.env.SVC_TEST_STORE === 'postgres'
 export type SqlStatement = readonly [sql: string, ...params: unknown[]]
 
 /**
- * Changes what a project has stored behind its back, as a crash in the middle of something leaves it, or another process.
- * @returns how many rows it changed
+ * Changes a project's stored data directly, as a crash or another process might leave it.
+ * @returns the number of changed rows
  */
 export async function writeDirectly(root: string, ...statement: SqlStatement): Promise<number> {
   return (await allBehind(root, [statement])).changes
 }
 
-/** The same with several statements, all or none. @returns what the last one gave */
+/** Runs several statements in one transaction. @returns the result of the last one */
 export async function allBehind<R>(
   root: string,
   statements: readonly SqlStatement[],
@@ -46,7 +46,7 @@ export async function rowsBehind<R>(root: string, ...statement: SqlStatement): P
   return (await allBehind<R>(root, [statement])).rows
 }
 
-/** The names of what a project keeps in a folder of `.svc/`: rows, where several machines share it. */
+/** Returns the names in a folder of `.svc/`, which are rows when several machines share the project. */
 export async function namesIn(root: string, folder: string): Promise<string[]> {
   if (!ON_POSTGRES) return readdir(join(root, '.svc', folder))
   const sql = 'SELECT path FROM svc_files WHERE substr(path, 1, ?) = ? ORDER BY path'
@@ -54,21 +54,21 @@ export async function namesIn(root: string, folder: string): Promise<string[]> {
   return [...new Set(rows.map(({ path }) => path.slice(folder.length + 1).split('/')[0]!))]
 }
 
-/** The text of such a file. */
+/** Returns the text of a file below `.svc/`. */
 export async function textBehind(root: string, path: string): Promise<string> {
   if (!ON_POSTGRES) return readFile(join(root, '.svc', path), 'utf8')
   const [row] = await rowsBehind<{ body: string }>(root, 'SELECT body FROM svc_files WHERE path = ?', path)
   return row!.body
 }
 
-/** Has such files be of 1970. */
+/** Sets the change time of all files in a folder of `.svc/` to 1970. */
 export async function ageIn(root: string, folder: string): Promise<void> {
   if (ON_POSTGRES)
     return void (await writeDirectly(root, 'UPDATE svc_files SET at = 1 WHERE path LIKE ?', `${folder}/%`))
   for (const name of await namesIn(root, folder)) await utimes(join(root, '.svc', folder, name), 1, 1)
 }
 
-/** Puts such a file there, or another in its place: a journal by its lines. */
+/** Writes or replaces a file below `.svc/`; a journal line by line. */
 export async function writeBehind(root: string, path: string, text: string): Promise<void> {
   if (!ON_POSTGRES) {
     const file = join(root, '.svc', path)
@@ -91,7 +91,7 @@ export async function linesBehind(root: string, path: string): Promise<string[]>
   return rows.map(({ line }) => line)
 }
 
-/** Writes more lines to a journal that is there, as another process does. */
+/** Appends lines to an existing journal, as another process would. */
 export async function appendBehind(root: string, path: string, lines: readonly string[]): Promise<void> {
   if (!ON_POSTGRES) return appendFile(join(root, '.svc', path), lines.map(line => `${line}\n`).join(''))
   await allBehind(

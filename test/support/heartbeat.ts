@@ -3,7 +3,7 @@ import { filesInFlight } from './clock.ts'
 import type { TestHost } from './test-host.ts'
 import { until } from './until.ts'
 
-/** Number of event loop turns in a row in which nothing may be due or in flight. */
+/** Number of event loop turns in a row without a due or running cycle. */
 const CALM_TURNS = 5
 
 /**

@@ -1,4 +1,4 @@
-/** Test helpers, for our tests and those of plugin authors: `import … from 'svc/testing'`. */
+/** Test utilities, for this project and for plugin authors: `import … from 'svc/testing'`. */
 
 export * from './cli.ts'
 export * from './clock.ts'

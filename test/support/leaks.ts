@@ -1,12 +1,12 @@
 import type { TestHost } from './test-host.ts'
 
 /**
- * Operating-system handles are known by these kinds; what else Node lists (timers of the test runner, requests) comes and
- * goes, and so do the watches on files, which are the kernel's own.
+ * Kinds of operating-system handles. Others that Node lists (timers of the test runner, requests) come and go, as do
+ * file watches, which belong to the kernel.
  */
 const HANDLE = /^(?!FSEvent).*(Wrap|Worker|ChildProcess)$/
 
-/** Counts everything that a test host holds, by name, so that leaks have a name. */
+/** Counts everything that a test host holds, by name, to identify leaks. */
 export class LeakLedger {
   readonly #host: TestHost
   readonly #before: ReadonlyMap<string, number>
@@ -16,7 +16,7 @@ export class LeakLedger {
     this.#before = inventory(host)
   }
 
-  /** What is held now and was not when the ledger was opened, one line each; empty when nothing was left behind. */
+  /** Returns what is held now but was not when the ledger was opened, one line each; empty when nothing leaks. */
   diff(): string[] {
     return [...inventory(this.#host)].flatMap(([name, count]) => {
       const more = count - (this.#before.get(name) ?? 0)

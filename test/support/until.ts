@@ -2,11 +2,11 @@ import type { EventName, Events } from '#kernel'
 import { turn } from './clock.ts'
 import type { TestHost } from './test-host.ts'
 
-/** How long to wait before it is said what did not come, in real milliseconds. */
+/** Time to wait before failing, in real milliseconds. */
 const PATIENCE_MS = 60_000
 /** Number of event loop turns after which work of this process is done; other processes are polled. */
 const TURNS = 200
-/** Between two such looks, in real milliseconds: they take nothing from the processes that are waited for. */
+/** Pause between two polls, in real milliseconds, which leaves the processor to the processes that are waited for. */
 const REST_MS = 5
 
 /** Resolves with the payload of the next event of this name (that matches). @throws after 60 s, naming the event */
@@ -15,7 +15,7 @@ export function until<E extends EventName>(
   event: E,
   matches?: (payload: Events[E]) => boolean,
 ): Promise<Events[E]>
-/** Resolves when the predicate, asked again and again, holds. @throws after 60 s, showing the predicate */
+/** Resolves when the predicate, polled repeatedly, holds. @throws after 60 s, showing the predicate */
 export function until(predicate: () => unknown): Promise<void>
 export function until<E extends EventName>(
   what: Pick<TestHost, 'kernel'> | (() => unknown),

@@ -16,13 +16,13 @@ const KINDS = { add: 'good', remove: 'bad', replace: 'warn' } as const
 interface ChangesProps {
   id: string
   from: string
-  /** Default: now. */
+  /** Now by default. */
   to?: string | undefined
-  /** Shown as what a restore would change. */
+  /** Whether to show what a restore would change. */
   isBack?: boolean
 }
 
-/** What changed between two moments of an agent, by module. */
+/** Changes of an agent between two times, by module. */
 export function Changes({ id, from, to, isBack = false }: ChangesProps) {
   const query = useQuery(`changes ${id} ${from} ${to ?? ''}`, {
     ask: () => api.checkpoints.diff({ id, checkpoint_id: from, ...(to ? { to } : {}) }),
@@ -46,7 +46,7 @@ export function Changes({ id, from, to, isBack = false }: ChangesProps) {
   )
 }
 
-/** By the part of the checkpoint that they are in: the first word of their path. */
+/** Groups changes by the part of the checkpoint: the first word of their path. */
 function partsOf(changes: readonly Change[]): [part: string, changes: Change[]][] {
   const parts = new Map<string, Change[]>()
   for (const change of changes) {
@@ -56,7 +56,7 @@ function partsOf(changes: readonly Change[]): [part: string, changes: Change[]][
   return [...parts]
 }
 
-/** Few are shown at once, many to those who ask. */
+/** Changes of one part: shown at once if they are few, else on request. */
 function Part({ part, changes }: { part: string; changes: readonly Change[] }) {
   return (
     <details class="part" open={changes.length <= FEW}>
@@ -90,6 +90,6 @@ function toShortText(value: unknown): string {
   return visible(text.length > LONG ? `${text.slice(0, LONG)}…` : text)
 }
 
-/** Figures as people read them. */
+/** Rounds figures for people. */
 const short = (_: string, value: unknown) =>
   typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value

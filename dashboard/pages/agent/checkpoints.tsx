@@ -18,7 +18,7 @@ type Kept = Item<'checkpoints.list'>
 
 const SHOWN = 200
 
-/** The agent as it stood at moments: kept, compared, put back to; and all of it as a file. */
+/** Checkpoints of an agent: create, compare and restore them, and export the agent as a file. */
 export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: ViewProps) {
   const query = useQuery(`checkpoints ${id}`, {
     ask: () => api.checkpoints.list({ id, limit: SHOWN }),
@@ -105,14 +105,14 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
   )
 }
 
-/** Hands the reader a file. What is asked for needs the key, so a link alone would not do. */
+/** Saves content as a file for the reader. The request needs the key, so a plain link would fail. */
 function save(file: string, content: unknown): void {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
   link.download = file.replace(/[^\w.-]+/g, '-')
   link.click()
-  // The download has begun by then.
+  // The download has started by then.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 

@@ -2,7 +2,7 @@ import { Tag } from '../../ui/status.tsx'
 import { plural, visible } from '../../ui/text/words.ts'
 import type { Goal } from '../../ui/types.ts'
 
-/** What must hold before a goal counts as reached, with what came of its last check. */
+/** Acceptance criteria of a goal, with the results of the last check. */
 export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<Goal, 'acceptance' | 'refusals'> }) {
   if (acceptance.length === 0) return null
   return (
@@ -38,7 +38,7 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
 
 const MARKS = { pending: '○', in_progress: '▶', done: '✓', skipped: '–' } as const
 
-/** How its agent goes about a goal, and how far it is. */
+/** Plan of the agent for a goal, and its progress. */
 export function PlanList({ goal: { plan } }: { goal: Pick<Goal, 'plan'> }) {
   if (plan.length === 0) return null
   return (

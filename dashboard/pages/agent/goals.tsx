@@ -18,11 +18,11 @@ import type { ViewProps } from './view.ts'
 
 const CALLS = 200
 
-/** As cards, rows have three lines. */
+/** Height of a row that is shown as a card with three lines. */
 const CARD_PX = 92
 const STATUSES = ['active', 'completed', 'abandoned'] as const
 
-/** What it wanted and wants; one of them in full. */
+/** Goals of an agent, past and current; one of them in full. */
 export function Goals({ agent, place }: ViewProps) {
   const goal_id = place.parts[2]
   return goal_id ? <OneGoal agent={agent} goal_id={goal_id} /> : <AllGoals agent={agent} />

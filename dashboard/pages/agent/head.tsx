@@ -8,7 +8,7 @@ import { Status, Tag } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/words.ts'
 import type { Agent } from '../../ui/types.ts'
 
-/** Who it is, and what can be done with it as a whole. */
+/** Name and status of an agent, and the actions on it as a whole. */
 export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<void> }) {
   const { agent_id: id, name, role, status, model, mood } = agent
   const [killing, setKilling] = useState(false)

@@ -35,7 +35,7 @@ const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps>
   { id: 'tools', name: 'Tools', view: Tools },
 ]
 
-/** One agent: what it does, how it fares, and all that can be said to it. */
+/** Page of one agent: its work, its state, and every way to instruct it. */
 export function AgentPage({ place }: { place: Place }) {
   const [id, view = 'overview'] = place.parts
   const query = useQuery(id ? `agent ${id}` : null, {

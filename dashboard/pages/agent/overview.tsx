@@ -19,7 +19,7 @@ import { Steps } from './conversation/steps.tsx'
 import { AcceptanceList, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
 
-/** What it does now, what holds it, what wakes it next, and how it fares. */
+/** Overview of an agent: its current work, what blocks it, when it runs next, and its state. */
 export function Overview({ agent, reload }: ViewProps) {
   const asks = useRef(false)
   const heartbeat = useHeartbeat()
@@ -67,7 +67,9 @@ function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
   )
 }
 
-/** The calls that it waits with: decided on here as in the queue. They stand first and stay, so that no decision moves them. */
+/**
+ * Calls that wait for approval, decided here as in the queue. They come first and stay, so that no decision moves them.
+ */
 function Asked({ id, onDecided }: { id: string; onDecided: () => Promise<void> }) {
   const query = useQuery(`asked ${id}`, { ask: () => api.approvals.list({ id }), on: ofAgent(id) })
   const { shown } = useShown(query.data)
@@ -104,7 +106,7 @@ function Now({ agent }: { agent: Agent }) {
   )
 }
 
-/** What it may use of the machine. */
+/** Folders, workspace and sandbox of the agent. */
 function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
   if (folders.length === 0) return null
   return (
@@ -129,7 +131,7 @@ function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
   )
 }
 
-/** Its plan, and what must hold, as they change. */
+/** Plan and acceptance criteria of a goal, kept up to date. */
 function Progress({ id, goal_id }: { id: string; goal_id: string }) {
   const { data } = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
   if (!data) return null

@@ -7,7 +7,7 @@ import { Tag } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/words.ts'
 import type { ViewProps } from './view.ts'
 
-/** What it is given to work with, and what that takes of each prompt. */
+/** Tools of an agent, and the share of each prompt that they take. */
 export function Tools({ agent: { agent_id: id } }: ViewProps) {
   const query = useQuery(`tools ${id}`, {
     ask: () => api.tools.list({ id }),

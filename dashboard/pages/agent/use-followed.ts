@@ -5,15 +5,15 @@ import { api } from '../../api/client.ts'
 export interface Followed {
   task_id: string
   text: string
-  /** What is shown while there is no text. */
+  /** Text that is shown while there is no answer yet. */
   info: string
 }
 
 const AGAIN_MS = 1_000
 
 /**
- * Follows a task's stream from its beginning, over breaks of the connection, while the page is open.
- * @param onEnd called when the task has ended, or waits
+ * Follows a task's stream from its beginning, across reconnects, while the page is open.
+ * @param onEnd called when the task has ended or waits
  */
 export function useFollowed(task_id: string | undefined, onEnd: () => Promise<void>): Followed | undefined {
   const [followed, setFollowed] = useState<Followed | undefined>(undefined)
@@ -31,11 +31,11 @@ export function useFollowed(task_id: string | undefined, onEnd: () => Promise<vo
             setFollowed({ ...now })
           }
         } catch {
-          // It failed, or cannot be reached: the list of tasks says which.
+          // The task failed or cannot be reached: the list of tasks shows which.
         }
         if (stop.signal.aborted) return
         await onEnd()
-        // Where it still runs, the connection broke; else another task, or none, is followed by now.
+        // If the task still runs, the connection broke; otherwise another task, or none, is followed by now.
         await new Promise(resolve => setTimeout(resolve, AGAIN_MS))
       }
     }

@@ -2,7 +2,7 @@ import type { Query } from '../../api/query.ts'
 import type { Place } from '../../routes.ts'
 import type { Agent } from '../../ui/types.ts'
 
-/** What each view of an agent is given. */
+/** Properties of each view of an agent. */
 export interface ViewProps {
   agent: Agent
   place: Place

@@ -15,7 +15,7 @@ const RHYTHMS = {
 } as const
 type Rhythm = keyof typeof RHYTHMS
 
-/** Gives it a goal again and again. */
+/** Form for a recurring goal. */
 export function AddSchedule({ id, onAdded }: AddProps) {
   const [rhythm, setRhythm] = useState<Rhythm>('cron')
   const add = useAction(async (form: FormData, element: HTMLFormElement) => {
@@ -90,10 +90,10 @@ export function AddSchedule({ id, onAdded }: AddProps) {
   )
 }
 
-/** Adds an alarm. */
+/** Form for an alarm. */
 export function AddAlarm({ id, onAdded }: AddProps) {
   const add = useAction(async (form: FormData, element: HTMLFormElement) => {
-    // Without an offset it is meant where the reader is.
+    // A time without an offset is in the reader's time zone.
     const at = new Date(String(form.get('at'))).toISOString()
     await api.alarms.set({ id, at, description: String(form.get('description')) })
     element.reset()

@@ -16,7 +16,7 @@ type Changed = Answer<'worktrees.diff'>
 
 const KINDS = { added: 'good', changed: 'warn', removed: 'bad' } as const
 
-/** What the agent changed in its git worktree: read, then merged into the operator's repository or thrown away. */
+/** Changes in the agent's git worktree, to review, merge into the operator's repository, or discard. */
 export function Worktree({ agent: { agent_id: id }, place }: ViewProps) {
   const goal = place.parts[2]
   const input = goal ? { id, goal } : { id }

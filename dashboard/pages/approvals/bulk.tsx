@@ -9,27 +9,27 @@ import { plural, visible } from '../../ui/text/words.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision } from './decide.ts'
 
-/** What became of one of those that were decided in one act. */
+/** Outcome of one call in a bulk decision. */
 export interface BulkOutcome {
   approval: Waiting
   status: string
-  /** The server's sentence, where it was not to be. */
+  /** Message of the server if the decision failed. */
   trouble: string
 }
 
 interface BulkProps {
-  /** Those that can be decided here: they wait, and are not being edited. */
+  /** Calls that can be decided here: pending, and not being edited. */
   waiting: readonly Waiting[]
   chosen: readonly Waiting[]
-  /** The chosen approvals whose long arguments were not looked at. */
+  /** Number of chosen calls whose long arguments were not shown. */
   unseen: number
   onChoose: (ids: readonly string[], on: boolean) => void
   onDecided: (decided: readonly BulkOutcome[]) => Promise<void>
-  /** What became of those that were decided in one act before. */
+  /** Outcomes of the previous bulk decision. */
   children: ComponentChildren
 }
 
-/** Several calls in one act, with one reason for all of them. */
+/** Decides several calls at once, with one reason for all of them. */
 export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }: BulkProps) {
   const [denying, setDenying] = useState(false)
   const [reason, setReason] = useState('')
@@ -146,7 +146,7 @@ async function decideOne(approval: Waiting, decision: 'approve' | 'deny', reason
   }
 }
 
-/** What became of each, until it is closed. */
+/** Outcome of each call, until it is closed. */
 export function Results({ results, onClose }: { results: readonly BulkOutcome[]; onClose: () => void }) {
   if (results.length === 0) return null
   const failed = results.filter(({ trouble }) => trouble).length

@@ -1,13 +1,13 @@
 import { api, faultOf } from '../../api/client.ts'
 import { toast } from '../../ui/toasts.tsx'
 
-/** After a decision, clicks that follow each other faster than this decide nothing, in milliseconds. */
+/** Minimum time between two clicks for the second one to decide anything, in milliseconds. */
 const PAUSE_MS = 1_000
 let clickedAt = Number.NEGATIVE_INFINITY
 
 /**
- * Asks for the right to decide, for one click: the second of two quick clicks was meant for the first call, whatever lies
- * under the pointer by then. Says so when it refuses.
+ * Claims one click for a decision: the second of two quick clicks was meant for the first call, whatever is under the
+ * pointer by then. Shows a toast if it refuses.
  */
 export function claimDecision(): boolean {
   const since = performance.now() - clickedAt
@@ -17,7 +17,7 @@ export function claimDecision(): boolean {
   return false
 }
 
-/** Decides on a call. One that was decided elsewhere leaves the queue at once: a toast says how. */
+/** Decides a call. If it was decided elsewhere, a toast shows how. */
 export async function decide(decision: Parameters<typeof api.approvals.decide>[0]) {
   try {
     return await api.approvals.decide(decision)

@@ -13,7 +13,7 @@ import { Request } from './request.tsx'
 
 /** One approval in full, decided or not. */
 export function Detail({ id }: { id: string }) {
-  /** The id of the call that waited when the page was opened: once decided, it keeps its place. */
+  /** Id of the call if it was pending when the page was opened: it keeps its place once decided. */
   const waited = useRef('')
   const query = useQuery(`approval ${id}`, {
     ask: () => api.approvals.show({ approval_id: id }),

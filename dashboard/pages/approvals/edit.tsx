@@ -9,14 +9,14 @@ import { claimDecision, decide } from './decide.ts'
 
 interface EditProps {
   approval: Waiting
-  /** What was typed so far; undefined before anything was. */
+  /** Text typed so far; undefined before the first input. */
   draft: string | undefined
   onDraft: (text: string) => void
   onDone: () => void
   onCancel: () => void
 }
 
-/** Other arguments than the agent asked for, with what changes before its eyes who decides. */
+/** Form to edit the arguments before approval; it shows the changes while they are typed. */
 export function Edit({ approval: { approval_id }, ...rest }: EditProps) {
   const whole = useQuery(`approval ${approval_id}`, { ask: () => api.approvals.show({ approval_id }), on: never })
   return <Loaded query={whole}>{approval => <Form approval={approval} {...rest} />}</Loaded>

@@ -7,7 +7,7 @@ import { visible } from '../../ui/text/words.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
 
-/** Lets calls like this one run without asking, for a time or a number of times; this one is approved with it. */
+/** Form that approves this call and lets calls like it run without approval, for a time or a number of uses. */
 export function Grant({
   approval: { approval_id, agent_id, tool_name, arguments: args },
   onDone,

@@ -9,9 +9,9 @@ import { Status, Tag } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 
-/** As cards, rows have two lines. */
+/** Height of a row that is shown as a card with two lines. */
 const CARD_PX = 76
-/** What was decided, by whom, newest first. */
+/** Decisions, and who made them, newest first. */
 export function History() {
   const { query, isEmpty, title, pager } = usePage('approvals history', {
     ask: window => api.approvals.queue({ status: 'decided', ...window }),

@@ -5,7 +5,7 @@ import { History } from './history.tsx'
 import { Queue } from './queue.tsx'
 import { Rules } from './rules.tsx'
 
-/** Tool calls that wait for a person, what was decided before, and what runs without asking. */
+/** Page of approvals: pending tool calls, past decisions, and approval rules. */
 export function Approvals({ place }: { place: Place }) {
   const [view = 'queue', id] = place.parts
   if (view === 'item' && id) return <Detail id={id} />

@@ -8,15 +8,15 @@ import type { Waiting } from '../../ui/types.ts'
 
 interface OutcomeProps {
   approval: Waiting
-  /** What was typed, a reason or other arguments, and was not sent. */
+  /** Reason or edited arguments that were typed but not sent. */
   unsent: string | undefined
 }
 
-/** How a call was decided, in the place of the buttons. */
+/** Decision on a call, in place of its buttons. */
 export function Outcome({ approval: { approval_id, agent_id }, unsent }: OutcomeProps) {
   const query = useQuery(`approval ${approval_id}`, {
     ask: () => api.approvals.show({ approval_id }),
-    // The result shows that an approved call ran.
+    // The tool's result shows that an approved call ran.
     on: event =>
       event.data?.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
   })

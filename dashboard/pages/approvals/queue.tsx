@@ -8,7 +8,7 @@ import { Bulk, type BulkOutcome, Results } from './bulk.tsx'
 import { isCut, Request } from './request.tsx'
 import { useShown } from './shown.ts'
 
-/** All that waits, one by one or several in one act; and what was decided since the page was opened, in its place. */
+/** Pending calls, to decide one by one or several at once; calls decided since the page was opened keep their place. */
 export function Queue() {
   const queue = useWaiting()
   const { shown, clear } = useShown(queue.data)
@@ -17,7 +17,7 @@ export function Queue() {
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set())
   const [results, setResults] = useState<readonly BulkOutcome[]>([])
   const open = shown.filter(({ isOpen }) => isOpen).map(({ approval }) => approval)
-  // One that is being edited is decided as edited, or not at all.
+  // A call that is being edited can only be decided as edited.
   const free = open.filter(({ approval_id }) => !edited.has(approval_id))
   const picked = free.filter(({ approval_id }) => chosen.has(approval_id))
   const decided = shown.length - open.length

@@ -17,23 +17,23 @@ import { Outcome } from './outcome.tsx'
 
 interface RequestProps {
   approval: Waiting
-  /** Whether it still waits, as far as the page knows; else it shows how it was decided. */
+  /** Whether the call is pending, as far as the page knows; otherwise its decision is shown. */
   isOpen: boolean
   onDecided: () => void
-  /** Called when the reader begins to edit the arguments, and when that ends. */
+  /** Called when the reader starts and ends editing the arguments. */
   onEditing?: (isEdited: boolean) => void
-  /** Where several are decided in one act: the box that adds this one to them. */
+  /** Checkbox that adds this call to a bulk decision. */
   box?: ComponentChildren
-  /** Called once all of its long arguments were in view. */
+  /** Called once all of its long arguments are shown. */
   onSeen?: () => void
 }
 
-/** Lists leave long arguments out. */
+/** Returns whether the list left out long arguments. */
 export const isCut = ({ arguments: args, args_chars }: Waiting) => args === null && args_chars > 'null'.length
 
 /**
- * One call that waits: exactly what would run, and what can be said to it. Who wants to let a call with long arguments
- * run is shown all of them first. Once it is decided it keeps its place and its size, so that nothing moves.
+ * One pending call: exactly what would run, and every way to decide it. Long arguments must be shown in full before
+ * they can be approved. A decided call keeps its place and size, so that nothing moves.
  */
 export function Request({ approval: listed, isOpen, onDecided, onEditing, box, onSeen }: RequestProps) {
   const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } = listed
@@ -55,7 +55,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
     return () => onEditing?.(false)
   }, [isEditing])
   useEffect(() => {
-    // A decision by keyboard keeps its place here.
+    // After a decision by keyboard, the focus stays here.
     if (isMine) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
   }, [isMine])
   const approval = whole ?? listed

@@ -8,7 +8,7 @@ import { Code } from '../../ui/text/code.tsx'
 import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 
-/** What runs without asking, until when, and the way to take it back. */
+/** Approval rules: what runs without approval and until when, with a button to revoke each. */
 export function Rules() {
   const query = useQuery('approval rules', { ask: () => api.approvals.rules(), on: ofKinds('approval_') })
   const revoke = useAction(async (rule_id: string) => {

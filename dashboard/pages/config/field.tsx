@@ -11,7 +11,7 @@ interface Shape {
   anyOf?: readonly Shape[]
 }
 
-/** What a key's value is like; where it may also be null, what it is like else. */
+/** Returns the schema of a key's value, without the null that it may allow. */
 function shapeOf({ schema }: Key): Shape {
   const shape = schema as Shape
   const others = shape.anyOf?.filter(({ type }) => type !== 'null') ?? []
@@ -20,10 +20,10 @@ function shapeOf({ schema }: Key): Shape {
 
 const isNullable = ({ schema }: Key) => (schema as Shape).anyOf?.some(({ type }) => type === 'null') ?? false
 const typeOf = ({ type }: Shape) => (typeof type === 'string' ? type : (type?.find(each => each !== 'null') ?? ''))
-/** A list of texts is written one a line. */
+/** An array of strings is edited with one string per line. */
 const isLines = (shape: Shape) => typeOf(shape) === 'array' && typeOf(shape.items ?? {}) === 'string'
 
-/** The field that fits the schema of a key. */
+/** Input that fits the schema of a key. */
 export function Field({ found, text, onText }: { found: Key; text: string; onText: (text: string) => void }) {
   const shape = shapeOf(found)
   const label = `Value of ${found.key}`
@@ -74,7 +74,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
   )
 }
 
-/** What was typed as the value that it stands for; what cannot be read is left for the server to refuse in its own words. */
+/** Parses the typed text; text that cannot be parsed is sent as it is, for the server to reject. */
 export function parsedValue(found: Key, text: string): unknown {
   const shape = shapeOf(found)
   if (isNullable(found) && text.trim() === '') return null
@@ -92,10 +92,10 @@ export function parsedValue(found: Key, text: string): unknown {
   }
 }
 
-/** A value of a key as it is shown and typed. */
+/** Formats a key's value for display and editing. */
 export function textOf(found: Key, value: unknown): string {
   if (value === null || value === undefined) return ''
-  // Nothing at all would be null.
+  // An empty field would mean null.
   if (Array.isArray(value) && value.length === 0 && isNullable(found)) return '[]'
   if (Array.isArray(value) && value.every(each => typeof each === 'string')) return value.join('\n')
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)

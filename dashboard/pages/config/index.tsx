@@ -9,7 +9,7 @@ import { plural } from '../../ui/text/words.ts'
 import type { Key } from '../../ui/types.ts'
 import { KeyRow } from './key.tsx'
 
-/** Every key that may be set: what it does, its value and where that comes from, and when a change counts. */
+/** Page of configuration keys: what each does, its value and source, and when a change applies. */
 export function Config({ place }: { place: Place }) {
   const { q = '', set = '', section = '' } = place.query
   const query = useQuery('config keys', { ask: () => api.config.keys(), on: ofKinds('config_changed') })

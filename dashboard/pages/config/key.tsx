@@ -8,7 +8,7 @@ import { toast } from '../../ui/toasts.tsx'
 import type { Key } from '../../ui/types.ts'
 import { Field, parsedValue, textOf } from './field.tsx'
 
-/** One key: its words, its value, and its field when one changes it. */
+/** Row of one key: its description, its value, and its field while it is edited. */
 export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Promise<void> }) {
   const { key, schema, value, default: fallback, source, env, secret, reload } = found
   const [editing, setEditing] = useState(false)
@@ -100,7 +100,7 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
   )
 }
 
-/** `{ daemon: { heartbeat: 5 } }` of `daemon.heartbeat` and 5. */
+/** Builds `{ daemon: { heartbeat: 5 } }` from `daemon.heartbeat` and 5. */
 function nestKey(key: string, value: unknown): Record<string, unknown> {
   return key.split('.').reduceRight<unknown>((below, name) => ({ [name]: below }), value) as Record<string, unknown>
 }

@@ -13,7 +13,7 @@ import { summaryOf } from './summary.ts'
 
 const SHOWN = 300
 
-/** What happens, as it happens: the newest first, by kind, agent and words. */
+/** Live page of events, newest first, filtered by type, agent and words. */
 export function Events({ place }: { place: Place }) {
   const { q = '', kind = '', agent = '' } = place.query
   const [paused, setPaused] = useState(false)
@@ -90,7 +90,7 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
 /** Minimum time between two updates of the list, in milliseconds. */
 const GATHER_MS = 250
 
-/** All that the feed knows; held, it stays as it is. */
+/** Returns all events of the feed; while paused, the list does not change. */
 function useEvents(paused: boolean): readonly Happening[] {
   const [events, setEvents] = useState<readonly Happening[]>([...feed.latest])
   useEffect(() => {

@@ -4,7 +4,7 @@ type Data = Record<string, unknown>
 
 const MOST = 240
 
-/** What an event is about, in one line that one reads at a glance; the whole of it stands below, for those who open it. */
+/** Summarizes an event in one line; the whole event is shown below it on request. */
 export function summaryOf(type: string, data: Data): string {
   const words = SPECIAL[type]?.(data) ?? plainly(data)
   return visible(words.slice(0, MOST))
@@ -14,7 +14,7 @@ const text = (value: unknown) => (typeof value === 'string' ? value : JSON.strin
 const joinParts = (...parts: unknown[]) => parts.filter(part => part !== '' && part !== undefined).join(' · ')
 const took = (ms: unknown) => (typeof ms === 'number' ? duration(ms) : '')
 
-/** Those that come most often, as one would say them. */
+/** Summaries of the most frequent types. */
 const SPECIAL: Record<string, (data: Data) => string> = {
   model_called: ({ kind, model, input_tokens, output_tokens, cost_usd, duration_ms, failed }) =>
     joinParts(
@@ -30,7 +30,7 @@ const SPECIAL: Record<string, (data: Data) => string> = {
   cycle_done: ({ result, duration_ms }) => joinParts(text(result).replaceAll('_', ' '), took(duration_ms)),
 }
 
-/** Any other: what it holds, without ids, and without what is not the case. */
+/** Summarizes any other event by its data, without ids and without false or empty fields. */
 function plainly(data: Data): string {
   const fields = Object.entries(data).filter(
     ([key, value]) => !key.endsWith('_id') && key !== 'cycle_num' && value !== null && value !== false && value !== '',

@@ -3,10 +3,10 @@ import { to } from '../../routes.ts'
 import { plural, visible } from '../../ui/text/words.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
 
-/** Characters of a reason by which the agents that it holds are found. */
+/** Number of characters of a block reason by which the list is searched for its agents. */
 const FOUND_BY = 300
 
-/** What needs the operator: calls to decide on, questions to answer, and who is held by what, most of them first. */
+/** What needs the operator: calls to decide, questions to answer, and block reasons, most frequent first. */
 export function Attention({ summary }: { summary: Fleet['summary'] }) {
   const { asking, statuses, stuck } = summary
   const questions = useQuestions().data ?? []
@@ -80,7 +80,7 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
   )
 }
 
-/** Among the statuses that one may look for: whatever keeps an agent from its work but an approval. */
+/** Filter for agents that anything but an approval keeps from their work. */
 export const STUCK = 'stuck'
 
 export const isStuck = ({ held, status }: Member) => held !== null && status !== 'waiting_approval'

@@ -5,7 +5,10 @@ import { When } from '../../ui/time.tsx'
 import type { AgentStatus, Fleet } from '../../ui/types.ts'
 import { STUCK } from './attention.tsx'
 
-/** The whole fleet in a few figures; each leads to those that it counts. @param every seconds between two heartbeats */
+/**
+ * Figures of the whole fleet, each with a link to the agents that it counts. @param every seconds between two
+ * heartbeats
+ */
 export function Glance({ summary, every }: { summary: Fleet['summary']; every: number | undefined }) {
   const { total, statuses, stuck, cost_usd, tokens, next } = summary
   const statusLink = (n: number, status: string) => (n > 0 ? <a href={to('', [], { status })}>{integer(n)}</a> : n)

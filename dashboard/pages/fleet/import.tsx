@@ -8,7 +8,7 @@ import { visible } from '../../ui/text/words.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer } from '../../ui/types.ts'
 
-/** Makes an agent of a file that another one was downloaded as; each time another one. */
+/** Dialog that imports an agent from a downloaded file; each import makes a new agent. */
 export function Import({ onImported }: { onImported?: () => void }) {
   const [open, setOpen] = useState(false)
   return (

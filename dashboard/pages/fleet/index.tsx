@@ -17,7 +17,7 @@ import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
 import { Spawn } from './spawn.tsx'
 
-/** Who does what, what it costs, who is stuck and why, and what wakes next, where a daemon runs. */
+/** Page of all agents: what each does and costs, which are stuck and why, and, while a daemon runs, which runs next. */
 export function Fleet({ place }: { place: Place }) {
   const { q = '', status = '', sort = '', all = '' } = place.query
   const wanted = {
@@ -136,7 +136,7 @@ function Members({ fleet: { agents, matching, summary }, place, every }: Members
 
 const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'dead', STUCK] as const
 
-/** Agents at rest have their next heartbeat, and had their last one, by the daemon's interval alone: no event says so. */
+/** Returns the heartbeat interval for idle agents: no event reports when they ran or run next. */
 const restOf = ({ status }: Member, every: number | undefined) => (status === 'idle' ? every : undefined)
 
 const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
@@ -185,7 +185,7 @@ const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
   },
 ]
 
-/** An agent that is stuck is that before all else. */
+/** Status of an agent; being stuck takes precedence. */
 function State({ member }: { member: Member }) {
   const { status, held } = member
   if (!isStuck(member)) return <Status of={status} />
@@ -196,7 +196,7 @@ function State({ member }: { member: Member }) {
   )
 }
 
-/** Its goal, and what keeps it from that. */
+/** Goal of an agent, and what blocks it. */
 function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Member }) {
   return (
     <>
@@ -217,7 +217,7 @@ function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Me
   )
 }
 
-/** Which tool asks leads to the decision; with what, one reads there whole. */
+/** Name of the tool that waits, with a link to the decision, where its arguments are shown in full. */
 function Asked({ held, href }: { held: string; href: string }) {
   const end = held.indexOf(': ')
   return (

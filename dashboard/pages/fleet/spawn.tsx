@@ -7,7 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import { visible } from '../../ui/text/words.ts'
 
-/** Brings an agent to life from one of the project's presets. */
+/** Dialog that spawns an agent from one of the project's presets. */
 export function Spawn({ onSpawned }: { onSpawned: () => void }) {
   const [open, setOpen] = useState(false)
   return (

@@ -6,7 +6,7 @@ import { Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/words.ts'
 
-/** What becomes of calls to a model of unknown price. */
+/** What happens to calls to a model of unknown price. */
 const FATES = {
   none: 'what it costs is not counted',
   refuse: 'its calls are refused while there is a dollar limit',
@@ -17,7 +17,7 @@ function tokens(count: number | null): string {
   return count === null ? '–' : count.toLocaleString('en-US')
 }
 
-/** The models that can be called, and why others can't. */
+/** Page of models: which can be called, and why others cannot. */
 export function Models() {
   const query = useQuery('models', {
     ask: () => api.models.list(),

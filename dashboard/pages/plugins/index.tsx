@@ -13,7 +13,7 @@ import type { Answer, Item } from '../../ui/types.ts'
 
 type Plugin = Item<'plugins.list'>
 
-/** What is loaded, what each registered, and why some could not: those that authors wrote first. */
+/** Page of plugins: what each registered, and why some failed to load. The project's own come first. */
 export function Plugins({ place }: { place: Place }) {
   const builtins = place.query.builtins === '1'
   const query = useQuery('plugins', { ask: () => api.plugins.list(), on: ofKinds('plugin_', 'status_changed') })
@@ -69,7 +69,7 @@ export function Plugins({ place }: { place: Place }) {
   )
 }
 
-/** What became of the changes; why one could not be applied stands with the plugin. */
+/** Describes the outcomes of a reload; why a change failed is shown with the plugin. */
 function describeOutcomes(outcomes: Answer<'plugins.reload'>): string {
   const failed = outcomes.filter(({ error }) => error !== null)
   if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => plugin).join(', ')}.`
@@ -108,7 +108,7 @@ function State({ of }: { of: Plugin['state'] }) {
   return <span class={`status ${of === 'failed' || of === 'suspended' ? 'is-failed' : 'is-active'}`}>{of}</span>
 }
 
-/** What a plugin registered. */
+/** List of what a plugin registered. */
 function Registered({ things }: { things: readonly string[] }) {
   const [open, setOpen] = useState(false)
   if (things.length === 0) return null

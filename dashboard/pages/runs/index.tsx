@@ -11,7 +11,7 @@ import { count, dollars, duration, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import { Run } from './run.tsx'
 
-/** As cards, rows have three lines. */
+/** Height of a row that is shown as a card with three lines. */
 const CARD_PX = 92
 const KINDS = ['daemon', 'task'] as const
 const STATUSES = ['running', 'ended', 'crashed'] as const

@@ -9,10 +9,10 @@ import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { extentOf, Waterfall } from './waterfall.tsx'
 
-/** How many events one part of a trace has. */
+/** Number of events in one part of a trace. */
 const EVENTS = 1_000
 
-/** One run: what came of it, and when what happened. */
+/** One run: its outcome, and its events over time. */
 export function Run({ run_id, place }: { run_id: string; place: Place }) {
   const { agent = '', before, after } = place.query
   const run = useQuery(`run ${run_id}`, { ask: () => api.runs.get({ id: run_id }), on: ofKinds('cycle_done', 'task_') })
@@ -25,7 +25,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
         : { newest: true }
   const asked = useQuery(`trace ${run_id} ${agent} ${before ?? ''} ${after ?? ''}`, {
     ask: () => api.runs.trace({ run_id, limit: EVENTS, ...part, ...(agent ? { agent_id: agent } : {}) }),
-    // An older part stays as it is.
+    // Older parts do not change.
     on: isNewest ? ofKinds('cycle_done', 'task_', 'tool_result') : never,
   })
   const trace = useLasting(`${run_id} ${agent}`, asked)
@@ -90,7 +90,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
   )
 }
 
-/** Which part of the run is shown, and the way to the others. */
+/** The displayed part of the run, and links to the others. */
 function Part({ trace: { root, total_spans, left_out, next_before, next_after, broken_lines } }: { trace: Trace }) {
   if (next_before === null && next_after === null && left_out === 0) return null
   const [from, to] = extentOf(root)
@@ -143,7 +143,7 @@ function Part({ trace: { root, total_spans, left_out, next_before, next_after, b
 
 type Trace = Answer<'runs.trace'>
 
-/** Decisions and tool calls in a tree. */
+/** Counts the decisions and tool calls in a tree. */
 function leavesIn({ kind, children }: Trace['root']): number {
   const own = kind === 'decision' || kind === 'tool' ? 1 : 0
   return children.reduce((sum, child) => sum + leavesIn(child), own)

@@ -10,7 +10,7 @@ interface Row {
   depth: number
 }
 
-/** The share of a lane that words need. */
+/** Share of a lane that a label needs. */
 const LABEL_SHARE = 0.22
 /** Spans that are open at first: the run, its agents and their goals. */
 const OPEN = new Set(['run', 'agent'])
@@ -86,13 +86,13 @@ function Legend() {
   )
 }
 
-/** How far apart marks of time may be, in milliseconds: whole units that one reads at a glance. */
+/** Distances between time marks, in milliseconds: round units that are easy to read. */
 const MARKS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3,
 ].concat([1800e3, 3600e3, 7200e3, 14_400e3, 28_800e3, 86_400e3])
 const MOST_MARKS = 6
 
-/** When the spans of a part began and ended, in milliseconds: the run itself is longer than its part. */
+/** Returns when the spans of a part began and ended, in milliseconds: the run itself is longer than its part. */
 export function extentOf(root: Span): [from: number, to: number] {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   const look = ({ start_time, end_time, children }: Span) => {
@@ -105,7 +105,7 @@ export function extentOf(root: Span): [from: number, to: number] {
   return [from, Math.max(from + 1, to)]
 }
 
-/** Time since the run began, over all lanes. */
+/** Time axis over all lanes, from the start of the run. */
 function Axis({ from, to, begin }: { from: number; to: number; begin: number }) {
   const apart = MARKS.find(ms => (to - from) / ms <= MOST_MARKS) ?? (to - from) / MOST_MARKS
   // The last mark needs space for its label.
@@ -124,7 +124,7 @@ function Axis({ from, to, begin }: { from: number; to: number; begin: number }) 
 }
 
 function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
-  // Of the run only what lies in this part is drawn.
+  // Only the section of the run within this part is drawn.
   const start = Math.max(from, Date.parse(span.start_time))
   const end = Math.min(to, span.end_time === null ? to : Date.parse(span.end_time))
   const share = (ms: number) => `${((ms / (to - from)) * 100).toFixed(3)}%`
@@ -153,7 +153,7 @@ function Bar({ span, from, to }: { span: Span; from: number; to: number }) {
   )
 }
 
-/** Places a label where it fits: behind the bar, in front of it, or on it. */
+/** Places a label where it fits: after the bar, before it, or on it. */
 function placeOf(before: number, after: number): 'before' | 'after' | 'inside' {
   if (after > LABEL_SHARE) return 'after'
   return before > LABEL_SHARE ? 'before' : 'inside'
@@ -166,11 +166,11 @@ function rowsOf(span: Span, depth: number, isOpen: (span: Span) => boolean): Row
 
 const newestFirst = (spans: readonly Span[]) => {
   const endOf = ({ end_time }: Span) => (end_time === null ? Number.POSITIVE_INFINITY : Date.parse(end_time))
-  // Of those that ended in the same moment the later comes first.
+  // Of spans that ended at the same moment, the later one comes first.
   return spans.toReversed().sort((a, b) => (endOf(a) === endOf(b) ? 0 : endOf(b) - endOf(a)))
 }
 
-/** A step by the tools that it asked for, or by what else the model did. */
+/** Names a step by the tools that it called, or by the model's other decision. */
 function nameOf({ kind, name, attributes: { tools, decision_type, step_index } }: Span): string {
   if (kind !== 'decision') return visible(name)
   const step = typeof step_index === 'number' ? `step ${step_index}: ` : ''

@@ -12,11 +12,11 @@ import { count, dollars, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import { Transcript } from './transcript.tsx'
 
-/** As cards, rows have four lines and a button. */
+/** Height of a row that is shown as a card with four lines and a button. */
 const CARD_PX = 156
 const STATUSES = ['running', 'expired', 'closed'] as const
 
-/** The sessions of this tenant, newest first, and what was said in each. */
+/** Page of this tenant's sessions, newest first, with the transcript of each. */
 export function Sessions({ place }: { place: Place }) {
   const [id] = place.parts
   if (id) return <Transcript session_id={id} />

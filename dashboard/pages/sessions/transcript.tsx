@@ -5,7 +5,7 @@ import { Empty, Loaded } from '../../ui/states.tsx'
 import { Said } from '../../ui/text/said.tsx'
 import { visible } from '../../ui/text/words.ts'
 
-/** All that was said in one session, oldest first. */
+/** Transcript of one session, oldest message first. */
 export function Transcript({ session_id }: { session_id: string }) {
   const query = useQuery(`session ${session_id}`, {
     ask: () => api.tasks.transcript({ session_id }),

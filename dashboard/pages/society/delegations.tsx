@@ -10,7 +10,7 @@ import { visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import { PartyOf } from './party.tsx'
 
-/** Goals that agents gave to each other, and what came of them. */
+/** Goals that agents delegated to each other, and their results. */
 export function Delegations() {
   const { query, isEmpty, title, pager } = usePage('delegations', {
     ask: window => api.delegations.all(window),

@@ -9,14 +9,15 @@ const NARROW = { width: 420, height: 460, margin: 40 }
 const phone = matchMedia('(max-width: 600px)')
 const SMALLEST = 7
 const LARGEST = 26
-/** Above this number, only the names of the most active are shown; all are shown on focus and under the pointer. */
+/** Above this number of agents, only the names of the most active are shown; the others appear on focus and hover. */
 const MANY = 40
 const NAMED = 12
-/** Up to this number, each node is large enough for a finger. */
+/** Up to this number of agents, each node is large enough to be tapped. */
 const FEW = 40
 const FINGER = 26
 /**
- * Maximum number of letters of a name; the largest width of one, the height of a line, and its distance from the node.
+ * Maximum number of letters of a name; then the largest width of a letter, the height of a line, and its distance from
+ * the node.
  */
 const LETTERS = 24
 const LETTER = 8
@@ -30,7 +31,9 @@ interface DrawingProps {
   onChoose: (key: string) => void
 }
 
-/** The graph: a node is an agent, as large as it talks much; a line is a conversation, in the colour of what it is about. */
+/**
+ * Graph of messages: a node is an agent, sized by its number of messages; a line is a conversation, coloured by kind.
+ */
 export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   const frame = useFrame()
   const points = useLayout(agents, pairs, frame)
@@ -39,7 +42,7 @@ export function Drawing({ agents, pairs, chosen, onChoose }: DrawingProps) {
   const drawing = useRef<SVGSVGElement>(null)
   const most = Math.max(1, ...agents.map(total))
   const liveliest = Math.max(1, ...pairs.map(({ messages }) => messages))
-  // As many as there may be, together they take the same share of the picture, and leave the lines to be seen.
+  // Limits the share of the picture that all nodes take together, so that the lines stay visible.
   const size = Math.min(1, Math.sqrt(MANY / Math.max(1, agents.length)))
   const radiusOf = (member: Member) => size * (SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(total(member) / most))
   const named = namesOf(agents, points, radiusOf)
@@ -155,7 +158,7 @@ function Name({ at, radius, name, class: className = '' }: NameProps) {
 const total = ({ sent, received }: Member) => sent + received
 const isOf = ({ one, other }: Pair, agent_id: string) => one.agent_id === agent_id || other.agent_id === agent_id
 
-/** Whose names are written: of those who talk most first, as far as none covers another. */
+/** Returns the agents whose names are shown: the most active first, as long as no name covers another. */
 function namesOf(
   agents: readonly Member[],
   points: ReadonlyMap<string, Point>,
@@ -174,14 +177,17 @@ function namesOf(
   return new Set(written.map(({ agent_id }) => agent_id))
 }
 
-/** The next or the last conversation of an agent, round and round. */
+/** Returns the next or the previous conversation of an agent, in a circle. */
 function neighbour(pairs: readonly Pair[], { agent_id }: Member, chosen: string, by: number): Pair | undefined {
   const own = pairs.filter(pair => isOf(pair, agent_id))
   const at = own.findIndex(({ key }) => key === chosen)
   return own[(at + by + own.length) % own.length]
 }
 
-/** Laid out again only when an agent comes or goes, or talks to a new one; the others stay about where they were. */
+/**
+ * Computes the layout again only when an agent or a conversation is added or removed; other nodes stay about where they
+ * were.
+ */
 function useLayout(agents: readonly Member[], pairs: readonly Pair[], frame: typeof WIDE): ReadonlyMap<string, Point> {
   const known = useRef(new Map<string, Point>())
   const ids = agents.map(({ agent_id }) => agent_id).sort()
@@ -201,7 +207,7 @@ function useLayout(agents: readonly Member[], pairs: readonly Pair[], frame: typ
   }, [shape, frame])
 }
 
-/** On phones the same letters need a smaller frame. */
+/** Returns a smaller frame on phones, because letters keep their size. */
 function useFrame(): typeof WIDE {
   const [narrow, setNarrow] = useState(phone.matches)
   useEffect(() => {

@@ -13,7 +13,7 @@ const VIEWS = [
   { id: 'swarm', name: 'Swarm', view: Swarm },
 ]
 
-/** What agents are to each other: who talks to whom, what they do together, and what all of them have learned. */
+/** Society page: messages, patterns, delegations, and what the swarm learned. */
 export function Society({ place }: { place: Place }) {
   const [view = 'talk'] = place.parts
   const shown = VIEWS.find(({ id }) => id === view)

@@ -9,9 +9,9 @@ import { Party } from './party.tsx'
 
 const SHOWN = 5
 
-/** What two said to each other last. */
+/** Latest messages between two agents. */
 export function Last({ pair: { key, one, other } }: { pair: Pair }) {
-  // Who is gone has no mailbox; the other's holds what was said.
+  // A deleted agent has no mailbox; the other's mailbox holds the messages.
   const [id, peer] = one.alive ? [one.agent_id, other.agent_id] : [other.agent_id, one.agent_id]
   const query = useQuery(`talk between ${key}`, {
     ask: () => api.messages.list({ id, peer, limit: SHOWN }),

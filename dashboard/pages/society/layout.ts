@@ -1,33 +1,32 @@
-/** Where each node of a graph lies: pulled together by what connects it, pushed apart by all others. */
+/** Position of a node. */
 export interface Point {
   x: number
   y: number
 }
 
 export interface Link {
-  /** Places in the list of nodes. */
+  /** Indices in the list of nodes. */
   from: number
   to: number
-  /** From 0 to 1: how strongly it pulls. */
+  /** Strength of the pull, from 0 to 1. */
   weight: number
 }
 
-/** Maximum number of pairs computed: about a tenth of a second on a small machine, for 2 nodes as for 200. */
+/** Maximum number of pairs computed: about a tenth of a second on a small machine, for any number of nodes. */
 const PAIRS = 3_000_000
 const FEWEST = 80
 const MOST = 250
-/** The angle by which a sunflower sets its seeds: nodes begin apart, and always alike. */
+/** Golden angle, as in sunflower seeds: nodes start apart, and always in the same places. */
 const GOLDEN = Math.PI * (3 - Math.sqrt(5))
-/** Towards the middle, so that parts that nothing connects stay in sight. */
+/** Pull to the middle, so that unconnected parts stay in sight. */
 const GRAVITY = 0.3
 const LARGEST_SCALE = 1.5
-/** Minimum distance of two nodes, where there is space. */
+/** Minimum distance between two nodes if there is space. */
 const APART = 56
 const SPREADING = 40
 
 /**
- * A force-directed layout (Fruchterman and Reingold 1991, with a pull to the middle). Deterministic:
- * the same input gives the same picture.
+ * Computes a force-directed layout (Fruchterman and Reingold 1991, with a pull to the middle). It is deterministic.
  * @param before earlier places of nodes, so that the picture moves little when one is added
  * @returns points within the given width and height, in the order of the nodes
  */
@@ -47,7 +46,7 @@ export function layout(
   }
   const known = before.filter(Boolean).length
   const rounds = Math.min(MOST, Math.max(FEWEST, Math.floor(PAIRS / Math.max(1, count * count))))
-  // What lay somewhere is only moved a little.
+  // Nodes with an earlier place are moved only a little.
   const heat = (width / 8) * (known > count / 2 ? 0.15 : 1)
   const dx = new Float64Array(count)
   const dy = new Float64Array(count)
@@ -65,7 +64,7 @@ export function layout(
     }
     const step = heat * (1 - round / rounds)
     for (let n = 0; n < count; n++) {
-      // The middle pulls more across the shorter side: the picture fills its frame.
+      // The pull is stronger along the shorter side, so that the picture fills its frame.
       dx[n]! += (width / 2 - xs[n]!) * GRAVITY * (height / width)
       dy[n]! += (height / 2 - ys[n]!) * GRAVITY
       const length = Math.hypot(dx[n]!, dy[n]!) || 1
@@ -125,7 +124,7 @@ function spread(
   return points
 }
 
-/** The picture fills its frame, without being blown up where there are few. */
+/** Scales the picture to its frame, up to a limit if there are few nodes. */
 function fitPoints(
   points: Point[],
   { width, height, margin }: { width: number; height: number; margin: number },

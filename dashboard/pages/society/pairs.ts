@@ -4,7 +4,7 @@ export type Graph = Answer<'messages.graph'>
 export type Member = Graph['agents'][number]
 type Type = Item<'messages.list'>['type']
 
-/** Kinds of talk: types of messages that go together, each with a colour of the stylesheet. */
+/** Kinds of conversation: groups of message types, each with a colour in the stylesheet. */
 export const KINDS = ['work', 'question', 'review', 'delegation'] as const
 export type Kind = (typeof KINDS)[number]
 const KIND_OF: Record<Type, Kind> = {
@@ -18,23 +18,23 @@ export const KIND_NAMES: Record<Kind, string> = {
   delegation: 'Delegations',
 }
 
-/** Two who talk, whichever of them began. */
+/** Two agents that exchange messages, in either direction. */
 export interface Pair {
   key: string
   one: Member
   other: Member
   messages: number
-  /** How many of them `one` sent. */
+  /** Number of messages that `one` sent. */
   sent: number
   kinds: Partial<Record<Kind, number>>
-  /** What most of it is. */
+  /** Most frequent kind of message. */
   kind: Kind
   last_at: string
 }
 
 const keyOf = (a: string, b: string) => (a < b ? `${a} ${b}` : `${b} ${a}`)
 
-/** The liveliest first. */
+/** Returns the pairs of agents, most messages first. */
 export function pairsOf({ agents, edges }: Graph): Pair[] {
   const members = new Map(agents.map(member => [member.agent_id, member]))
   const pairs = new Map<string, Pair>()

@@ -13,7 +13,7 @@ export function Party({ agent_id, name, alive }: { agent_id: string; name: strin
   )
 }
 
-/** The same where only its id is known. */
+/** Participant of which only the id is known. */
 export function PartyOf({ id }: { id: string }) {
   return <Party agent_id={id} name={id} alive />
 }

@@ -11,7 +11,7 @@ import { When } from '../../ui/time.tsx'
 import { PatternRun } from './run.tsx'
 import { Start } from './start.tsx'
 
-/** What agents do together by a pattern: those that run and ran, and the way to begin one. */
+/** Runs of collaboration patterns, current and past, and a form to start one. */
 export function Patterns({ place }: { place: Place }) {
   const id = place.parts[1]
   return id ? <PatternRun id={id} /> : <Runs />

@@ -15,7 +15,7 @@ import { PartyOf } from './party.tsx'
 
 type Run = Answer<'patterns.get'>
 
-/** One pattern: how far it is, what came of it, and all that was said. */
+/** One run of a pattern: its progress, its result, and all messages. */
 export function PatternRun({ id }: { id: string }) {
   const query = useQuery(`pattern ${id}`, {
     ask: () => api.patterns.get({ pattern_id: id }),

@@ -7,7 +7,7 @@ import { Loaded, Trouble } from '../../ui/states.tsx'
 import { plural, visible } from '../../ui/text/words.ts'
 import type { Item } from '../../ui/types.ts'
 
-/** Lets agents begin to work together by a pattern. */
+/** Form that starts a collaboration pattern. */
 export function Start() {
   const [open, setOpen] = useState(false)
   return (

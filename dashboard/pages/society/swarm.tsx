@@ -16,7 +16,7 @@ type State = Answer<'swarm.show'>
 
 const SHOWN = 50
 
-/** What all agents together have learned, what was done about it, and the way to take that back. */
+/** What all agents together have learned, what was changed because of it, and a button to revert that. */
 export function Swarm() {
   const state = useQuery('swarm', { ask: () => api.swarm.show(), on: ofKinds('swarm_') })
   const reports = useQuery('swarm reports', { ask: () => api.swarm.reports({ limit: SHOWN }), on: ofKinds('swarm_') })
@@ -78,7 +78,7 @@ function Figures({ report: { agents, figures, deltas } }: { report: Report }) {
   )
 }
 
-/** Number of agents shown at first, and with each press: first those whose skills differ most. */
+/** Number of agents shown at first, and added by each click; agents with the most special skills come first. */
 const PIECE = 12
 
 function Skills({ state: { specializations } }: { state: State }) {
@@ -133,12 +133,12 @@ function Effect({ effect: { kind, topic, agent_id, text, status } }: { effect: S
   )
 }
 
-/** Most reports find what the one before found, and nothing comes of them. */
+/** Returns whether a report has findings or effects; most repeat the one before and have none. */
 const hasNewFindings = ({ recommendations, effects }: Report) => recommendations.length + effects.length > 0
 
 interface ReportsProps {
   all: readonly Report[]
-  /** How many there are with those that brought nothing. */
+  /** Number of reports, including those without findings. */
   looked: number
   onReverted: () => Promise<void>
 }

@@ -21,7 +21,7 @@ const SPANS = {
   month: { name: 'The last 30 days', length: 2_592_000_000 },
 } as const
 
-/** Who talks to whom: as a picture, and the same as a table. */
+/** Messages between agents, as a graph and as a table. */
 export function Talk({ place }: { place: Place }) {
   const span = place.query.span && place.query.span in SPANS ? (place.query.span as keyof typeof SPANS) : 'day'
   const { name, length } = SPANS[span]
@@ -58,7 +58,7 @@ export function Talk({ place }: { place: Place }) {
   )
 }
 
-/** As cards, rows have three lines and a button. */
+/** Height of a row that is shown as a card with three lines and a button. */
 const CARD_PX = 112
 
 function describeGraph({ agents, messages, complete, left_out }: Graph): string {

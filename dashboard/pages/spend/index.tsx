@@ -23,13 +23,13 @@ const VIEWS = {
   month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
 } as const
 const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
-/** Maximum rows listed by name: those that spent most. */
+/** Maximum number of rows listed by name, highest spend first. */
 const TOP = 50
-/** What the server names all else. */
+/** Name that the server gives to all other rows. */
 const OTHERS = 'others'
 const COLORS = ['--accent', '--info', '--violet', '--warn']
 
-/** What it costs: the budget and how fast it is used, by whom and for what. */
+/** Page of spend: the budget and how fast it is used, by whom and for what. */
 export function Spend({ place }: { place: Place }) {
   const by = place.query.by && place.query.by in BY ? (place.query.by as keyof typeof BY) : 'agent'
   const budget = useQuery('budget', {
@@ -88,7 +88,7 @@ export function Spend({ place }: { place: Place }) {
   )
 }
 
-/** What is worth a look unless one is chosen: a budget that has just begun fills no day. */
+/** Returns the default time span: an hour for a budget that began within the last hour, otherwise a day. */
 const spanOf = (began: string | null | undefined) =>
   began && now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
 
@@ -130,9 +130,9 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   )
 }
 
-/** Above this many times the spend, the limit is not drawn. */
+/** Multiple of the spend above which the limit is not drawn. */
 const FAR = 4
-/** As cards, rows have two lines. */
+/** Height of a row that is shown as a card with two lines. */
 const CARD_PX = 76
 /** The label of calls without an agent. */
 const NO_AGENT = 'no agent'
@@ -153,7 +153,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   const unit = free ? 'tokens' : 'usd'
   const most = budget?.limits[unit] ?? null
   const limit = most === null ? null : most - budget!.spent[unit] + totals.reduce((sum, each) => sum + each.amount, 0)
-  // Far above what was spent it would press all else flat.
+  // A limit far above the spend would flatten all other lines.
   const isFar = limit !== null && limit > FAR * Math.max(...lines.map(({ values }) => values.at(-1) ?? 0))
   const shown: Line[] =
     limit === null || isFar
@@ -197,7 +197,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
   )
 }
 
-/** Added up over time: one line each for those that spent most, one for the rest. */
+/** Returns the spend added up over time: one line for each of the highest, one for the rest. */
 function plotSpend(rows: readonly Spending[], length: number, buckets: number, amount: (row: Spending) => number) {
   const last = Math.floor(now() / length)
   const times = Array.from({ length: buckets + 1 }, (_, n) => ((last - buckets + n) * length) / 1000)

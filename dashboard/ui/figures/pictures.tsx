@@ -3,7 +3,7 @@ import { useQuery } from '../../api/query.ts'
 import { type Attachment, sourceOf } from '../attach.tsx'
 import { visible } from '../text/words.ts'
 
-/** An image of a message, by the hash under which it is kept. */
+/** Image of a message, with the hash under which it is stored. */
 export interface Picture {
   sha256: string
   media_type: string
@@ -12,7 +12,7 @@ export interface Picture {
   name?: string | undefined
 }
 
-/** The images of a message, small. */
+/** Thumbnails of the images of a message. */
 export function Pictures({ images }: { images: readonly Picture[] | undefined }) {
   if (!images?.length) return null
   return (
@@ -24,7 +24,7 @@ export function Pictures({ images }: { images: readonly Picture[] | undefined })
   )
 }
 
-/** The images of what is being sent. */
+/** Thumbnails of the images that are being sent. */
 export function Previews({ images }: { images: readonly Attachment[] }) {
   if (images.length === 0) return null
   return (
@@ -38,7 +38,7 @@ export function Previews({ images }: { images: readonly Attachment[] }) {
 
 function Kept({ image: { sha256, media_type, width, height, name } }: { image: Picture }) {
   const label = `${name ?? 'Image'}, ${width} × ${height}`
-  // What is kept under a hash never changes.
+  // An image stored under a hash never changes.
   const { data, fault } = useQuery(`image ${sha256}`, { ask: () => api.images.get({ sha256 }), on: () => false })
   if (fault) return <span class="soft">{visible(`${label}: ${fault.message}`)}</span>
   if (!data) return <span class="soft">{visible(label)}</span>

@@ -3,7 +3,7 @@ import uPlot, { type AlignedData, type Options } from 'uplot'
 
 export interface Line {
   label: string
-  /** A custom property of the stylesheet, as in `--accent`. */
+  /** Custom property of the stylesheet, such as `--accent`. */
   color: string
   values: readonly (number | null)[]
   fill?: boolean
@@ -15,13 +15,13 @@ interface PlotProps {
   /** Seconds since 1970. */
   times: readonly number[]
   lines: readonly Line[]
-  /** How a value is written. */
+  /** Formats a value. */
   write?: (value: number) => string
   range?: [number, number]
   height?: number
 }
 
-/** What a custom property stands for just now, as a canvas takes it. */
+/** Resolves a custom property to a colour that a canvas accepts. */
 function colorOf(name: string): string {
   const probe = document.body.appendChild(document.createElement('i'))
   probe.style.color = `var(${name})`
@@ -30,18 +30,18 @@ function colorOf(name: string): string {
   return color
 }
 
-/** How far apart marks of a value may lie: `1.25M` would be written as another number. */
+/** Possible distances between marks of a value, short enough for their labels: `1.25M` would be rounded. */
 const APART = Array.from({ length: 24 }, (_, n) => [1, 2, 5].map(of => Number(`${of}e${n - 12}`))).flat()
-/** What lies around a single moment: without a length, time would be drawn in years. */
+/** Seconds shown around a single point: with no range, the axis would show years. */
 const AROUND_S = 60
-/** As high as the words under a plot are, and no higher. */
+/** Height of the axis: exactly that of the labels under a plot. */
 const AXIS_PX = 30
 const DAY_S = 86_400
 const hours = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const seconds = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
 const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
 
-/** Marks of the axis as precise as they lie apart; each day is named where it begins. */
+/** Formats time marks as precisely as they are apart; each day is named where it begins. */
 function timesOf(_: uPlot, marks: number[], __: number, ___: number, apart: number): string[] {
   const write = apart >= DAY_S ? days : apart >= 60 ? hours : seconds
   return marks.map((mark, n) => {
@@ -52,7 +52,7 @@ function timesOf(_: uPlot, marks: number[], __: number, ___: number, apart: numb
   })
 }
 
-/** Lines over time. Those who don't see it read the last value of each. */
+/** Lines over time, with the last value of each as a text alternative. */
 export function Plot({ label, times, lines, write = String, range, height = 180 }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {

@@ -24,7 +24,7 @@ export function Search({
   )
 }
 
-/** One of a few, such as a kind or a span. */
+/** Select field for one of a few values, such as a kind or a time span. */
 export function Pick({
   label,
   value,

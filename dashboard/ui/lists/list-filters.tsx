@@ -3,17 +3,17 @@ import { Pick } from './filters.tsx'
 
 type Query = Place['query']
 
-/** What the address says of an order; newest first without it. */
+/** Returns the order in the address; newest first by default. */
 export function orderIn({ order }: Query): 'newest' | 'oldest' {
   return order === 'oldest' ? 'oldest' : 'newest'
 }
 
-/** The value of a filter in the address, where it is one of these. */
+/** Returns the value of a filter in the address if it is one of these. */
 export function chosenIn<T extends string>(query: Query, name: string, values: readonly T[]): T | undefined {
   return values.find(value => value === query[name])
 }
 
-/** Chooses one value of a filter, or all; the address keeps it. */
+/** Select field for one value of a filter, or all; the address stores it. */
 export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
   const { query } = usePlace()
   return (

@@ -3,7 +3,7 @@ import { type Query, type QueryOptions, useLasting, useQuery } from '../../api/q
 import { type Place, refine, usePlace } from '../../routes.ts'
 import { integer, plural } from '../text/words.ts'
 
-/** Rows of one page of a list. */
+/** Number of rows on one page of a list. */
 const PAGE = 50
 
 interface Window {
@@ -11,7 +11,7 @@ interface Window {
   offset: number
 }
 
-/** The page of a list that the address names, from 1, as the server takes it. */
+/** Returns the range of the page in the address, counted from 1, in the form that the server expects. */
 export function windowOf({ query: { page } }: Place): Window {
   const number = Number(page)
   const at = Number.isSafeInteger(number) && number > 1 ? number - 1 : 0
@@ -19,14 +19,14 @@ export function windowOf({ query: { page } }: Place): Window {
 }
 
 interface PagerProps {
-  /** Rows that this page shows. */
+  /** Number of rows on this page. */
   shown: number
-  /** The number of rows on all pages, where it is known. */
+  /** Number of rows on all pages, if known. */
   total?: number
   hasNext: boolean
 }
 
-/** Leads to the pages before and after; nothing where there is only one. */
+/** Links to the pages before and after; nothing if there is only one. */
 export function Pager({ shown, total, hasNext }: PagerProps) {
   const { offset } = windowOf(usePlace())
   if (offset === 0 && !hasNext) return null
@@ -54,22 +54,23 @@ export function Pager({ shown, total, hasNext }: PagerProps) {
 interface ListPage<T> {
   /** The rows of this page. */
   query: Query<readonly T[]>
-  /** There is nothing, on no page. */
+  /** Whether the whole list is empty. */
   isEmpty: boolean
-  /** How many there are, or only what they are where there are more pages. */
+  /** Returns the number of rows, or only what they are if there are more pages. */
   title(one: string, many: string): string
   pager: ComponentChildren
 }
 
 interface AskedPage<T> extends Pick<QueryOptions<unknown>, 'on'> {
-  /** What the list is narrowed to, in words of the key. */
+  /** What the list is narrowed to, as part of the query's key. */
   filter?: string
   ask: (window: Window) => Promise<readonly T[]>
 }
 
 /**
- * One page of a list of the server's. One row more than a page holds is asked for, which says whether there is a next page.
- * @param of names the list; its last rows stay in place while other ones of it are asked for
+ * Returns one page of a list on the server. One row more than a page holds is requested, which shows whether there is a
+ * next page.
+ * @param of names the list; its last rows stay in place while others are loaded
  */
 export function usePage<T>(of: string, { filter = '', ask, on }: AskedPage<T>): ListPage<T> {
   const { limit, offset } = windowOf(usePlace())

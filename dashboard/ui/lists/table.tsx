@@ -4,15 +4,15 @@ import { Once } from '../once.ts'
 
 export interface Column<T> {
   name: string
-  /** Of the cell; `grow` takes what is left, `number` stands right. */
+  /** Kind of cell: `grow` takes the remaining width, `number` is aligned right. */
   kind?: 'grow' | 'number' | 'narrow'
-  /** Not shown where the window is narrow. */
+  /** Whether the column is hidden in narrow windows. */
   wide?: boolean
-  /** Its name stands before it where a row is a card: it cannot be understood without. */
+  /** Whether the column's name precedes the value where a row is a card, because the value is unclear without it. */
   labelled?: boolean
-  /** What the server calls the order by this column. */
+  /** Name by which the server sorts by this column. */
   by?: string
-  /** Chosen first so, the largest at the top. */
+  /** Whether the first click sorts in descending order. */
   fallsFirst?: boolean
   cell: (row: T) => ComponentChildren
 }
@@ -22,18 +22,18 @@ interface TableProps<T> {
   columns: readonly Column<T>[]
   rows: readonly T[]
   keyOf: (row: T) => string
-  /** Marks rows for the eye. */
+  /** Returns the CSS class of a row. */
   classOf?: (row: T) => string
-  /** Where the server sorts by a column: the chosen order, as `cost`, or `-cost` for falling. */
+  /** Current order if the server sorts: `cost`, or `-cost` for descending. */
   order?: string
   onOrder?: (order: string) => void
-  /** How high a row is as a card, where there are very many. */
+  /** Height of a row that is shown as a card in a very long table, in pixels. */
   cardPx?: number
 }
 
 /**
- * Height of all rows in a long table, where only those in view are drawn. Each
- * is positioned on its own, so that only what comes into view is laid out.
+ * Height of each row in a long table, in pixels. Only rows in view are drawn, each with its own position, so that only
+ * new ones are laid out.
  */
 const ROW_PX = 56
 const CARD_PX = 132
@@ -42,7 +42,7 @@ const MANY = 120
 const BEYOND = 8
 const STEP = 2
 
-/** A table; of many rows it draws those that are in view, and stays one table for those who hear it. */
+/** Table that draws only the rows in view if there are many, and is one whole table for screen readers. */
 export function Table<T>({
   caption,
   columns,
@@ -58,7 +58,7 @@ export function Table<T>({
   const { from, to, px } = useWindow(body, virtual ? rows.length : 0, cardPx)
   const shown = virtual ? rows.slice(from, to) : rows
   return (
-    // Those in view are known by the window's place: a box that scrolls by itself would hide that.
+    // The window's scroll position decides which rows are in view: a box with its own scroll bar would hide it.
     <div class={virtual ? '' : 'scroll'}>
       <table class={virtual ? 'table virtual' : 'table'} aria-rowcount={rows.length + 1}>
         <caption class="unseen">{caption}</caption>
@@ -89,7 +89,7 @@ export function Table<T>({
 interface RowProps<T> {
   row: T
   columns: readonly Column<T>[]
-  /** Where it stands among all rows, and how high each is, where only some are drawn. */
+  /** Index among all rows and height of each row, if only some are drawn. */
   place: { index: number; px: number } | undefined
   class: string
 }
@@ -124,7 +124,7 @@ interface HeadingProps<T> {
   onOrder: ((order: string) => void) | undefined
 }
 
-/** The name of a column, and the way to sort by it. */
+/** Name of a column, and the button to sort by it. */
 function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
   const { name, kind = '', wide, by, fallsFirst = false } = column
   const rises = by !== undefined && order === by
@@ -154,7 +154,7 @@ interface InView {
   px: number
 }
 
-/** Returns which rows are in view, and how high one is. */
+/** Returns the rows in view, and the height of one. */
 function useWindow(body: { current: HTMLElement | null }, rows: number, cardPx: number): InView {
   const rowPx = () => (asCards.matches ? cardPx : ROW_PX)
   const [inView, setInView] = useState<InView>(() => ({ from: 0, to: Math.min(rows, 40), px: rowPx() }))
@@ -163,7 +163,7 @@ function useWindow(body: { current: HTMLElement | null }, rows: number, cardPx: 
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0
       const px = rowPx()
-      // By a few rows at a time: each step of scrolling draws those that it brings, and no step many.
+      // Moves by a few rows at a time, so that no step of scrolling draws many.
       const from = Math.max(0, Math.floor(-top / px / STEP) * STEP - BEYOND)
       const to = Math.max(from, Math.min(rows, Math.ceil((innerHeight - top) / px / STEP) * STEP + BEYOND))
       setInView(had => (had.from === from && had.to === to && had.px === px ? had : { from, to, px }))

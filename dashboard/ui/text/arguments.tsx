@@ -4,15 +4,15 @@ import { visible } from './words.ts'
 
 interface ArgumentsProps {
   value: unknown
-  /** Nothing of them lies below an edge. */
+  /** Whether all of them are shown without scrolling. */
   whole?: boolean
-  /** Whether the reader asked for them. */
+  /** Whether the reader asked for the arguments. */
   asked?: boolean
 }
 
 /**
- * The arguments of a call, all of them and each by itself: a text of several lines as its reader will see it, all else as
- * JSON. The short ones come first, so that no long one pushes them out of view.
+ * All arguments of a call, each by itself: a string of several lines as text, everything else as JSON. Short ones come
+ * first, so that no long one pushes them out of view.
  */
 export function Arguments({ value, whole = false, asked = false }: ArgumentsProps) {
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -1,6 +1,6 @@
 import { visible } from './words.ts'
 
-/** Data as it is, whole, with what could deceive the eye made visible. */
+/** Data in full, with deceptive characters made visible. */
 export function Code({ value, label }: { value: unknown; label?: string }) {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
   return (

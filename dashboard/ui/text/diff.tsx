@@ -2,15 +2,15 @@ import { visible } from './words.ts'
 
 type Line = { kind: 'same' | 'gone' | 'new'; text: string }
 
-/** Longer texts are shown whole, one after the other. */
+/** Number of lines above which both texts are shown in full, one after the other. */
 const MOST_LINES = 2_000
 
-/** Two values side by side as text, line by line: what went and what came. */
+/** Compares two values as text, line by line: what was removed and what was added. */
 export function Diff({ before, after, label }: { before: unknown; after: unknown; label: string }) {
   return <Lines lines={compareLines(textOf(before), textOf(after))} label={label} />
 }
 
-/** A patch of git, with what it removes and adds. */
+/** Patch of git, with its removed and added lines. */
 export function Patch({ patch, label }: { patch: string; label: string }) {
   return <Lines lines={patchLines(patch)} label={label} />
 }
@@ -31,7 +31,7 @@ function Lines({ lines, label }: { lines: readonly Line[]; label: string }) {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined'))
 
-/** The lines of a patch without their marks; those that name files and places are as git writes them. */
+/** Returns the lines of a patch without their marks; lines that name files and positions stay as git writes them. */
 function patchLines(patch: string): Line[] {
   let isHeader = true
   return patch
@@ -47,7 +47,7 @@ function patchLines(patch: string): Line[] {
     })
 }
 
-/** The longest common subsequence of lines, by the textbook's table (Wagner and Fischer). */
+/** Finds the longest common subsequence of lines (Wagner and Fischer). */
 function compareLines(before: string, after: string): Line[] {
   const a = before.split('\n')
   const b = after.split('\n')

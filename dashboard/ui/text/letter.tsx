@@ -10,7 +10,7 @@ interface LetterProps {
   to: ComponentChildren
 }
 
-/** One message between agents, as an item of a list: what kind it is, who wrote it to whom, and what it says. */
+/** One message between agents, as an item of a list: its type, its sender and recipient, and its text. */
 export function Letter({ message: { type, subject, body, ts }, from, to }: LetterProps) {
   return (
     <li>

@@ -21,7 +21,7 @@ export interface SaidMessage {
 const WHO = { system: 'Instructions', user: 'To the agent', assistant: 'Agent', tool: 'Tool' }
 const LONG = 700
 
-/** A conversation, oldest first: what was said to the agent, what it said, the tools it called and what they returned. */
+/** Conversation, oldest message first, with tool calls and their results. */
 export function Said({ messages }: { messages: readonly SaidMessage[] }) {
   return (
     <ol class="said plain">
@@ -49,7 +49,7 @@ export function Said({ messages }: { messages: readonly SaidMessage[] }) {
   )
 }
 
-/** Long texts are cut, and shown whole to those who ask. */
+/** Shortens long text, and shows all of it on request. */
 export function Words({ text }: { text: string }) {
   const [whole, setWhole] = useState(false)
   const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`

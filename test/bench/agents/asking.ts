@@ -3,12 +3,12 @@ import { request } from 'node:http'
 export interface StreamRequest {
   url: string
   body: object
-  /** Streams in all, and how many begin in a second. */
+  /** Total number of streams, and the number that begin in a second. */
   streams: number
   rate: number
 }
 
-/** Opens streams at a steady rate, and reports how old the first token of each was when it came. Runs as a process of its own. */
+/** Opens streams at a steady rate, and reports the age of each first token on arrival. Runs in its own process. */
 process.on('message', ({ url, body, streams, rate }: StreamRequest) => {
   const ages: number[] = []
   const text = JSON.stringify(body)

@@ -29,7 +29,7 @@ const world = definePlugin({
       names: async () => [],
       list: async () => [],
     })
-    // Always due, in turn: what is measured is work, not waiting.
+    // Always due, in turn, so that work is measured and not waiting.
     svc.tap('cleanup', 'at-once', (cycle: Cycle) => {
       cycle.run_at = svc.clock.ms()
     })
@@ -49,7 +49,7 @@ const world = definePlugin({
 
 type Transaction = { sql: string; params: readonly unknown[] }[]
 
-/** Everything that the run writes, transaction by transaction, as it goes to the database. */
+/** Records everything that the run writes, transaction by transaction, as it goes to the database. */
 function record(): { transactions: Transaction[]; stop(): void } {
   const { write, run, all } = Database.prototype
   const transactions: Transaction[] = []
@@ -91,7 +91,9 @@ export async function openBenchKernel(root: string, also: readonly PluginDefinit
   })
 }
 
-/** Drives agents until a number of cycles have ended. @returns how many did, with those then in progress */
+/**
+ * Runs agents until a number of cycles have ended. @returns how many ended, including those in progress at that time
+ */
 export async function drive(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   let off = () => {}
@@ -107,7 +109,7 @@ export async function drive(kernel: Kernel, cycles: number): Promise<number> {
   return ended
 }
 
-/** Processor time of one cycle, the mean of several, in milliseconds. */
+/** Returns the mean processor time of a cycle, in milliseconds. */
 export async function costOfCycle(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   const cost = await costOf(async () => {
@@ -116,7 +118,10 @@ export async function costOfCycle(kernel: Kernel, cycles: number): Promise<numbe
   return cost / ended
 }
 
-/** A project with agents, every second of which has a goal: as many cycles choose one as pursue one, however many there are. */
+/**
+ * Creates a project in which every second agent has a goal: half of the cycles choose one and half pursue one, for any
+ * number of agents.
+ */
 export async function prepare(count: number): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const kernel = await openBenchKernel(root)
@@ -141,7 +146,7 @@ export async function prepare(count: number): Promise<string> {
   return root
 }
 
-/** A database beside ours that takes the same writes in the same transactions, with nothing around them. */
+/** Opens a separate database that takes the same writes in the same transactions, with nothing around them. */
 function bareLoop(file: string) {
   const db = new Sqlite(file)
   db.pragma('journal_mode = WAL')
@@ -169,12 +174,15 @@ function bareLoop(file: string) {
 }
 
 const PIECE = 200
-/** Some thousand cycles: as many as V8 takes to compile what comes again and again. */
+/** Some thousand cycles: V8 needs that many to compile the repeated code. */
 const ROUNDS = 25
 
-/** What a cycle costs beside a loop that commits the same rows, how flat that is, and how long the event loop is kept. */
+/**
+ * Measures the cost of a cycle beside a loop that commits the same rows, its growth with the number of agents, and the
+ * lag of the event loop.
+ */
 export async function cycles(): Promise<Row[]> {
-  // What comes first finds nothing compiled.
+  // Measured first, when nothing is compiled yet.
   const [flat, late] = [await flatness(), await lag()]
   return [...(await besideBare()), ...flat, ...late]
 }
@@ -217,7 +225,7 @@ async function besideBare(): Promise<Row[]> {
   }
 }
 
-/** The transactions of a minimum number of cycles. */
+/** Records the transactions of at least this number of cycles. */
 async function recordTransactions(
   root: string,
   atLeast: number,

@@ -5,7 +5,7 @@ import { type Row, row } from '../row.ts'
 
 const ROUNDS = 5
 
-/** What the guardrails find in generated texts, and what that costs. */
+/** Measures what the guardrails find in generated texts, and the cost. */
 export async function guardrails(): Promise<Row[]> {
   const { caught, cleanChanged, falseAlarms, lines } = await figures()
   return [

@@ -10,7 +10,7 @@ import { costOf, cpu } from '../measures.ts'
 import { type Row, row } from '../row.ts'
 
 const random = keyedRandom(7)
-/** As often as in a language: the n-th word comes 1/n as often as the first. */
+/** Word frequencies as in a language: the n-th word occurs 1/n as often as the first. */
 const word = (...key: (string | number)[]) =>
   `word${Math.floor(Math.exp(random.number('word', ...key) * Math.log(20_000)))}`
 const text = (name: string, n: number, words: number) =>
@@ -19,7 +19,7 @@ const text = (name: string, n: number, words: number) =>
 const SIZES = [1_000, 10_000, 100_000]
 const AIMS: Readonly<Record<number, number>> = { 10000: 1, 100000: 5 }
 
-/** What it costs to remember, at three sizes of one agent's memory, beside two plain ways to search the same texts. */
+/** Measures the cost of one agent's memory at three sizes, beside two simple ways to search the same texts. */
 export async function memory(): Promise<Row[]> {
   const found: Measurement[] = []
   for (const records of SIZES) found.push(await measure(records))
@@ -97,7 +97,7 @@ const countsOf = (terms: readonly string[]) => {
   return counts
 }
 
-/** An inverted index of maps, as libraries for searches in text have: each hit in a map, all of them sorted. */
+/** Inverted index of maps, as in libraries for text search: each hit in a map, all of them sorted. */
 function mapSearch(texts: readonly string[]): (query: string) => number[] {
   const index = new Map<string, Map<number, number>>()
   for (const [n, text] of texts.entries()) {
@@ -118,7 +118,7 @@ function mapSearch(texts: readonly string[]): (query: string) => number[] {
   }
 }
 
-/** All texts are taken apart at each search. */
+/** Splits all texts into words at each search. */
 function scanSearch(texts: readonly string[], query: string): number[] {
   const all = texts.map(text => countsOf(termsOf(text)))
   const having = new Map<string, number>()

@@ -22,7 +22,9 @@ const open = (root: string, role: 'daemon' | 'cli') =>
     log: { level: 'error' },
   })
 
-/** How long an agent that rests takes to begin its cycle after a nudge, from the daemon's process and from another. */
+/**
+ * Measures how long an idle agent takes to start its cycle after a nudge, from the daemon's process and from another.
+ */
 export async function nudges(): Promise<Row[]> {
   const rows: Row[] = []
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
@@ -45,7 +47,7 @@ export async function nudges(): Promise<Row[]> {
     for (const [name, kernel] of Object.entries({ 'the daemon itself': daemon, 'another process': other })) {
       const times: number[] = []
       for (let n = 0; n < NUDGES; n++) {
-        // Out of step with the loop's own rounds.
+        // Out of step with the loop's own interval.
         await new Promise(resolve => setTimeout(resolve, 300 + ((n * 37) % 250)))
         const started = next()
         const began = performance.now()

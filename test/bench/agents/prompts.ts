@@ -8,7 +8,7 @@ import { waitUntilIdle } from '../../support/heartbeat.ts'
 import { testHost } from '../../support/index.ts'
 import { type Row, row } from '../row.ts'
 
-/** In tokens: what goal generation may ask of a profile as it is shipped. */
+/** Maximum size of a prompt of goal generation for a shipped profile, in tokens. */
 export const AIM = 1_500
 
 export const SHIPPED = [
@@ -23,7 +23,7 @@ export const SHIPPED = [
   'oracle',
 ]
 
-/** What one prompt for a goal is made of, in estimated tokens by part, for agents of these presets in their first cycle. */
+/** Returns the parts of a prompt for a goal in estimated tokens, for agents of these presets in their first cycle. */
 export async function promptsOf(presets: readonly string[]): Promise<Map<string, Map<string, number>>> {
   const contexts: GoalContext[] = []
   const watching = definePlugin({
@@ -51,7 +51,7 @@ export async function promptsOf(presets: readonly string[]): Promise<Map<string,
   return made
 }
 
-/** What a prompt for a goal costs, part by part. */
+/** Measures the size of a prompt for a goal, part by part. */
 export async function prompts(): Promise<Row[]> {
   return [...(await promptsOf(SHIPPED))].map(([preset, parts]) =>
     row({

@@ -17,7 +17,9 @@ const READERS: Readonly<Record<string, Reader>> = {
   jsonrepair: raw => JSON.parse(jsonrepair(raw)),
 }
 
-/** How many broken tool calls are read as they were meant, and how many as something else, beside two other readers. */
+/**
+ * Measures how many broken tool calls are read as intended, and how many as something else, beside two other parsers.
+ */
 export async function repair(): Promise<Row[]> {
   const recoverable = BROKEN_CALLS.filter(isRecoverable).length
   const [best, plain, other] = Object.values(READERS).map(reader => BROKEN_CALLS.map(each => outcomeOf(each, reader)))

@@ -9,7 +9,7 @@ import { costOf, median, percentile } from '../measures.ts'
 import { instantProvider } from '../models/instant-provider.ts'
 import { type Row, row } from '../row.ts'
 
-/** A service that has just started compiles for its first hundreds of runs. */
+/** Number of warm-up runs: a service that has just started is still compiling during the first hundreds. */
 const WARM = 600
 const PIECE = 100
 const PIECES = 6
@@ -17,7 +17,7 @@ const TOGETHER = 16
 const THINKS_MS = 200
 const TIMES = 12
 
-/** What a durable one-shot run costs, over what its model takes. */
+/** Measures the cost of a durable one-shot run beyond the time of its model. */
 export async function tasks(): Promise<Row[]> {
   return [...(await alone()), await together()]
 }
@@ -37,12 +37,12 @@ async function ran(kernel: Kernel, id: string): Promise<void> {
   if (status !== 'completed') throw new Error(`the task is ${status}`)
 }
 
-/** The model answers at once and in this process: all processor time is ours. */
+/** The model answers at once and in this process, so all processor time is the service's. */
 async function alone(): Promise<Row[]> {
   await using home = await homeWith(0)
   const runs = async (count: number) => {
     for (let n = 0; n < count; n++) await ran(home.kernel, home.agent_id)
-    // Their logs and manifests are written behind them, or before they are listed.
+    // Logs and manifests are written in the background, at the latest before runs are listed.
     await home.kernel.invoke('runs.list', { limit: 1 })
   }
   const first = (await costOf(() => runs(PIECE))) / PIECE
@@ -56,7 +56,9 @@ async function alone(): Promise<Row[]> {
   ]
 }
 
-/** Sixteen at a time, of a model that thinks: how much longer they take on the wall, beside a timer and a commit each. */
+/**
+ * Measures sixteen runs at a time with a slow model: their additional wall time, beside a timer and two commits each.
+ */
 async function together(): Promise<Row> {
   await using home = await homeWith(THINKS_MS)
   await using dir = await tempDir()
@@ -84,7 +86,7 @@ async function together(): Promise<Row> {
   })
 }
 
-/** By how much each was longer than the model thinks, in milliseconds; they begin out of step. */
+/** Returns by how many milliseconds each run was longer than the model's time; the runs begin out of step. */
 async function over(work: () => Promise<void>, times: number): Promise<number[]> {
   const all: number[] = []
   const worker = async (n: number) => {

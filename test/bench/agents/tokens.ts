@@ -9,11 +9,11 @@ import { type Row, row } from '../row.ts'
 import type { StreamRequest } from './asking.ts'
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-/** Each lives seventeen seconds, so that two hundred are open at a time while few begin at once. */
+/** Each stream lasts seventeen seconds, so that two hundred are open at a time while few begin at once. */
 const STREAMS = 240
 const RATE = 12
 
-/** How long a provider's first token takes through the service, beside the provider asked directly, at 200 streams. */
+/** Measures how long a provider's first token takes through the service, beside a direct request, at 200 streams. */
 export async function tokens(): Promise<Row[]> {
   const provider = fork(file('../models/scripted-provider.ts'))
   const asking = fork(file('asking.ts'))

@@ -25,7 +25,7 @@ import { openKernel } from '../../../embed/compose.ts'
 import { costOf, inTurn, median } from '../measures.ts'
 import { type Row, row } from '../row.ts'
 
-/** Messages of a conversation before it is measured. */
+/** Numbers of messages in a conversation before it is measured. */
 const LENGTHS = [5, 50, 500]
 const CYCLES = 3
 const STEPS = 5
@@ -36,7 +36,7 @@ const FAR = 8.64e15
 
 const profile = Profile.parse({ name: 'worker', role: 'takes notes', model: 'openai:notes', max_steps: STEPS })
 
-/** A conversation of about `length` messages: the goal, then steps of a call and its result. */
+/** Returns a conversation of about `length` messages: the goal, then steps of a call and its result. */
 function conversation(length: number): Message[] {
   const said: Message[] = [{ role: 'user', content: 'Goal: Take notes.' }]
   for (let n = 1; said.length < length; n++) {
@@ -47,7 +47,7 @@ function conversation(length: number): Message[] {
   return said
 }
 
-/** What a turn costs as the conversation grows, and what making room in a long one does. */
+/** Measures the cost of a turn as the conversation grows, and of making space in a long one. */
 export async function turn(): Promise<Row[]> {
   return [...(await growth()), contextRow()]
 }
@@ -89,7 +89,9 @@ async function growth(): Promise<Row[]> {
 
 const ratioOf = ({ rounds }: { rounds: readonly { ratio: number }[] }) => median(rounds.map(({ ratio }) => ratio))
 
-/** The daemon's part of the program, with an agent for each round and length that is woken when it is measured. */
+/**
+ * Starts the daemon's part of the program, with an agent for each round and length, which is woken when it is measured.
+ */
 async function serviceAt(root: string, url: string) {
   const cycles = new Map<string, number>()
   let ended = () => {}
@@ -176,7 +178,7 @@ function seed(file: string): void {
   db.close()
 }
 
-/** What many write themselves: the same calls of the same model, with the messages in memory and nothing around them. */
+/** Bare loop as many projects write it: the same calls of the same model, with the messages in memory only. */
 function bareLoop(baseURL: string, kernel: Kernel) {
   const client = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0 })
   const tools = kernel
@@ -232,7 +234,9 @@ async function step(
 const MEGABYTE = 1_000_000
 const WINDOW = 128_000
 
-/** What it costs to make room where the newest step no longer fits: the oldest results become a line each. */
+/**
+ * Measures the cost of making space when the newest step no longer fits: the oldest results are reduced to a line each.
+ */
 function contextRow(): Row {
   const said: Message[] = [{ role: 'system', content: 'You are worker.' }, ...conversation(3)]
   const settings = { context_full: 0.75, context_target: 0.45 }

@@ -15,11 +15,11 @@ import { costOf, cpuOf, median, residentOf } from '../measures.ts'
 import { program } from '../package.ts'
 import { type Row, row } from '../row.ts'
 
-/** Windows in which the running service is measured, in milliseconds, after some in which it warms up. */
+/** Length of a window in which the running service is measured, in milliseconds; a warm-up precedes the first. */
 const WINDOW_MS = 3_000
 const WINDOWS = 5
 const WARM_UP_MS = 8_000
-/** Goals of one piece of the bare loop, which warms up with the first. */
+/** Number of goals in one part of the bare loop; the first part warms up. */
 const PIECE = 100
 const PIECES = 4
 const TURNS_OF_GOAL = 3
@@ -29,9 +29,9 @@ const PROFILE = 'name: worker\nrole: takes notes\ntoolkits: [file]\n'
 const CONFIG = 'daemon:\n  heartbeat: 0.05\n  min_rest: 0\n'
 
 /**
- * What a model turn costs the whole program: `svc serve --with-daemon` and a scripted model in another process. A goal is
- * found, a file is written, the goal is finished; a bare loop of the openai SDK makes the same calls, writes the same file
- * and commits the same messages in one transaction a turn.
+ * Measures the cost of a model turn in the whole program: `svc serve --with-daemon`, with a scripted model in another
+ * process. A goal is found, a file is written, the goal is finished; a bare loop of the openai SDK makes the same
+ * calls, writes the same file and commits the same messages, one transaction per turn.
  */
 export async function turns(): Promise<Row[]> {
   const provider = fork(fileURLToPath(new URL('../models/note-provider.ts', import.meta.url)), ['files'])
@@ -97,7 +97,7 @@ async function busy(
   ]
 }
 
-/** What the service used for each model turn. */
+/** Resources that the service used for each model turn. */
 interface Used {
   /** Milliseconds. */
   cpu: number
@@ -130,7 +130,7 @@ async function requestsOf(provider: ChildProcess): Promise<number> {
   return count
 }
 
-/** Spawns agents; of many the first half warms up. @returns processor time of one in milliseconds */
+/** Spawns agents; if there are many, the first half warms up. @returns processor time of one spawn in milliseconds */
 async function spawnCost(pid: number, url: string, agents: number): Promise<number> {
   const spawn = async () => {
     const answer = await fetch(`${url}/agents`, {

@@ -2,7 +2,7 @@ import { type ModelEvent, ModelProviders } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { strictModel } from '../../support/model/strict-model.ts'
 
-/** The provider `instant`: it answers `Done.` in this process after so long, and counts how often it was asked. */
+/** Creates the provider `instant`, which answers `Done.` in this process after a delay and counts its requests. */
 export function instantProvider(delay_ms = 0) {
   const asked = { calls: 0 }
   const plugin = definePlugin({

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type ModelRequestBody, refusalOf } from '../../support/model/wire-rules.ts'
 
-/** With the argument `endless` each answer is the next note, in a conversation without an end. */
+/** With the argument `endless`, each answer is the next note of a conversation that never ends. */
 const isEndless = process.argv[2] === 'endless'
 /** With the argument `files` the agent writes a file instead of a note. */
 const note = (n: number): readonly [string, object] =>
@@ -10,7 +10,7 @@ const note = (n: number): readonly [string, object] =>
     ? ['file_write', { path: `note-${n}.md`, content: 'What is known of it. '.repeat(20) }]
     : ['notepad_write', { text: 'a note' }]
 
-/** What comes of a request: a goal where no tools are on offer, then a note, then the end. */
+/** Returns the answer to a request: a goal if no tools are offered, then a note, then the end. */
 function answerTo({ messages, tools = [] }: ModelRequestBody, n: number): { delta: object; finish_reason: string } {
   if (tools.length === 0) {
     const content = JSON.stringify({ goal: `Note ${n} ${n * 3} ${n * 7} down`, reasoning: 'it is due' })
@@ -25,14 +25,16 @@ function answerTo({ messages, tools = [] }: ModelRequestBody, n: number): { delt
   return { delta: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }
 }
 
-/** What a model says before it does something: a hundred tokens or so, each in a chunk of its own, as OpenAI's servers send them. */
+/** Text before each tool call: about a hundred tokens, each in its own chunk, as OpenAI's servers send them. */
 const THOUGHT = 'I look at what is known so far, and at what is left to do before this can be called done. '
   .repeat(5)
   .match(/\S+\s*/g)!
 
 let requests = 0
 
-/** A provider for agents that take notes, as OpenAI's streams: each answer is there at once. Runs as a process of its own. */
+/**
+ * Provider for agents that take notes, in the format of OpenAI's streams; it answers at once. Runs in its own process.
+ */
 const server = createServer((incoming, response) => {
   let text = ''
   incoming.setEncoding('utf8')
@@ -40,7 +42,7 @@ const server = createServer((incoming, response) => {
     text += piece
   })
   incoming.on('end', () => {
-    // It says nothing of its models.
+    // It provides no information about its models.
     if (incoming.method !== 'POST') return response.writeHead(404).end()
     const body = JSON.parse(text) as ModelRequestBody
     const refusal = refusalOf(body)

@@ -5,7 +5,7 @@ import { refusalOf } from '../../support/model/wire-rules.ts'
 
 const [, , first = '30', every = '850', tokens = '20'] = process.argv
 
-/** A provider that streams, and says in its first token when it was sent. Runs as a process of its own. */
+/** Streaming provider that writes the time of sending into its first token. Runs in its own process. */
 const server = createServer((incoming, response) => {
   text(incoming).then(body => {
     const refusal = incoming.method === 'POST' && refusalOf(JSON.parse(body))
@@ -19,7 +19,7 @@ const server = createServer((incoming, response) => {
       send({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] })
     let left = Number(tokens)
     setTimeout(() => {
-      // More than what the service may hold back until it knows how a text goes on.
+      // Longer than the text that the service may hold back until it knows how the text continues.
       say(`sent at ${process.hrtime.bigint()} ${'and more of it '.repeat(20)}`)
       const timer = setInterval(() => {
         if (--left > 0) return say(' token')

@@ -1,7 +1,7 @@
 /**
- * A node of several, which drives agents on request and reports how many cycles it ended. A cycle holds what its model may
- * cost, waits for the milliseconds last set, as if for an answer, and books that with a message in the commit with
- * which it gives its lease back.
+ * One node of a cluster, which runs agents on request and reports how many cycles it ended. A cycle reserves the
+ * maximum cost of its model call, waits for the configured milliseconds in place of an answer, and books the cost with
+ * an event in the commit that returns its lease.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +19,7 @@ import { instantModel } from '../models/instant-model.ts'
 
 export interface NodeReport {
   cycles: number
-  /** Milliseconds of processor time since it began. */
+  /** Processor time since the start, in milliseconds. */
   cpu: number
 }
 

@@ -23,19 +23,24 @@ const NODES = [1, 2, 4, 8]
 const SLOTS = 8
 const THINKS_MS = 200
 const WARM_MS = 3_000
-/** A service runs for days: its code is compiled by then, which takes a node a few thousand cycles. */
+/**
+ * Number of warm-up cycles: the code of a service that runs for days is compiled, which takes a node a few thousand
+ * cycles.
+ */
 const WARM_CYCLES = 5_000
 const WINDOW_MS = 8_000
 const MILLION = 1_000_000
 const ASKED = 30
 const IDLE_MS = 10_000
-/** What a start leaves to do is done by then, in milliseconds. */
+/** Time after which the work that a start leaves behind is done, in milliseconds. */
 const SETTLED_MS = 5_000
 
-/** Several machines on one PostgreSQL: how soon a nudge is delivered, how it grows with nodes, what idle agents cost. */
+/**
+ * Measures several machines on one PostgreSQL: the delay of a nudge, the growth with nodes, the cost of idle agents.
+ */
 export async function several(): Promise<Row[]> {
   const nudged = await nudge()
-  // On the disk, and waiting for it.
+  // Durable: commits wait for the disk.
   const server = await postgresServer({ durable: true })
   try {
     return [...nudged, ...(await growth(server)), ...(await crowd(server))]
@@ -59,7 +64,7 @@ async function nudge(): Promise<Row[]> {
 
 interface Node {
   process: ChildProcess
-  /** @param word a number is for how many milliseconds its cycles think from now on */
+  /** @param word a number sets for how many milliseconds its cycles wait from now on */
   say(word: 'start' | 'stop' | 'tell' | number): Promise<NodeReport>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -81,7 +86,10 @@ async function nodeOf(root: string): Promise<Node> {
   }
 }
 
-/** Cycles of 200 ms on ever more nodes of eight slots, and what one costs in processor time of nodes and database together. */
+/**
+ * Measures cycles of 200 ms on a growing number of nodes with eight slots, and the processor time of one on nodes and
+ * database together.
+ */
 export async function growth(server: PostgresServer): Promise<Row[]> {
   const database = await testDatabase(server.url)
   await using dir = await project()
@@ -148,12 +156,12 @@ export async function growth(server: PostgresServer): Promise<Row[]> {
   }
 }
 
-/** Processors that have no time left give less of it, and each piece of work takes more. */
+/** Returns why a figure is unclear if the processors were busy: each piece of work takes longer then. */
 function full(busy: number): string | undefined {
   return busy > 0.9 ? `the machine's processors were ${(busy * 100).toFixed(0)} % busy` : undefined
 }
 
-/** A million agents that have nothing to do. */
+/** Measures a million agents that have nothing to do. */
 export async function crowd(server: PostgresServer): Promise<Row[]> {
   const database = await testDatabase(server.url)
   await using dir = await project({ '.svc/config.yaml': 'daemon: { heartbeat: 86400 }\n' })
@@ -169,7 +177,7 @@ export async function crowd(server: PostgresServer): Promise<Row[]> {
     const [, url] = await running.waitForOutput(/"url":"(http[^"]+)"/)
     await running.waitForOutput(/"event":"ready"/)
     const all = async () => (await cpuOfTree(running.pid)) + (await cpuOfTree(server.pid))
-    // Awaited here: what is returned as it stands outlives the service.
+    // Awaited here: a promise that is returned as it is would outlive the service.
     return await work(url!, async () => {
       await sleep(SETTLED_MS)
       const before = await all()
@@ -227,7 +235,7 @@ async function emptyClaim(url: string): Promise<number[]> {
   await using dir = await project({ '.svc/config.yaml': `store: { url: '${url}' }\ndaemon: { heartbeat: 86400 }\n` })
   const kernel = await openBenchKernel(dir.path, [cluster])
   const scheduler = kernel.use(SchedulerToken)
-  // The beat is no one's agent.
+  // Claims the heartbeat first: it belongs to no agent.
   await scheduler.claim(0)
   const times: number[] = []
   for (let n = 0; n < 300; n++) {
@@ -244,18 +252,18 @@ async function timeUrl(url: string): Promise<{ figure: number; note: string }> {
   const times: number[] = []
   for (let n = 0; n < ASKED; n++) {
     const began = performance.now()
-    // A connection that has rested may be closed just then.
+    // A connection that was idle may be closed at this moment.
     const answer = await fetch(url, { headers: { connection: 'close' } })
     if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
     await answer.arrayBuffer()
     times.push(performance.now() - began)
-    // Longer than an answer is kept for who asks again.
+    // Longer than an answer is cached.
     await sleep(600)
   }
   return { figure: median(times), note: `p99 ${percentile(times, 0.99).toFixed(0)} ms` }
 }
 
-/** Puts agents into a database, due one after the other, from an offset in milliseconds. */
+/** Inserts agents that become due one after the other, from an offset in milliseconds. */
 export async function addAgents(url: string, agents: number, name: string, from: number): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()
@@ -268,7 +276,7 @@ export async function addAgents(url: string, agents: number, name: string, from:
   await client.end()
 }
 
-/** Milliseconds of processor time of a process, of all below it, and of those below it that have ended. */
+/** Returns the processor time of a process and its descendants, including those that have ended, in milliseconds. */
 export async function cpuOfTree(root: number): Promise<number> {
   const children = new Map<number, number[]>()
   const used = new Map<number, number>()
@@ -285,7 +293,7 @@ export async function cpuOfTree(root: number): Promise<number> {
   return sum(root)
 }
 
-/** @returns what it gives, and which share of the processors' time was used meanwhile, by any process */
+/** @returns the result of the work, and the share of the processors' time that all processes used meanwhile */
 async function busyDuring<T>(work: () => Promise<T>): Promise<[T, number]> {
   const [idle, began] = [await idleTime(), performance.now()]
   const result = await work()
@@ -293,7 +301,7 @@ async function busyDuring<T>(work: () => Promise<T>): Promise<[T, number]> {
   return [result, 1 - ((await idleTime()) - idle) / time]
 }
 
-/** Milliseconds in which the machine's processors had nothing to do, all added up. */
+/** Returns the time in which processors had nothing to do, summed over all processors, in milliseconds. */
 async function idleTime(): Promise<number> {
   const [, , , , idle = 0] = (await readFile('/proc/stat', 'latin1')).split(/\s+/, 6).map(Number)
   return idle * 10

@@ -8,7 +8,7 @@ import { type Row, row } from '../row.ts'
 const HOOK = fileURLToPath(new URL('../cpu-hook.cjs', import.meta.url))
 const ROUNDS = 9
 
-/** What the command line's help costs over Node's own start. */
+/** Measures the cost of the command line's help beyond Node's own start. */
 export async function help(): Promise<Row[]> {
   const svc = await program()
   const { a, b } = await inTurn(
@@ -24,7 +24,7 @@ export async function help(): Promise<Row[]> {
   ]
 }
 
-/** Milliseconds of processor time of one run of Node, from its start. */
+/** Returns the processor time of one run of Node, from its start, in milliseconds. */
 async function costOf(words: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, ['--require', HOOK, ...words], {
     stdio: ['ignore', 'ignore', 'inherit', 'pipe'],

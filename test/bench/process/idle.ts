@@ -13,13 +13,15 @@ import { populate } from '../population.ts'
 import { type Row, row } from '../row.ts'
 
 const IDLE_MS = 20_000
-/** Half a minute to two after a burst V8 marks what it left, up to three times; after that a process is at rest. */
+/**
+ * Up to two minutes after a burst of work V8 collects what it left, up to three times; after that a process is at rest.
+ */
 const SETTLED_MS = 120_000
-/** Of some heartbeats. */
+/** Length of the measurement: some heartbeats. */
 const AT_REST_MS = 40_000
 const HOUR_MS = 3_600_000
 
-/** What a daemon takes whose agents have nothing to do. */
+/** Measures the resources of a daemon whose agents have nothing to do. */
 export async function idle(): Promise<Row[]> {
   const bare = spawn(process.execPath, ['-e', 'setInterval(() => {}, 250)'])
   try {
@@ -29,7 +31,10 @@ export async function idle(): Promise<Row[]> {
   }
 }
 
-/** Agents at the default heartbeat whose model found nothing to do again and again: it is not asked for an hour. */
+/**
+ * Measures agents at the default heartbeat whose model found nothing to do several times, so that it is not asked for
+ * an hour.
+ */
 async function hundred(bare: number): Promise<Row[]> {
   const agents = 100
   await using server = await modelServer({ script: () => goalAnswer('') })
@@ -77,7 +82,7 @@ function asleep(database: string): number {
   return n
 }
 
-/** Number of agents, each due within an hour. */
+/** Measures ten thousand agents, each due within an hour. */
 async function tenThousand(bare: number): Promise<Row> {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3600\n' })
   const options = { cwd: dir.path, program: await program() }

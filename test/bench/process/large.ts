@@ -11,7 +11,7 @@ const SIZES = [100, 10_000]
 const ROUNDS = 6
 const ASKED = 40
 
-/** A service with ten thousand agents of a hundred goals each, beside one with a hundred such agents. */
+/** Measures a service with ten thousand agents of a hundred goals each, beside one with a hundred such agents. */
 export async function large(): Promise<Row[]> {
   const projects = []
   for (const agents of SIZES) projects.push(await measureProject(agents))
@@ -61,7 +61,7 @@ async function measureProject(agents: number): Promise<Figures> {
   }
 }
 
-/** Milliseconds of the service's processor time for one request. */
+/** Returns the service's processor time for one request, in milliseconds. */
 async function costOf(pid: number, url: string): Promise<number> {
   const costs: number[] = []
   for (let round = 0; round < ROUNDS; round++) {

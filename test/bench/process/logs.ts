@@ -21,7 +21,7 @@ const EVENTS = 400_000
 const ROUNDS = 3
 const { files } = systemPorts()
 
-/** What is appended to logs, and read at their ends, when they are short and when they are long. */
+/** Measures appending to logs and reading their ends, for short and for long logs. */
 export async function logs(): Promise<Row[]> {
   return [...(await runLog()), ...(await eventLog()), ...(await eventTable())]
 }
@@ -32,7 +32,10 @@ const line = (seq: number) => {
   return { seq, type: 'tool_result', v: 1, at, agent_id: 'coder-00000001', cycle_num: seq, run_id: 'run-1', data }
 }
 
-/** Median processor time of each, in milliseconds: the best of some rounds, in which they come one after another. */
+/**
+ * Returns the median processor time of each, in milliseconds: the best of several rounds, in which they run one after
+ * another.
+ */
 async function timeEach(works: Readonly<Record<string, () => Promise<unknown>>>): Promise<Record<string, number>> {
   const best: Record<string, number> = {}
   for (let round = 0; round < ROUNDS; round++) {
@@ -86,7 +89,9 @@ async function runLog(): Promise<Row[]> {
   ]
 }
 
-/** A run's log of about this size: whole lines in its last file, holes in the others. @returns its last seq */
+/**
+ * Creates a run's log of about this size: complete lines in its last file, holes in the others. @returns its last seq
+ */
 async function fillLog(folder: string, bytes: number): Promise<number> {
   await mkdir(folder, { recursive: true })
   const each = JSON.stringify(line(1_000_000)).length + 1
@@ -134,7 +139,7 @@ async function eventLog(): Promise<Row[]> {
   ]
 }
 
-/** The events of the database, of which the files are made and the last are shown. */
+/** Measures the events of the database, from which the files are made and the latest events are shown. */
 async function eventTable(): Promise<Row[]> {
   await using home = await testHost({ builtins: [store], clock: 'system', roles: ['server'] })
   const events = home.kernel.use(Store)

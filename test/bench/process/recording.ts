@@ -22,14 +22,14 @@ import { costOf, cpu, median, percentile, sureOf } from '../measures.ts'
 import { type Row, row } from '../row.ts'
 
 const AGENTS = 20
-/** About a second of work: as often as the program writes. */
+/** About a second of work, which is the interval at which the program writes. */
 const CYCLES = 400
 const ROUNDS = 20
 const WARM_UP = 3
 
-/** What is surer than this says something about a twentieth. */
+/** Maximum uncertainty at which a difference of a twentieth can be judged. */
 const UNSURE = 0.02
-/** One at a time, so that each cost can be measured. */
+/** One agent at a time, so that the cost of each cycle can be measured. */
 const daemon = { min_rest: 0, max_concurrent_agents: 1 }
 
 const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
@@ -37,16 +37,19 @@ const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
 interface CycleCost {
   /** Processor time, in milliseconds. */
   cost: number
-  /** Memory asked for; undefined where it was collected meanwhile. */
+  /** Allocated memory in bytes; undefined if memory was collected meanwhile. */
   bytes: number | undefined
 }
 
-/** Number of runs of a kind in a row, recorded or not. The first is not counted, because it is slow after a rest. */
+/**
+ * Number of consecutive cycles of a kind that are recorded, or are not. The first is not counted, because it is slow
+ * after a rest.
+ */
 const STRETCH = 6
 
-/** Takes the measure of cycles that come one after the other: of those of a kind a few are recorded, then as many are not. */
+/** Measures consecutive cycles: of each kind a few are recorded, then as many are not. */
 class Pairs {
-  /** By kind, those without and those with. */
+  /** By kind: the cycles without and those with recording. */
   readonly kinds: [CycleCost[], CycleCost[]][] = [
     [[], []],
     [[], []],
@@ -54,11 +57,11 @@ class Pairs {
   readonly #begun = [0, 0]
   #open: { into: CycleCost[]; cost: number; bytes: number } | undefined
 
-  /** A cycle begins, and the one before has ended. @returns whether it is recorded */
+  /** Marks the start of a cycle, and the end of the one before. @returns whether it is recorded */
   next(kind: number): boolean {
     this.end()
     const n = this.#begun[kind]!++
-    // With and without, without and with: neither is always the first.
+    // The order alternates, so that neither is always first.
     const isRecorded = [0, 3].includes(Math.floor(n / STRETCH) % 4)
     const into = this.kinds[kind]![isRecorded ? 1 : 0]
     if (n % STRETCH > 0) this.#open = { into, bytes: getHeapStatistics().used_heap_size, cost: cpu() }
@@ -73,7 +76,7 @@ class Pairs {
     this.#open = undefined
   }
 
-  /** What two cycles cost, one of each kind, that followed close upon each other: without and with recording. */
+  /** Returns the cost of two cycles, one of each kind, that ran close together: without and with recording. */
   get costs(): { without: number; recorded: number }[] {
     const [one, other] = this.kinds as [[CycleCost[], CycleCost[]], [CycleCost[], CycleCost[]]]
     const count = Math.min(...one.map(each => each.length), ...other.map(each => each.length))
@@ -83,7 +86,7 @@ class Pairs {
     }))
   }
 
-  /** How much more memory a recorded cycle asks for, as a share. */
+  /** Returns how much more memory a recorded cycle allocates, as a share. */
   get more(): number {
     const [without, recorded] = [0, 1].map(which =>
       this.kinds.map(kind => median(kind[which]!.flatMap(({ bytes }) => bytes ?? []))).reduce((a, b) => a + b),
@@ -92,7 +95,9 @@ class Pairs {
   }
 }
 
-/** A recorder that takes some cycles and leaves others: with and without it the same process does the same work. */
+/**
+ * Recorder that records some cycles and skips others, so that the same process does the same work with and without it.
+ */
 class Switch {
   pairs = new Pairs()
   live: LiveRecording | undefined
@@ -116,7 +121,7 @@ class Switch {
   })
   #svc!: PluginHandle
 
-  /** @param kindOf 0 or 1: whether it chooses a goal or pursues one */
+  /** @param kindOf returns 0 or 1: whether the cycle chooses a goal or pursues one */
   constructor(kindOf: (right: ExecutionIdentity) => number) {
     this.#kindOf = kindOf
   }
@@ -124,7 +129,7 @@ class Switch {
   async begin(kernel: Kernel): Promise<LiveRecording> {
     const run = { run_id: await kernel.use(Runs).begin('daemon'), kind: 'daemon' }
     const config = { enabled: true, max_mb: 64, max_state_mb: 64 }
-    // It writes on request: what is recorded in one part is not written in another.
+    // Writes on request only, so that records of one part are not written in another.
     const clock = { ...this.#svc.clock, after: () => () => {} }
     const svc = new Proxy(this.#svc, {
       get(own, name) {
@@ -137,7 +142,7 @@ class Switch {
   }
 }
 
-/** Chooses a goal, takes a note, ends. */
+/** Answers of the model: chooses a goal, takes a note, ends. */
 function answer({ purpose: { kind, agent_id, cycle_num }, messages }: ModelRequest, id: string): ModelEvent {
   if (kind === 'goal_generation') {
     const goal = `Note ${cycle_num} ${cycle_num * 3} ${cycle_num * 7}: ${agent_id}`
@@ -186,7 +191,7 @@ interface OpenBench {
   end?(): void
 }
 
-/** The program with all its modules, as people run it, but for its recording. */
+/** Opens the program with all its modules, as in production, except for the recording. */
 async function whole(hook: Switch, default_model: string, env: Record<string, string> = {}): Promise<OpenBench> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   await mkdir(join(root, 'profiles'))
@@ -201,7 +206,7 @@ async function whole(hook: Switch, default_model: string, env: Record<string, st
   return { root, kernel }
 }
 
-/** The same with its model behind HTTP, in another process, as everybody has it. */
+/** Opens the same with its model behind HTTP, in another process, as in production. */
 async function asking(hook: Switch): Promise<OpenBench> {
   const provider = fork(fileURLToPath(new URL('../models/note-provider.ts', import.meta.url)))
   const [url] = (await once(provider, 'message')) as [string]
@@ -216,15 +221,15 @@ async function openStripped(hook: Switch): Promise<OpenBench> {
 }
 
 /**
- * What recording costs, in processor time a cycle: of two that follow each other one is recorded, so that what else happens on
- * the machine falls on both. What is recorded is packed and written after each second of work, as in a program that does
- * nothing else, and each cycle bears its share of that. Garbage is collected in whichever cycle comes then: that a recorded
- * one leaves more of it is added, as its share in what collecting takes.
+ * Measures the processor time that recording adds to a cycle: of two consecutive cycles one is recorded, so that other
+ * load on the machine affects both. Records are packed and written after each second of work, as in a program that does
+ * nothing else, and each cycle bears its share of that. Garbage is collected in any cycle: the additional garbage of a
+ * recorded one is added, as its share of the time for collection.
  */
 export async function recording(): Promise<Row[]> {
   const aim = { of: 'ratio', atMost: 1.05 } as const
   const parity = ({ cycle_num }: ExecutionIdentity) => cycle_num % 2
-  // Each second one of these begins with a goal.
+  // Every second one of these agents begins with a goal.
   const alternate = ({ id, cycle_num }: ExecutionIdentity) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
     ...(await measurePairs('a cycle of the whole program with a model over HTTP, recorded', {
@@ -251,7 +256,7 @@ async function measurePairs(what: string, { open, kindOf, aim }: PairedTrial): P
   const { root, kernel, end } = await open(hook)
   try {
     const live = await hook.begin(kernel)
-    /** @returns what it cost to write */
+    /** @returns the cost of writing */
     const round = async () => {
       await drive(kernel, CYCLES)
       hook.pairs.end()

@@ -31,17 +31,17 @@ const MIB = 2 ** 20
 /** Events emitted per second. */
 const EVENTS = 100
 
-/** What the plugin, version by version, has handled; kept outside of it. */
+/** Record of what the plugin has handled, by version; kept outside of the plugin. */
 interface Ledger {
   /** Versions that handled each event, by the event's number. */
   events: Map<number, number[]>
-  /** Resources that were started and not stopped. */
+  /** Number of resources that were started and not stopped. */
   open: number
 }
 const LedgerToken = token<Ledger>('ledger')
 const Counts = token<() => { requests: number; events: number; notes: number }>('counts')
 
-/** A plugin with a bit of everything, whose counters go from version to version. */
+/** Returns a plugin that uses a bit of everything, and passes its counters from version to version. */
 const probe = (version: number) => `
 import { definePlugin, tool, z } from 'svc'
 const Counters = z.object({ requests: z.number(), events: z.number(), notes: z.number() })
@@ -97,7 +97,7 @@ function ledgerModule(ledger: Ledger) {
         list: async () => [],
       })
       svc.event('soak', z.object({ n: z.number() }))
-      // Before the plugin's handler, so that swaps come in the middle of events.
+      // Runs before the plugin's handler, so that reloads happen in the middle of events.
       svc.on('soak' as 'beat', () => turn())
     },
   })
@@ -106,7 +106,7 @@ function ledgerModule(ledger: Ledger) {
 export interface Figures {
   reloads: number
   seconds: number
-  /** Requests sent in a second, and those that did not answer 200. */
+  /** Requests sent per second, and those that were not answered with 200. */
   rate: number
   failed: string[]
   requests: { answered: number; counted: number; p99_ms: number; max_ms: number }
@@ -114,7 +114,7 @@ export interface Figures {
   notes: { committed: number; counted: number; failed: number }
   cycles: { ended: number; failed: number }
   swap: { p50_ms: number; p99_ms: number; max_ms: number }
-  /** The longest time without a turn of the event loop. */
+  /** Longest time without a turn of the event loop, in milliseconds. */
   lag_ms: number
   heap_mib: number
   rss_mib: number
@@ -124,9 +124,9 @@ export interface Figures {
 
 export interface SoakOptions {
   reloads: number
-  /** Reloads before memory is measured for the first time: what is compiled then takes its place for good. */
+  /** Number of reloads before memory is measured for the first time: code compiled by then stays in memory. */
   warmUp: number
-  /** Requests in a second. */
+  /** Requests per second. */
   rate?: number
   agents?: number
 }
@@ -256,7 +256,7 @@ interface Report {
   rate: number
 }
 
-/** Written beside and renamed, with a time at which no one can still be writing. */
+/** Writes a temporary file and renames it, with an old modification time, so that no one seems to be still writing. */
 async function write(root: string, version: number): Promise<void> {
   const file = join(root, 'plugins', 'probe.ts')
   await writeFile(`${file}.tmp`, probe(version))
@@ -265,8 +265,9 @@ async function write(root: string, version: number): Promise<void> {
 }
 
 /**
- * The least of some looks after a collection each, with work in between: the compiler's tables come and go with it. The room for
- * young objects is left out: V8 lets it grow under load as far as its flag says, by 55 MiB in Node 24, and what was in it is gone.
+ * Returns the lowest of several measurements, each after a collection and some work: the compiler's tables come and go
+ * with it. The space for young objects is left out: V8 lets it grow under load up to its flag, by 55 MiB in Node 24,
+ * and its content is gone.
  */
 async function memory(work: () => Promise<void>): Promise<{ heap: number; rss: number }> {
   const looks: { heap: number; rss: number }[] = []

@@ -6,10 +6,10 @@ import { packOnce, ROOT } from '../package.ts'
 import { type Row, row } from '../row.ts'
 
 const MB = 10 ** 6
-/** From here on a dependency must be worth it. */
+/** Size from which a dependency needs a justification. */
 const LARGE = 1 * MB
 
-/** What an installation holds: the bytes of the package's files, and of all that it needs to run on this platform. */
+/** Measures the size of an installation: the package's files, and all its dependencies on this platform. */
 export async function size(): Promise<Row[]> {
   const own = await packOnce()
   const bundle = await sizeOf(join(own, 'dist'))
@@ -43,7 +43,7 @@ export async function size(): Promise<Row[]> {
   ]
 }
 
-/** In bytes, without the packages below: they are counted by themselves. */
+/** Returns the size in bytes, without the packages below, which are counted separately. */
 async function sizeOf(path: string): Promise<number> {
   const stat = await lstat(path)
   if (!stat.isDirectory()) return stat.isSymbolicLink() ? 0 : stat.size

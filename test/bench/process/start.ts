@@ -11,7 +11,10 @@ import { type Row, row } from '../row.ts'
 const ROUNDS = 5
 const HEARTBEAT_MS = 10_000
 
-/** From the command to the first healthy answer of a service with its daemon, of which the files are in memory. */
+/**
+ * Measures the time from the command to the first healthy answer of a service with its daemon, with its files in
+ * memory.
+ */
 export async function start(): Promise<Row[]> {
   return [...(await startWith(0, 400)), ...(await startWith(1_000, 2_000))]
 }

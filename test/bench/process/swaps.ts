@@ -4,7 +4,7 @@ import { soak } from './reload.ts'
 
 const RATE = 500
 
-/** A plugin that is reloaded under requests, events and cycles: the short form of `npm run soak:reloads`. */
+/** Reloads a plugin under requests, events and cycles: the short form of `npm run soak:reloads`. */
 export async function swaps(): Promise<Row[]> {
   const idle = await idleLag()
   const found = await soak({ reloads: 60, warmUp: 30, rate: RATE })

@@ -10,7 +10,7 @@ const MIB = 2 ** 20
 const COMMITS = 6_000
 const TEXT = 'x'.repeat(2_000)
 
-/** How long the write-ahead log becomes: with our own readers at work, and beside a reader that holds on to what it sees. */
+/** Measures the size of the write-ahead log with our own readers, and beside a reader that keeps a snapshot open. */
 export async function wal(): Promise<Row[]> {
   await using home = await testHost({ builtins: [store], clock: 'system', roles: ['daemon'] })
   await using other = await testHost({ builtins: [store], clock: 'system', roles: ['cli'], root: home.root })
@@ -36,7 +36,7 @@ export async function wal(): Promise<Row[]> {
   reader.exec('COMMIT')
   reader.close()
   await write(200, async () => {})
-  // What retention does at each beat.
+  // Retention does this at each heartbeat.
   await writer.trimLog()
   return [
     row({

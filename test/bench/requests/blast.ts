@@ -2,7 +2,10 @@ import { connect } from 'node:net'
 
 const CONNECTIONS = 16
 
-/** Requests a URL a given number of times, over some connections at once, and reports when done. Runs as a process of its own. */
+/**
+ * Requests a URL a given number of times, over several connections at once, and reports the end. Runs in its own
+ * process.
+ */
 process.on('message', ({ url, count }: { url: string; count: number }) => {
   const { hostname, port, pathname, search } = new URL(url)
   const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`)

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 
-/** Reads a stream over and over at once, and reports how old each token was when it came. Runs as a process of its own. */
+/** Reads a stream many times at once, and reports the age of each token on arrival. Runs in its own process. */
 process.on('message', ({ url, streams, tokens }: { url: string; streams: number; tokens: number }) => {
   const delays: number[] = []
   let open = streams

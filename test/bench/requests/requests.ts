@@ -14,7 +14,7 @@ import { tempDir } from '../../support/index.ts'
 import { populate } from '../population.ts'
 import { type Row, row } from '../row.ts'
 
-/** What requests cost, beside a bare Fastify route that answers the same bytes. */
+/** Measures the cost of requests, beside a bare Fastify route that returns the same bytes. */
 export async function requests(): Promise<Row[]> {
   const rows: Row[] = []
   for (const [path, alive, count] of [
@@ -32,12 +32,12 @@ export async function requests(): Promise<Row[]> {
   return rows
 }
 
-/** Rounds of ours and bare in turn: what else the machine does hits both. */
+/** Number of rounds, of ours and bare in turn, so that other load on the machine affects both. */
 const ROUNDS = 10
 
 /**
- * Requests in `svc`, by number of agents, beside requests to a bare Fastify route that answers the same bytes from memory: the
- * processor time of the serving process for one, in microseconds, and the ratio of the rates that follow from it.
+ * Measures requests to `svc`, by number of agents, beside a bare Fastify route that returns the same bytes from memory:
+ * the processor time of the serving process for one, in microseconds, and the ratio of the resulting rates.
  */
 export async function measureHttp(path: string, alive: number, count: number) {
   await using dir = await tempDir()
@@ -56,7 +56,7 @@ export async function measureHttp(path: string, alive: number, count: number) {
   }
   child.kill()
   await plain.close()
-  // What else the machine does only ever adds.
+  // Other load on the machine can only add time.
   const ours = Math.min(...rounds.map(round => round.ours))
   const least = Math.min(...rounds.map(round => round.bare))
   return { bytes: bytes.length, ours, bare: least, ratio: least / ours }

@@ -1,8 +1,10 @@
 import { Agent, get } from 'node:http'
 
-/** Asks one URL at a steady rate until the parent says to stop, and reports what came back. Runs as a process of its own. */
+/**
+ * Requests one URL at a steady rate until the parent sends a stop, and reports the answers. Runs in its own process.
+ */
 const [, , url = '', rate = '500'] = process.argv
-// In turn, so that none is idle for so long that the server closes it just when it is used again.
+// Uses the connections in turn, so that none is idle for so long that the server closes it at its next use.
 const agent = new Agent({ keepAlive: true, maxSockets: 32, scheduling: 'fifo' })
 const failures: string[] = []
 const latencies: number[] = []
@@ -41,7 +43,7 @@ const timer = setInterval(() => {
   while (!stopping && sent < due) ask()
 }, 5)
 
-/** What came back, once all has. */
+/** Reports the answers once all have arrived. */
 function settle(): void {
   if (!stopping || answered + failures.length < sent) return
   const seconds = (performance.now() - begun) / 1000

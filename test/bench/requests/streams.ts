@@ -35,7 +35,7 @@ const teller = definePlugin({
   },
 })
 
-/** How late tokens come, and what each costs. */
+/** Measures how late tokens arrive, and the cost of each. */
 export async function streams(): Promise<Row[]> {
   const { ours, bare, added_p99 } = await measureStreams(200, 3)
   const what = 'token of 200 streams with 50 a second each'
@@ -53,8 +53,8 @@ export async function streams(): Promise<Row[]> {
 }
 
 /**
- * How old tokens are, in milliseconds, when their reader has them: of streams with fifty tokens a second each, beside a
- * bare server that writes the same text with a timer a stream. All streams of one kind are served by this one process.
+ * Measures the age of tokens on arrival, in milliseconds: of streams with fifty tokens a second each, beside a bare
+ * server that writes the same text with one timer per stream. This one process serves all streams of a kind.
  */
 export async function measureStreams(streams: number, seconds: number) {
   await using dir = await tempDir()

@@ -2,20 +2,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Sqlite from 'better-sqlite3'
 
 const DAY_MS = 86_400_000
-/** What is older than this is dated back, in milliseconds. */
+/** Age from which rows are dated back, in milliseconds. */
 export const YOUNG_MS = 60_000
-/** Rows of one statement: others write meanwhile. */
+/** Number of rows per statement: other processes write in between. */
 const ROWS = 500
-/** Frames of a write-ahead log that a reader keeps from being put back: time itself would write none. */
+/**
+ * Frames of the write-ahead log above which this waits while a reader keeps the log from being reset: real aging writes
+ * nothing.
+ */
 const LONG_LOG = 1_200
 
-/** Where it stands when something came to its end. What the stamps have left in the journal stays, to be compared with them. */
+/**
+ * Columns with the time at which something ended. The stamps' calls stay in the journal, to be compared with the
+ * stamps.
+ */
 const DATES: readonly (readonly [table: string, column: string, and?: string])[] = [
   ['events', 'at'],
   ['nudges', 'delivered_at'],
   ['spend', 'at', 'budget_window > 0'],
   ['tool_calls', 'ended_at', "tool <> 'stamp'"],
-  // One that is given and not used yet may be used at any time, and is compared with that call.
+  // An approval that was granted and not used may still be used, and is compared with that call.
   ['approvals', 'resolved_at', `(status = 'denied' OR used_at < unixepoch() * 1000 - ${YOUNG_MS})`],
   ['task_runs', 'ended_at'],
   ['sessions', 'last_active'],
@@ -26,7 +32,7 @@ const DATES: readonly (readonly [table: string, column: string, and?: string])[]
   ['alarms', 'told_at'],
 ]
 
-/** Makes a minute of what it was two days ago, so that within half an hour retention has the work of weeks. */
+/** Dates rows that are a minute old back by two days, so that retention has the work of weeks within half an hour. */
 export async function age(db: Sqlite.Database, until: AbortSignal): Promise<number> {
   let aged = 0
   const statements = DATES.map(([table, column, and = '1']) =>

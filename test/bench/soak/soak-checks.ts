@@ -7,10 +7,10 @@ import { YOUNG_MS } from './soak-aging.ts'
 import type { ModelReport } from './soak-model.ts'
 import type { SoakPeople } from './soak-operators.ts'
 
-/** What has been said of them since is kept. */
+/** Age up to which everything reported is still stored, in milliseconds. */
 const FRESH_MS = YOUNG_MS - 10_000
 
-/** What else must not be there, in rows that tell what happened. */
+/** Further promises, each with a query for the rows that break it. */
 const NEVER: readonly (readonly [promise: string, sql: string])[] = [
   [
     'A cycle is reported as done once.',
@@ -39,7 +39,7 @@ export interface SoakState {
   people: SoakPeople
 }
 
-/** A database as the checks see it. */
+/** Returns a database in the form that the checks expect. */
 export function lookAt(db: Sqlite.Database): Look {
   return {
     all: <R>(sql: string, params: readonly unknown[] = []) => db.prepare(sql).all(...params) as R[],
@@ -48,11 +48,11 @@ export function lookAt(db: Sqlite.Database): Look {
   }
 }
 
-/** What is broken of what is promised, in sentences. */
+/** Returns the broken promises, as sentences. */
 export async function brokenIn({ db, root, people }: SoakState): Promise<string[]> {
   const since = Date.now() - FRESH_MS
   const stamps = await stampsIn(root)
-  // What ended earlier may be gone, with the events that reported it.
+  // Goals that ended earlier may be deleted, together with the events that reported them.
   db.exec(`CREATE TEMP VIEW goals AS SELECT * FROM main.goals WHERE status = 'active' OR completed_at > ${since}`)
   db.exec('BEGIN')
   try {
@@ -63,7 +63,7 @@ export async function brokenIn({ db, root, people }: SoakState): Promise<string[
       if (found.length > 0) faults.push(`${promise} ${JSON.stringify(found)}`)
     }
     const agents = new Set(look.all<{ agent_id: string }>('SELECT agent_id FROM agents').map(row => row.agent_id))
-    // Those of agents that are gone went with them.
+    // Stamps of deleted agents are deleted together with them.
     const ofLiving = ({ agent_id }: { agent_id: string }) => agents.has(agent_id)
     const journal = look.all<StampCall>(STAMP_CALLS)
     faults.push(...brokenStamps(stamps.filter(ofLiving), journal, ({ call_id }) => call_id, await stampsIn(root)))
@@ -74,18 +74,21 @@ export async function brokenIn({ db, root, people }: SoakState): Promise<string[
   }
 }
 
-/** Who has not moved although everybody lets them, in sentences. @param begun how far they were */
+/**
+ * Returns the agents that made no progress although nothing blocks them, as sentences. @param begun their progress
+ * before
+ */
 export function standing(look: Pick<Look, 'all' | 'get'>, begun: ReadonlyMap<string, string>): string[] {
   const still = [...begun].filter(([id, was]) => progressOf(look, id) === was).map(([id]) => id)
   return still.map(id => `Every active goal moves once nothing fails any more. ${id} stands.`)
 }
 
-/** How far everybody is who must move. */
+/** Returns the progress of every agent that must make some. */
 export function progressOfAll(look: Pick<Look, 'all' | 'get'>): Map<string, string> {
   return new Map(agentsThatMustMove(look).map(({ agent_id }) => [agent_id, progressOf(look, agent_id)]))
 }
 
-/** What was acknowledged, and is not there. */
+/** Returns what was acknowledged and is missing. */
 function findLost(look: Look, { goals, nudges }: SoakPeople, agents: ReadonlySet<string>, since: number): string[] {
   const has = (table: string, key: string, id: string) =>
     look.get(`SELECT 1 FROM main.${table} WHERE ${key} = ?`, [id]) !== undefined
@@ -97,7 +100,7 @@ function findLost(look: Look, { goals, nudges }: SoakPeople, agents: ReadonlySet
   return missing.map(id => `What was acknowledged is kept. ${id}`)
 }
 
-/** What a service leaves behind that was stopped, in sentences. */
+/** Returns what a stopped service left behind, as sentences. */
 export function leftBehind(db: Sqlite.Database): string[] {
   const faults: string[] = []
   for (const [what, sql] of [
@@ -111,7 +114,10 @@ export function leftBehind(db: Sqlite.Database): string[] {
   return faults
 }
 
-/** Whether all that the provider counted is booked. What was held for a call that may have been made counts as spent. */
+/**
+ * Checks that all tokens that the provider billed are booked. Reservations for calls that may have been made count as
+ * spent.
+ */
 export function brokenBill(db: Sqlite.Database, { billed }: ModelReport): string[] {
   const { booked } = db.prepare('SELECT coalesce(sum(input_tokens + output_tokens), 0) AS booked FROM spend').get() as {
     booked: number

@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { conversationSoak } from '../../faults/soaks/conversation-soak.ts'
 
-/** `npm run soak:conversations -- [requests] [seed]`: pursuits with random answers against servers that refuse as the real ones do. */
+/**
+ * `npm run soak:conversations -- [requests] [seed]`: pursuits with random answers against servers that reject requests
+ * as real ones do.
+ */
 const [requests = '20000', seed = String(randomInt(2 ** 31))] = process.argv.slice(2)
 const report = await conversationSoak({ requests: Number(requests), seed: Number(seed) })
 console.log(`seed            ${report.seed}`)

@@ -1,6 +1,6 @@
 import { killLoop } from '../../faults/kills/kill-loop.ts'
 
-/** `npm run soak:kills -- [kills] [seed]`: a daemon killed at random moments while someone writes to it. */
+/** `npm run soak:kills -- [kills] [seed]`: a daemon that is killed at random moments during writes to it. */
 const [kills = '60', seed] = process.argv.slice(2)
 const logKill = (kill: number) => {
   if (kill % 10 === 0) console.log(`${kill} kills`)

@@ -1,4 +1,4 @@
-/** The model of a soak: a server as providers have them, in a process of its own, that says what the dice say and fails as they say. */
+/** Model of a soak: a server like those of providers, in its own process, with random answers and random failures. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Answer,
@@ -19,14 +19,14 @@ import { randomAnswer } from '../../support/simulation/model/model.ts'
 export type ToModel = { begin: number } | { agents: readonly string[] } | 'calm' | 'report'
 export interface ModelReport {
   requests: number
-  /** Tokens of answers that were taken to their last byte. */
+  /** Tokens of answers that were read to their last byte. */
   billed: number
   faults: Record<string, number>
 }
 
-/** Tool calls of an answer that has far too many. */
+/** Number of tool calls in an answer that has far too many. */
 const MANY_CALLS = 4_000
-/** The provider refuses every request for the first part of each of these stretches but the first one, in milliseconds. */
+/** The provider refuses every request at the beginning of each period except the first, in milliseconds. */
 const REFUSING = { every: 90_000, for: 8_000 }
 /** The share of requests that fail. */
 const FAULTY = 0.1
@@ -35,7 +35,7 @@ const MODES: readonly FaultMode[] = [
   ...(['nousage', 'negusage', 'badtool', 'unknowntool', 'dupids'] as const),
 ]
 const TOO_MUCH = () => refuse(429, 'Rate limit reached', { headers: { 'retry-after': '1' } })
-/** What agents run: short, long, loud, and not there. */
+/** Commands that agents run: short, long, with much output, and missing. */
 const COMMANDS = ['ls -la', 'seq 1 20000', 'sleep 0.3', 'cat notes.txt', 'sort plan.md', 'false', 'no-such-program']
 
 const counts: Record<string, number> = {}
@@ -66,7 +66,7 @@ async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> 
     const entry = server!.bill.findLast(entry => entry.n === n)
     if (ended === 'answered' && reply.kind === 'answer' && reply.usage === undefined && entry)
       billed += entry.input_tokens + entry.output_tokens
-    // A day's prompts are more than a process can hold.
+    // The prompts of a whole day do not fit into memory.
     request.prompt = ''
     request.body.messages = []
     request.body.tools = []
@@ -75,7 +75,7 @@ async function replyTo(request: ModelServerRequest, dice: Dice): Promise<Reply> 
   return reply
 }
 
-/** What every request gets while the provider refuses all of them. */
+/** Returns the reply to every request while the provider refuses all of them. */
 function refusal(): Reply | undefined {
   const elapsed = performance.now() - began
   if (faulty === 0 || elapsed < REFUSING.every || elapsed % REFUSING.every > REFUSING.for) return undefined

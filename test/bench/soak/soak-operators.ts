@@ -12,13 +12,13 @@ import {
 import { lookAt } from './soak-checks.ts'
 import { PRESETS, type SoakedProject } from './soak-project.ts'
 
-/** The acts of the operators of simulated worlds, as often as lets eight agents go on with their work. */
+/** Frequencies of the operators' actions of simulated runs, chosen so that eight agents can go on with their work. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   ...{ nudge: 14, pause: 2, resume: 8, add_goal: 8, abandon: 5, reprioritize: 2, decide: 60, freeze: 0.4, thaw: 10 },
   ...{ checkpoint: 3, restore: 1, task: 3, message: 3, schedule: 0.3, budget_reset: 1.5 },
 }
 const LET_GO = ['resume', 'decide', 'thaw', 'budget_reset']
-/** What they look at. */
+/** Operations that operators read with. */
 const LISTS: readonly (readonly [name: string, input: object])[] = [
   ...(['agents.list', 'agents.fleet', 'budget.status', 'daemon.status', 'plugins.list', 'models.list'] as const).map(
     name => [name, {}] as const,
@@ -36,18 +36,18 @@ const OF_AGENT = [
   'memory.list',
   'checkpoints.list',
 ] as const
-/** What is older than some minutes goes, as what is older than some weeks does: in days. */
+/** Age at which memories are forgotten, in days: some minutes, where a real service uses weeks. */
 const FORGOTTEN_DAYS = 2 / 24 / 60
-/** Milliseconds between two acts, at most; and while they are eager. */
+/** Maximum time between two actions, in milliseconds; the second one applies while operators are eager. */
 const PACE_MS = 500
 const EAGER_MS = 60
-/** What a service that does well may answer. */
+/** A healthy service answers with statuses below this only. */
 const REFUSED_BELOW = 500
 
-/** Operators of a soak: they write, read and decide over HTTP, and remember what was acknowledged to them. */
+/** Operators of a soak: they write, read and decide over HTTP, and remember what was acknowledged. */
 export class SoakPeople {
   readonly counts = { acts: 0, answers: 0, streamed: 0, streams: 0, refused: {} as Record<string, number> }
-  /** What is wrong with what they were answered, in sentences. */
+  /** Faults in the answers, as sentences. */
   readonly broken: string[] = []
   readonly nudges = new Map<string, { agent_id: string; at: number }>()
   readonly goals = new Map<string, string>()
@@ -55,11 +55,11 @@ export class SoakPeople {
   readonly #dice: Dice
   readonly #parts: ActionParts
   #acts: WeightedActions
-  /** Requests that are not answered yet, and streams that are open. */
+  /** Requests without an answer so far, and open streams. */
   readonly #open = new Set<Promise<unknown>>()
   #streams = new AbortController()
   #busy = true
-  /** Whether they do in minutes what takes them an hour otherwise. */
+  /** Whether operators do in minutes what otherwise takes them an hour. */
   eager = false
 
   constructor(project: SoakedProject, db: Sqlite.Database, seed: number) {
@@ -86,7 +86,7 @@ export class SoakPeople {
     this.#acts = [...known, ...own]
   }
 
-  /** Goes on until they are stopped for good. */
+  /** Acts until the signal is aborted. */
   async work(until: AbortSignal): Promise<void> {
     while (!until.aborted) {
       await sleep(this.#dice.int(20, this.eager ? EAGER_MS : PACE_MS))
@@ -96,14 +96,14 @@ export class SoakPeople {
     }
   }
 
-  /** They do nothing new, watch nothing any more, and wait for what they have asked. */
+  /** Stops new actions, closes all streams, and waits for open requests. */
   async rest(): Promise<void> {
     this.#busy = false
     this.#streams.abort()
     while (this.#open.size > 0) await Promise.all(this.#open)
   }
 
-  /** From now on they do no more than let everything go on. */
+  /** From now on, operators only unblock agents. */
   letGo(): void {
     this.#acts = ACTIONS.flatMap(([, name, act]) => (LET_GO.includes(name) ? [[1, name, act] as const] : []))
     this.goOn()
@@ -158,7 +158,7 @@ export class SoakPeople {
     return agents.length > 0 ? this.#dice.pick(agents).agent_id : undefined
   }
 
-  /** Someone watches for a while, and goes away in the middle of it. */
+  /** Follows the events for a while, and disconnects in the middle. */
   async #follow(): Promise<void> {
     const cut = AbortSignal.any([this.#streams.signal, AbortSignal.timeout(this.#dice.int(200, 20_000))])
     let last = 0
@@ -180,7 +180,7 @@ export class SoakPeople {
     if (id) await call('memory.consolidate', { id, max_age_days: FORGOTTEN_DAYS, min_access: 20 })
   }
 
-  /** One goes for good, and another of its kind comes. */
+  /** Deletes an agent, and spawns another of the same preset. */
   async #replace(call: (name: string, input: object) => Promise<unknown>): Promise<void> {
     const gone = this.#dice.pick(
       this.#parts.look.all<{ agent_id: string; preset: string }>(

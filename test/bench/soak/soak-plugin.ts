@@ -1,7 +1,7 @@
-/** A plugin that no one should have: it throws, hangs, and is written anew all the time, now and then badly. */
+/** Badly behaved plugin: it throws, hangs, and is rewritten all the time, sometimes with an error. */
 export const UNSTEADY = 'unsteady'
 
-/** Interval of versions that cannot be loaded. */
+/** One in this number of versions cannot be loaded. */
 const BAD_EVERY = 4
 
 export const isBad = (version: number) => version % BAD_EVERY === 3

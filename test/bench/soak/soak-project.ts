@@ -17,7 +17,7 @@ import { UNSTEADY, unsteady } from './soak-plugin.ts'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const INSIDE = fileURLToPath(new URL('./soak-inside.cjs', import.meta.url))
 
-/** Eight who are given different things, each with tools that fail and one whose effects can be counted. */
+/** Eight presets with different toolkits, each with tools that fail and one whose effects can be counted. */
 export const PRESETS: Readonly<Record<string, readonly string[]>> = {
   clerk: ['file', 'notepad'],
   librarian: ['memory', 'notepad'],
@@ -40,20 +40,20 @@ export const CONFIG = {
   },
   model: { idle_timeout: 2, total_timeout: 8, retry_delay: 0.05, retry_cap: 1, breaker_cooldown: 1 },
   retention: { enabled: true, days: 1, interval_cycles: 50, max_runs: 5 },
-  // What programs and payments there are waits for someone; the files of a workspace do not.
+  // Programs and payments wait for approval; changes to files of a workspace do not.
   approval: { enabled: true, auto_approve: ['file_write', 'file_edit', 'clear_notepad'], timeout_cycles: 100 },
   checkpoints: { every_cycles: 100, keep: 3 },
   economy: { enabled: true },
   server: { session_ttl_hours: 0.02 },
 }
 
-/** A service as people run it, with the model that it asks: processes of their own in a folder of their own. */
+/** A service as in production and its model, in processes of their own and a folder of their own. */
 export class SoakedProject {
   readonly root: string
   readonly svc: RunningSvc
   readonly url: string
   readonly client: ReturnType<typeof createClient>
-  /** Versions of the unsteady plugin so far. */
+  /** Number of versions of the unsteady plugin so far. */
   version = 0
   readonly #model: ChildProcess
   readonly #dirs: TempDir[]
@@ -88,12 +88,12 @@ export class SoakedProject {
     const env = {
       ...{ OPENAI_BASE_URL: address, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
       ...{ NODE_OPTIONS: `--require=${INSIDE}`, SVC_SOAK_INSIDE: join(dir.path, 'inside.json') },
-      // As the unit has it that the service writes for systemd.
+      // As in the unit that the service writes for systemd.
       MALLOC_ARENA_MAX: '2',
     }
     const svc = new RunningSvc(words, { cwd: dir.path, env, program: join(program.path, 'dist', 'svc.js') })
     const [, url = ''] = await svc.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
-    // How long a start takes is another's affair.
+    // Resets the figures of the event loop: the start is measured elsewhere.
     svc.process.kill('SIGUSR2')
     return new SoakedProject({ root: dir.path, svc, url, model, dirs: [dir, program] })
   }
@@ -116,28 +116,28 @@ export class SoakedProject {
     return ((await answer) as [ModelReport])[0]
   }
 
-  /** Writes through a temporary file, as editors do. */
+  /** Edits the plugin through a temporary file, as editors do. */
   async edit(): Promise<void> {
     const file = join(this.root, 'plugins', `${UNSTEADY}.ts`)
     await writeFile(`${file}~`, unsteady(++this.version))
     await rename(`${file}~`, file)
   }
 
-  /** What it logged as an error since the last look. */
+  /** Returns the errors logged since the last call. */
   errors(): Record<string, unknown>[] {
     const end = this.svc.stderr.lastIndexOf('\n') + 1
     const lines = this.svc.stderr.slice(0, end).split('\n').filter(Boolean)
     this.svc.stderr = this.svc.stderr.slice(end)
-    // What retention only warns of fills a disk in time.
+    // Warnings of retention count too: what it leaves fills a disk in time.
     return lines.map(read).filter(line => !(Number(line.level) < 50) || line.plugin === 'retention')
   }
 
-  /** What its open files and sockets are, by kind, and how often each is open. */
+  /** Returns the open files and sockets by kind, with the number of each. */
   async open(): Promise<Record<string, number>> {
     const folder = `/proc/${this.pid}/fd`
     const kinds: Record<string, number> = {}
     for (const fd of await readdir(folder)) {
-      // It may be closed by now.
+      // The file may be closed by now.
       const target = await readlink(join(folder, fd)).catch(() => '')
       const kind = target.replace(/\[\d+\]$/, '').replace(this.root, '')
       if (kind) kinds[kind] = (kinds[kind] ?? 0) + 1
@@ -145,18 +145,21 @@ export class SoakedProject {
     return kinds
   }
 
-  /** Its own figures: how late its loop was, in milliseconds, since it began; and what it took when that was asked last. */
+  /**
+   * Returns the process's own figures: how late its loop was since the start, in milliseconds, and its memory at the
+   * last request.
+   */
   async processReport(): Promise<Inside> {
     while (this.svc.process.exitCode === null) {
       const text = await readFile(join(this.root, 'inside.json'), 'utf8').catch(() => '')
-      // It may be about to be written.
+      // The file may be incomplete while it is written.
       if (text.endsWith('}')) return JSON.parse(text)
       await sleep(20)
     }
     throw new Error(`the service ended with ${this.svc.process.exitCode}`)
   }
 
-  /** What memory it takes with all collected, in mebibytes. */
+  /** Returns the memory of the process after a garbage collection, in mebibytes. */
   async memory(): Promise<number> {
     const before = await this.processReport()
     this.svc.process.kill('SIGWINCH')
@@ -174,7 +177,7 @@ export class SoakedProject {
   }
 }
 
-/** The program in a folder of its own, so that a build meanwhile removes none of its files. */
+/** Copies the program into its own folder, so that a build meanwhile removes none of its files. */
 async function asItStands(): Promise<TempDir> {
   const dir = await tempDir()
   await mkdir(join(dir.path, 'dist'))
@@ -189,7 +192,7 @@ function read(line: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // What is no line of the log was not expected by anybody.
+    // Output that is not a log line is unexpected.
     return { level: 60, msg: line }
   }
 }

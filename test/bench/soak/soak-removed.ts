@@ -5,15 +5,15 @@ import Sqlite from 'better-sqlite3'
 import { SvcError } from '#kernel'
 import type { SoakedProject } from './soak-project.ts'
 
-/** What a service logs while its database's files are away. */
+/** Log message of a service while its database's files are missing. */
 export const REMOVED = /svc\.db\S* was removed or replaced while in use/
-/** A server looks at its database this often at least, in milliseconds; several times that is time enough. */
+/** Time limit to notice, in milliseconds: several times the interval at which a server checks its database. */
 const PATIENCE_MS = 10_000
 const COUNTED = ['agents', 'goals', 'events', 'nudges', 'spend']
 
 /**
- * Takes the files of the database away under the running service, and puts them back.
- * @returns what it did not notice, acknowledged all the same, or left out of the backup that it wrote
+ * Moves the database's files away under the running service, and puts them back.
+ * @returns what the service did not notice, acknowledged anyway, or left out of its backup
  */
 export async function removeFiles(project: SoakedProject, db: Sqlite.Database): Promise<string[]> {
   const broken: string[] = []

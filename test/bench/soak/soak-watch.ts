@@ -5,7 +5,7 @@ import type { SoakedProject } from './soak-project.ts'
 const MIB = 2 ** 20
 const WAL_EVERY_MS = 200
 const SAMPLE_EVERY_MS = 2_000
-/** Metrics cover the last half or whole minute. */
+/** Number of samples between two requests for metrics, which cover the last half or whole minute. */
 const METRICS_EVERY = 5
 const WINDOW_MS = 60_000
 
@@ -16,14 +16,14 @@ interface Sample {
   heap: number
 }
 
-/** Looks at a running service from outside, again and again. */
+/** Samples a running service from outside. */
 export class SoakWatch {
   readonly samples: Sample[] = []
-  /** The longest that the write-ahead log was, in mebibytes. */
+  /** Maximum size of the write-ahead log, in mebibytes. */
   wal = 0
-  /** The largest of what the service says itself of its loop, in milliseconds. */
+  /** Maximum lag of the event loop that the service reports, in milliseconds. */
   readonly metric = { p99: 0, max: 0 }
-  /** It is asked nothing then: each question is a socket. */
+  /** Whether to send no requests: each one opens a socket. */
   resting = false
   readonly #project: SoakedProject
   readonly #began = performance.now()
@@ -40,7 +40,7 @@ export class SoakWatch {
     await Promise.all([this.#watchLog(until), this.#watchProcess(until)])
   }
 
-  /** The least memory of each minute, in mebibytes: a collection falls into each. */
+  /** Returns the sample with the least memory of each minute: each minute contains a garbage collection. */
   leasts(of: 'rss' | 'heap', after_ms = 0): Sample[] {
     const windows = new Map<number, Sample>()
     for (const sample of this.samples.filter(({ at }) => at >= after_ms)) {
@@ -50,7 +50,7 @@ export class SoakWatch {
     return [...windows.values()]
   }
 
-  /** By how many mebibytes the process grows in ten minutes. */
+  /** Returns the growth of the process in ten minutes, in mebibytes. */
   growth<of extends 'rss' | 'heap'>(of: of, samples: readonly Pick<Sample, 'at' | of>[]): number {
     return slope(samples.map(sample => [sample.at / 600_000, sample[of]]))
   }
@@ -82,7 +82,7 @@ export class SoakWatch {
   }
 }
 
-/** Of the line that fits best, by least squares. */
+/** Returns the slope of the line that fits best, by least squares. */
 function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [x, y] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))]

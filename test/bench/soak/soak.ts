@@ -26,13 +26,13 @@ if (values.help) {
   process.exit()
 }
 
-/** A state of the database is held on to for so long, again and again, in milliseconds. */
+/** Time for which a snapshot of the database is kept open, repeatedly, in milliseconds. */
 const HELD_MS = 2_000
-/** What a stop may take beyond its grace: that of the checkpoints, and the way out, in milliseconds. */
+/** Time that a stop may take beyond its grace period, for checkpoints and the exit, in milliseconds. */
 const STOP_MS = 4_000
-/** Within that everybody has moved, however busy the machine, in milliseconds. */
+/** Time within which every agent must make progress, even on a busy machine, in milliseconds. */
 const PATIENCE_MS = 60_000
-/** Events: those that are always kept, and as many that are younger than what is dated back. */
+/** Limits. Events: those that are always kept, and as many that are too young to be dated back. */
 const BOUNDS = { wal: 16, growth: 1, p99: 50, max: 250, events: 20_000 }
 
 const ms = (value: number) => `${value.toFixed(0)} ms`
@@ -45,7 +45,10 @@ const times = (found: Record<string, number>) =>
 const minutes = Number(values.minutes)
 const seed = Number(values.seed ?? randomInt(2 ** 31))
 const length = minutes * 60_000
-/** Memory is judged once all has been met and compiled: until shortly before, the operators do more than they will later. */
+/**
+ * Time after which memory is judged: by then everything was used and compiled. Until shortly before, operators do more
+ * than later.
+ */
 const warm = Math.min(300_000, length / 2)
 const EAGER = { share: 0.8, heartbeat: 0.05, times: 5 }
 const faults: string[] = []
@@ -134,7 +137,10 @@ const kept = rows.every(([, , kept]) => kept !== false)
 console.log(kept ? 'all bounds are kept' : 'a bound is broken')
 process.exitCode = kept ? 0 : 1
 
-/** Memory grows with the most that was done at the same time, which is not to come about by chance, and late. */
+/**
+ * Makes the operators eager at first: memory grows with the most concurrent work, which must not happen late and by
+ * chance.
+ */
 async function beEager(): Promise<void> {
   const setHeartbeat = (heartbeat: number) => project.client.config.patch({ daemon: { heartbeat } })
   people.eager = true
@@ -145,7 +151,7 @@ async function beEager(): Promise<void> {
   }, warm * EAGER.share)
 }
 
-/** Someone edits the plugin, often enough that each version is used and some are not. */
+/** Edits the plugin repeatedly until the soak ends. */
 async function editing(): Promise<void> {
   for (;;) {
     const pace = Math.min(60_000, length / 10) / (people.eager ? EAGER.times : 1)
@@ -155,7 +161,7 @@ async function editing(): Promise<void> {
   }
 }
 
-/** Someone holds on to a state of the database for as long as a report takes. */
+/** Keeps a snapshot of the database open repeatedly, each time for as long as a report takes. */
 async function holding(): Promise<void> {
   const reader = new Sqlite(project.database, { readonly: true, timeout: 5_000 })
   await sleep(warm * EAGER.share, undefined, { signal }).catch(() => {})
@@ -176,7 +182,7 @@ async function emitEvents(): Promise<void> {
   }
 }
 
-/** What is logged as an error is one of the unsteady plugin's, or a fault. */
+/** Reports logged errors as faults, except those of the unsteady plugin and of removed files. */
 function listen(): void {
   for (const line of project.errors()) {
     if (line.plugin !== UNSTEADY && !REMOVED.test(JSON.stringify(line)))
@@ -184,7 +190,7 @@ function listen(): void {
   }
 }
 
-/** What the service has open while it is frozen, and the memory that it takes with all collected, in mebibytes. */
+/** Open files of the frozen service, and its memory after a garbage collection, in mebibytes. */
 interface Rest {
   at: number
   rss: number
@@ -192,8 +198,8 @@ interface Rest {
 }
 
 /**
- * Freezes all, looks at what is left open, taken and written, and lets go. Memory is compared between rests: at work it swings
- * by some thirty mebibytes with what V8 has not collected yet.
+ * Freezes the service, checks its open files, its memory and its data, and resumes it. Memory is compared between
+ * rests: at work it varies by some thirty mebibytes that V8 has not collected yet.
  */
 async function rest(): Promise<Rest> {
   watch.resting = true
@@ -217,7 +223,7 @@ async function rest(): Promise<Rest> {
   return { ...taken, open: { ...open, all: size() } }
 }
 
-/** Nothing fails any more, and agents with goals make progress. */
+/** Ends all failures, and checks that agents with goals make progress. */
 async function calmDown(): Promise<void> {
   const look = lookAt(db)
   project.sendToModel('calm')
@@ -228,7 +234,7 @@ async function calmDown(): Promise<void> {
   reportFaults(...standing(look, before))
 }
 
-/** What the service has counted of its work. */
+/** Returns what the service has counted of its work. */
 async function readMetrics() {
   const text = String(await project.client.metrics.get())
   const all = (name: string) => [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))]

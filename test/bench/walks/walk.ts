@@ -1,7 +1,7 @@
-/** The way of one piece of data through the sources: each function that was entered, in order. */
+/** Path of one piece of data through the sources: the functions that were entered, in order. */
 export class Walk {
   readonly name: string
-  /** The file and line of each function entered. */
+  /** File and line of each function that was entered. */
   readonly #entries: { file: string; line: number }[] = []
 
   private constructor(name: string) {
@@ -10,7 +10,7 @@ export class Walk {
 
   /**
    * Records the functions that are entered while `work` runs.
-   * @param work called with a function that ends the recording before the work's end
+   * @param work called with a function that ends the recording before `work` ends
    */
   static async record(name: string, work: (end: () => void) => Promise<unknown>): Promise<Walk> {
     const walk = new Walk(name)
@@ -26,7 +26,7 @@ export class Walk {
     return walk
   }
 
-  /** The files, each where it is entered first. */
+  /** Files, in the order in which they are first entered. */
   get files(): string[] {
     return [...new Set(this.#entries.map(({ file }) => file))]
   }
@@ -39,13 +39,13 @@ export class Walk {
     return this.#entries.length
   }
 
-  /** The number of times that the way leaves one module for another. */
+  /** Number of times that the path leaves one module for another. */
   get changes(): number {
     const modules = this.#entries.map(({ file }) => moduleOf(file))
     return modules.filter((module, n) => n > 0 && module !== modules[n - 1]).length
   }
 
-  /** The number of entries of each function, by its file and line, most first. */
+  /** Number of entries of each function, by its file and line, highest first. */
   get counts(): [place: string, entries: number][] {
     const counts = new Map<string, number>()
     for (const { file, line } of this.#entries) {
@@ -55,13 +55,13 @@ export class Walk {
     return [...counts].sort(([, a], [, b]) => b - a)
   }
 
-  /** The files in the order in which they are entered, each as often as the way comes to it. */
+  /** Files in the order in which they are entered, each as often as the path comes to it. */
   get path(): string[] {
     const files = this.#entries.map(({ file }) => file)
     return files.filter((file, n) => file !== files[n - 1])
   }
 
-  /** The entries in order, those of one file in a row as one. */
+  /** Entries in order, with consecutive entries of one file combined. */
   get steps(): string[] {
     const steps: string[] = []
     for (const { file, line } of this.#entries) {
@@ -73,13 +73,13 @@ export class Walk {
   }
 }
 
-/** The folder of a module: `kernel`, `embed`, `builtins/lib` or `builtins/core/goals`. */
+/** Returns the folder of a module: `kernel`, `embed`, `builtins/lib` or `builtins/core/goals`. */
 function moduleOf(file: string): string {
   const depth = file.startsWith('builtins/lib/') ? 2 : file.startsWith('builtins/') ? 3 : 1
   return file.split('/').slice(0, depth).join('/')
 }
 
 declare global {
-  /** Called with each function that is entered, as `instrument.js` makes it. */
+  /** Called at each entry of a function, by the code that `instrument.js` inserts. */
   var $entered: (file: string, line: number) => void
 }

@@ -1,4 +1,4 @@
-/** `npm run walks`: how far data goes through the sources. */
+/** `npm run walks`: measures how far data travels through the sources. */
 
 import { parseArgs } from 'node:util'
 import { BUILTINS } from '../../../builtins/index.ts'
@@ -17,7 +17,7 @@ HTTP until it is committed, and a plugin file until its toolkit is live. All bui
 --counts <walk>  prints how often a walk enters each function
 --json           prints the figures, and the files of each walk in the order of its way, as JSON`
 
-/** What is aimed at. */
+/** Target figures. */
 const GOALS: Readonly<Record<string, string>> = {
   nudge: '22 files, 30 changes',
   pursuit: '80 files, 1,500 entries',
@@ -44,7 +44,7 @@ const { values } = parseArgs({
 if (values.help) console.log(HELP)
 else print(await recordWalks())
 
-/** Records each walk the second time that it is gone: the first one loads and compiles. */
+/** Records each walk on its second run: the first one loads and compiles. */
 async function recordWalks(): Promise<Walk[]> {
   const calls = [
     toolCall('file_write', { path: 'tide.md', content: 'low' }),
@@ -72,7 +72,7 @@ async function walksOfAgent({ kernel, clock }: TestHost, url: string): Promise<W
     if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`)
     return response.json()
   }
-  // Events are emitted when what they report is committed.
+  // Ends a recording first of all handlers: the event is emitted after the commit.
   const first = { name: 'walk', stage: -100 }
   const { agent_id } = (await post('/agents', { preset: 'worker' })) as { agent_id: string }
   await post(`/agents/${agent_id}/goals`, { objective: 'Write down the tide.' })

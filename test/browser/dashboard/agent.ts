@@ -20,7 +20,7 @@ const PROFILE = {
     'name: ann\nrole: does what ann does\nmax_steps: 6\nmax_total_cost_usd: 2\npersona:\n  happiness: 0.5\n',
 }
 
-/** Keeps the words that are drawn. */
+/** Records the text that is drawn on a canvas. */
 const DRAWN = `const { fillText } = CanvasRenderingContext2D.prototype
   globalThis.drawn = []
   CanvasRenderingContext2D.prototype.fillText = function (words, ...place) {
@@ -30,7 +30,7 @@ const DRAWN = `const { fillText } = CanvasRenderingContext2D.prototype
 const DECIMALS = { maximumFractionDigits: 2 }
 const HOSTILE = `<img src=x onerror="window.owned=1"> \u202egnp.exe`
 
-describe.skipIf(!hasChromium)("the views of an agent's life", () => {
+describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
   let ann: string
 
   beforeAll(async () => {
-    // No one lives but by what the test does.
+    // The agents do only what the test makes them do.
     const config = { economy: { enabled: true, starting_balance: 500 }, suffering: { threshold_crisis: 0.95 } }
     ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files: PROFILE })])
     ann = await host.spawn('ann')
@@ -55,11 +55,11 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
 
   const store = () => host.home.kernel.use(Store)
   const go = (view: string) => person.at(`#/agents/${ann}/${view}`)
-  /** The text alternative of a plot. */
+  /** Returns the text alternative of a plot. */
   const plotCaption = (label: string) =>
     page.locator('figure.plot', { hasText: label }).locator('figcaption').innerText()
 
-  it('are empty in words before anything has happened', async () => {
+  it('show a message in place of each empty list', async () => {
     for (const [view, message] of [
       ['inner', 'No stressors.'],
       ['identity', 'No opinions yet.'],
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     }
   })
 
-  it('overview: both limits beside what counts against them', async () => {
+  it('overview: shows both cost limits beside the spend that counts against them', async () => {
     await person.at(`#/agents/${ann}`)
     const figures = page.locator('.figures')
     await figures.getByText('Total limit').waitFor()
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Total limit \$2\.00 ?\$0\.00 spent/)
   })
 
-  it('inner life: what stressor and until when, load and persona over time, a crisis marked', async () => {
+  it('inner life: shows stressors and when they are resolved, load and persona over time, and a crisis', async () => {
     const persona = { risk_tolerance: 0.3, social_drive: 0.5, concentration: 0.4, autonomy_level: 0.5, happiness: 0.2 }
     const moment = { agent_id: ann, severities: { loneliness: 0.6 }, persona, base: { ...persona, happiness: 0.5 } }
     const record = (load: number, crisis: boolean, mood: string) =>
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await page.getByRole('meter', { name: 'Happiness' }).waitFor()
   })
 
-  it('identity: its story, opinions, questions and journal are shown as words, its biography on demand', async () => {
+  it('identity: shows story, opinions, questions and journal as plain text, and the biography on demand', async () => {
     await store().apply([
       formOpinion({ agent_id: ann, domain: 'sheep', opinion: HOSTILE, note: 'sheep: now it knows' }),
       reviseWorldview({ agent_id: ann, worldview: 'Wool holds the world together.', note: 'wool' }),
@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(person.changes).toEqual([])
   })
 
-  it('memory: what is shown stays until other words have found something', async () => {
+  it('memory: keeps the shown memories until a new search has found something', async () => {
     await host.home.kernel.use(Memory).of(ann).store('Sheep are round.', {})
     await go('memory')
     await page.getByText('Sheep are round.').waitFor()
@@ -150,11 +150,11 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(await page.evaluate('lost')).toBe(0)
   })
 
-  it('world: balance, job, state, movements that add up, and what life brought', async () => {
+  it('world: shows the current balance, its plot, the state, and movements that balance', async () => {
     for (let beat = 1; beat <= 12; beat++) await host.home.kernel.hooks.emit('beat', { beat })
     await go('world')
     await page.getByText('Balance over time').first().waitFor()
-    // Life may still bring something meanwhile.
+    // Life events may still change the balance meanwhile.
     const balanceNow = async () =>
       (await host.invoke<Citizen>('economy.citizen', { id: ann })).balance.toLocaleString('en', DECIMALS)
     const shown = async () => (await page.locator('.figures').innerText()).includes(await balanceNow())
@@ -167,7 +167,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(await page.getByRole('table', { name: 'Movements' }).getByRole('row').count()).toBeGreaterThan(1)
   })
 
-  it('world: a balance that has moved once is drawn in its minute, at marks that are whole', async () => {
+  it('world: plots a balance that has changed once within its minute, with marks at whole numbers', async () => {
     const config = { economy: { enabled: true, starting_balance: 6 } }
     const young = await openDashboard({ roles: ['server'], config, files: PROFILE })
     const id = await young.spawn('ann')
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await young.close()
   })
 
-  it('world: says so where there is no economy', async () => {
+  it('world: says so if the economy is not enabled', async () => {
     const config = { economy: { enabled: false } }
     const poor = await openDashboard({ roles: ['server'], config, files: PROFILE })
     const id = await poor.spawn('ann')
@@ -191,7 +191,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await poor.close()
   })
 
-  it('schedules and alarms: adds, switches off and on, and removes; what is wrong is said in place', async () => {
+  it('schedules and alarms: can be added and removed, schedules also disabled, and errors are shown in place', async () => {
     const schedules = () => host.invoke<Schedule[]>('schedules.list', { id: ann })
     const alarms = () => host.invoke<Alarm[]>('alarms.list', { id: ann })
     await go('schedules')
@@ -235,7 +235,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect(await alarms()).toEqual([])
   })
 
-  it('checkpoints: keeps one, shows what has changed since, and puts it back after a question', async () => {
+  it('checkpoints: creates one, shows the changes since, restores it after a confirmation, and deletes it', async () => {
     const opinions = async () => (await host.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
     await go('checkpoints')
     await page.getByLabel('Label', { exact: true }).fill('before the fair')
@@ -259,14 +259,14 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
     await page.getByText('Restored.').waitFor()
     expect((await opinions()).map(({ domain }) => domain)).toEqual(['sheep'])
-    // What it was is kept too, and either of them can go.
+    // The state before the restore is kept too, and each checkpoint can be deleted.
     await expect.poll(() => page.getByRole('table').getByRole('row').count(), PATIENT).toBe(3)
     await row.getByRole('button', { name: 'Delete' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await host.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(1)
   })
 
-  it('checkpoints: the whole agent is downloaded as a file, and another one is made of it', async () => {
+  it('checkpoints: downloads the whole agent as a file, from which another agent is imported', async () => {
     await go('checkpoints')
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download the agent' }).click()
@@ -287,7 +287,7 @@ describe.skipIf(!hasChromium)("the views of an agent's life", () => {
     expect((await host.invoke<AgentSummary[]>('agents.list')).map(({ agent_id }) => agent_id)).toContain(made)
   })
 
-  it('have no fault that axe finds, and are no wider than their window', { timeout: 240_000 }, async () => {
+  it('have no faults that axe finds, and are no wider than their window', { timeout: 240_000 }, async () => {
     for (const view of ['inner', 'identity', 'world', 'schedules', 'checkpoints']) {
       await go(view)
       await waitUntilLoaded(page)

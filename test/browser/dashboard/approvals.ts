@@ -10,7 +10,7 @@ import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from '
 const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
 
-/** The replies to a task that is begun again: the last one goes on when the test lets it. */
+/** Replies to a task that is started again: the last one ends when the test allows it. */
 let goOn = () => {}
 const begunAgain: Reply[] = [
   { kind: 'breakage', mode: 'cleancut', text: 'Once upon a rhyme' },
@@ -18,7 +18,10 @@ const begunAgain: Reply[] = [
   text('It was a quiet night at sea.', { until: new Promise<void>(resolve => (goOn = resolve)) }),
 ]
 
-/** Each agent has one goal, for which it sends a message and finishes; a task is its instruction. */
+/**
+ * Returns the model's reply: each agent has one goal, for which it sends a message and finishes; a task follows its
+ * instruction.
+ */
 function says(request: ModelServerRequest) {
   const { messages } = request.body
   const last = messages.at(-1)
@@ -34,7 +37,7 @@ function says(request: ModelServerRequest) {
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
 
-describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
+describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
   const { runs, plugin } = recordingTools()
   let browser: Browser
   let host: OpenDashboard
@@ -66,7 +69,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   })
   beforeEach(async () => {
     page = await person.at('#/approvals')
-    // What was decided stays on the page that decided it, and so does the pause after a decision.
+    // Decided calls stay on the page where they were decided, and so does the pause after a decision.
     await page.reload()
   })
   afterEach(() => person.rest())
@@ -74,17 +77,17 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
   const queue = () => host.invoke<ApprovalSummary[]>('approvals.queue')
   const show = (approval_id: string) => host.invoke<Approval>('approvals.show', { approval_id })
   const cardOf = (approval_id: string) => page.locator('.request', { hasText: approval_id })
-  /** Waits until a card shows how its call was decided: that takes the place of its buttons. */
+  /** Waits until a card shows the decision on its call in place of the buttons. */
   const outcomeOf = async (card: Locator, decision: 'approved' | 'denied' = 'approved') => {
     await card.locator('.outcome', { hasText: decision }).waitFor()
     expect(await card.getByRole('button', { name: /Approve|Deny|Edit|Allow/ }).count()).toBe(0)
   }
-  /** The oldest call that waits, other than the long one. */
+  /** Returns the pending calls of goals, without the long one. */
   const waiting = async () => (await queue()).filter(each => each.arguments !== null && each.task_id === null)
   const oldest = async () => (await queue()).find(each => each.arguments !== null && each.task_id === null)!
   const lastPrompt = () => JSON.stringify(host.model!.requests.map(({ body }) => body.messages.at(-1)?.content))
 
-  it('approves one of ten: that call runs with what was shown, and the others go on waiting', async () => {
+  it('approves one of several calls: it runs with the shown arguments, and the others stay pending', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
     await page.getByTitle(`${AGENTS} waiting`).waitFor()
     const card = cardOf(approval_id)
@@ -100,7 +103,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.locator('tbody tr', { hasText: agent_id }).getByText('approved, ran').waitFor()
   })
 
-  it('denies with a reason, which the agent reads', async () => {
+  it('denies a call with a reason, which the agent reads', async () => {
     const before = runs.length
     const { approval_id } = await oldest()
     const card = cardOf(approval_id)
@@ -115,7 +118,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByText('Ann is on holiday').waitFor()
   })
 
-  it('shows the decision of a call that someone else has decided meanwhile', async () => {
+  it('shows the decision on a call that someone else decided meanwhile', async () => {
     const { approval_id } = await oldest()
     await page.route(`**/approvals/${approval_id}`, async route => {
       if (route.request().method() === 'POST')
@@ -128,7 +131,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.unroute(`**/approvals/${approval_id}`)
   })
 
-  it('decides one call by two quick clicks: nothing moves, and the second click decides nothing', async () => {
+  it('decides one call by two quick clicks: the second one is ignored, and no card moves', async () => {
     const [first, second] = await waiting()
     const cards = [first!, second!].map(({ approval_id }) => cardOf(approval_id))
     await cards[1]!.waitFor()
@@ -138,7 +141,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const point = [button.x + button.width / 2, button.y + button.height / 2] as const
     await page.mouse.click(...point)
     await outcomeOf(cards[0]!)
-    // Once there is nothing left under the pointer, once on the next call itself.
+    // First with nothing left under the pointer, then on the next call itself.
     await page.mouse.click(...point)
     await cards[1]!.getByRole('button', { name: 'Approve', exact: true }).click()
     await page.locator('.toasts').getByText('Not decided').waitFor()
@@ -151,7 +154,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await cards[1]!.waitFor()
   })
 
-  it('keeps a half-typed reason, and all cards in their places, while calls are decided elsewhere', async () => {
+  it('keeps a half-typed reason, and all cards in place, while calls are decided elsewhere', async () => {
     const [first, second, third] = await waiting()
     const card = cardOf(second!.approval_id)
     await card.getByRole('button', { name: 'Deny…' }).click()
@@ -163,7 +166,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const field = card.getByRole('textbox')
     expect(await field.inputValue()).toBe('Ann reads no mail')
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
-    // Even where that very call is decided: what was typed can still be read.
+    // Even if that very call is decided, the typed text stays readable.
     await host.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
     await outcomeOf(card, 'denied')
     await card.getByText('Not sent: Ann reads no mail').waitFor()
@@ -171,7 +174,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.screenshot({ path: shot('reason'), fullPage: true })
   })
 
-  it('runs no unedited call while it is edited: neither by its own buttons nor with others at once', async () => {
+  it('disables the decision on a call while it is edited, by its own buttons and in bulk', async () => {
     const [first] = await waiting()
     const card = cardOf(first!.approval_id)
     await page.getByLabel(/^All \d+$/).check()
@@ -187,7 +190,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await card.getByRole('button', { name: 'Approve', exact: true }).isDisabled()).toBe(false)
   })
 
-  it('edits and approves: the change is shown, and the tool runs with it', async () => {
+  it('approves a call with edited arguments: shows the change, and the tool runs with it', async () => {
     const before = runs.length
     const { approval_id } = await oldest()
     const card = cardOf(approval_id)
@@ -208,7 +211,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByLabel('What was changed').getByText('"to": "bea"').waitFor()
   })
 
-  it('shows what arguments the tool refuses where they were edited, in the server’s words', async () => {
+  it('shows the server’s message beside the edited arguments if the tool rejects them', async () => {
     const before = runs.length
     const card = cardOf((await oldest()).approval_id)
     await card.getByRole('button', { name: 'Edit and approve…' }).click()
@@ -220,7 +223,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(runs).toHaveLength(before)
   })
 
-  it('allows from now on: the call runs, the grant stands for calls like it, and can be revoked', async () => {
+  it('grants calls like this one from now on: this call runs, and the rule is listed and can be revoked', async () => {
     const before = runs.length
     const { approval_id, agent_id } = await oldest()
     const card = cardOf(approval_id)
@@ -239,12 +242,12 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
-  it('decides on several at once, with one reason, and shows the result of each', async () => {
+  it('decides several calls at once, with one reason, and shows the outcome of each', async () => {
     const before = runs.length
     const [long, first, second, ...others] = (await queue()).sort((a, b) => b.args_chars - a.args_chars)
     const short = others.length + 2
     await page.getByLabel(`All ${short + 1}`, { exact: true }).check()
-    // No one approves what no one has seen.
+    // Calls with long arguments that were not shown cannot be approved.
     await page.getByText('1 call has long arguments').waitFor()
     expect(await page.getByRole('button', { name: `Approve ${short + 1}` }).isDisabled()).toBe(true)
     await cardOf(long!.approval_id).getByRole('checkbox').uncheck()
@@ -269,7 +272,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await queue()).toHaveLength(1)
   })
 
-  it('lets no one approve long arguments before all of them were shown', async () => {
+  it('allows the approval of long arguments only after all of them were shown', async () => {
     const before = runs.length
     const { approval_id, args_chars } = (await queue()).find(each => each.arguments === null)!
     const card = cardOf(approval_id)
@@ -282,7 +285,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     const whole = card.getByLabel('Arguments')
     expect(await whole.evaluate(box => box === box.ownerDocument.activeElement)).toBe(true)
     expect(await whole.innerText()).toContain('and then everything is deleted')
-    // All of it before the eyes: nothing lies below an edge or beside one, and its lines are lines.
+    // All of it is visible: nothing is cut off at an edge, and line breaks are kept.
     const beyond = await whole.evaluate(box => [box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth])
     expect(Math.max(...beyond)).toBeLessThanOrEqual(1)
     expect(await whole.evaluate(box => box.ownerDocument.defaultView?.getComputedStyle(box).whiteSpace)).toBe(
@@ -294,21 +297,21 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'ann', text: LONG } })
   })
 
-  it('chats: the answer is seen while it is written, it can be stopped, and what was said stays', async () => {
+  it('chat: shows the answer while it is written, can stop it, and keeps earlier messages', async () => {
     await person.at(`#/agents/${ids[0]}/chat`)
     const field = page.getByLabel('What it should do')
     const asked = host.model!.requests.length
     await page.setViewportSize({ width: 400, height: 500 })
     await field.fill('stall with a tale')
     await field.press('Enter')
-    // Emptied by sending, it is not marked as one that was left out.
+    // The field is empty because it was sent, so it is not marked as missing.
     expect(await field.evaluate(box => box.matches(':user-invalid'))).toBe(false)
     await page.getByText(/(Once upon a time.*){8}/).waitFor()
-    // The end of what is written is before the eyes, and so is the field.
+    // The end of the text and the field are both in view.
     const below = async () => (await field.boundingBox())!.y + (await field.boundingBox())!.height - 500
     await expect.poll(below).toBeLessThanOrEqual(0)
     await page.setViewportSize({ width: 1280, height: 900 })
-    // In mid-stream it is still there after leaving the page and coming back, and after a reload.
+    // An unfinished answer is still there after leaving the page and coming back, and after a reload.
     const soFar = page.locator('.by-assistant', { hasText: /(Once upon a time.*){8}/ })
     await person.at('#/')
     await soFar.waitFor({ state: 'detached' })
@@ -331,7 +334,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await page.getByText('Once upon a time').first().waitFor()
   })
 
-  it('shows of an answer that is begun again only the new text', async () => {
+  it('chat: shows only the new text of an answer that is started again', async () => {
     await person.at(`#/agents/${ids[3]}/chat`)
     const field = page.getByLabel('What it should do')
     await field.fill('begin again')
@@ -343,7 +346,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     await answer.getByText('It was a quiet night at sea.', { exact: true }).waitFor()
   })
 
-  it('has what the server did not take in its field again, with the reason', async () => {
+  it('chat: puts a rejected instruction back into the field, with the reason', async () => {
     const long = 'x'.repeat(100_001)
     await person.at(`#/agents/${ids[0]}/chat`)
     const field = page.getByLabel('What it should do')
@@ -354,7 +357,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await field.inputValue()).toBe(long)
   })
 
-  it('shows once why an answer failed, and takes the next instruction', async () => {
+  it('chat: shows once why an answer failed, and empties the field for the next instruction', async () => {
     await person.at(`#/agents/${ids[2]}/chat`)
     const field = page.getByLabel('What it should do')
     await field.fill('fail now')
@@ -364,7 +367,7 @@ describe.skipIf(!hasChromium)('approvals and tasks at the dashboard', () => {
     expect(await field.inputValue()).toBe('')
   })
 
-  it('chats with several agents, and one of them waits for an approval and then goes on', async () => {
+  it('chat: goes on with a task once the tool call that it waits for is approved', async () => {
     await person.at(`#/agents/${ids[1]}/chat`)
     await page.getByLabel('What it should do').fill('remember that')
     await page.getByRole('button', { name: 'Send' }).click()

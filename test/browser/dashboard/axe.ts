@@ -9,14 +9,14 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[]
 }
 
-/** What may be right in one look and wrong in another: colours, and what is so narrow that it scrolls or lies too close. */
+/** Rules whose result depends on the look: colours, and elements that scroll or are too close in a narrow window. */
 const OF_LOOKS = ['color-contrast', 'target-size', 'scrollable-region-focusable']
 
-/** Of long lists the first: all others are made by the same hand. */
+/** Number of rows of a long list that are checked: the others are rendered by the same code. */
 const MANY = 12
 const WHERE = { exclude: [[`tbody tr:nth-child(n + ${MANY})`], [`li:nth-child(n + ${MANY})`]] }
 
-/** What one taps, as it is seen, and is less than forty pixels high: a box counts with the words beside it. */
+/** Visible controls that are less than forty pixels high; a checkbox counts with its label. */
 const SMALL = `[...document.querySelectorAll('button, .button, select, input, summary, nav a')]
   .map(each => each.closest('label:has(> input[type=checkbox])') ?? each)
   .filter(each => each.checkVisibility({ visibilityProperty: true }) && !each.closest('thead'))
@@ -24,9 +24,9 @@ const SMALL = `[...document.querySelectorAll('button, .button, select, input, su
   .map(each => 'hard to tap: ' + each.outerHTML.slice(0, 120))`
 
 /**
- * What axe finds at fault with a page as it stands, and by how much it is wider than its window: by all of its rules in
- * light at 1600 pixels, and by those that depend on the look in dark at 400, where whatever one taps must be as large as a
- * finger. The page looks then as it did before.
+ * Returns the faults that axe finds in a page, and by how much it is wider than its window: by all rules in light mode
+ * at 1600 pixels, and by the rules that depend on the look in dark mode at 400, where every control must be as large as
+ * a finger. Restores the look of the page.
  */
 export async function faultsOf(page: Page): Promise<string[]> {
   const before = page.viewportSize()
@@ -62,7 +62,7 @@ async function findViolations(page: Page, rules?: readonly string[]): Promise<st
   ]
 }
 
-/** Waits until a page has what it shows. */
+/** Waits until a page has loaded its data. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('main > *').first().waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })

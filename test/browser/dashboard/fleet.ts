@@ -13,7 +13,7 @@ const ENDED = 60
 const MONTH_MS = 2_592_000_000
 const QUIET_MS = 15_000
 
-describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
+describe.skipIf(!hasChromium)('the dashboard with a thousand agents at rest', () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
 
   const names = async () => (await page.locator('tbody th').allInnerTexts()).map(text => text.split('\n')[0]!.trim())
 
-  it('asks the server for nothing but its stream of events while nothing happens', async () => {
+  it('sends no request besides its stream of events while nothing happens', async () => {
     const asked: string[] = []
     const note = (request: { url(): string }) => asked.push(new URL(request.url()).pathname)
     const before = await heartbeatCount(host)
@@ -56,20 +56,20 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
       page.off('request', note)
       return [...asked]
     }
-    // On a busy machine what is asked again when the stream begins, as after every break, comes late.
+    // On a busy machine the requests after each start of the stream come late.
     await expect.poll(inQuiet, { timeout: PATIENCE_MS }).toEqual([])
-    // The daemon went on meanwhile, and the page says when each runs next.
+    // The daemon went on meanwhile, and the page is still connected.
     expect(await heartbeatCount(host)).toBeGreaterThan(before)
     await page.getByText('Live', { exact: true }).waitFor()
     await page.screenshot({ path: shot('fleet') })
 
-    // What happens is shown without a reload.
+    // Changes are shown without a reload.
     await host.invoke('agents.pause', { id: 'worker-8' })
     await page.locator('.figure', { hasText: 'Paused' }).getByRole('link', { name: '1', exact: true }).waitFor()
     person.rest()
   })
 
-  it('is filtered, sorted and paged by the server, fifty agents at a time', async () => {
+  it('filters, sorts and pages the list on the server, fifty agents at a time', async () => {
     const fetched = page.waitForResponse(response => response.url().includes('/fleet?'))
     await page.getByLabel('Sort by').selectOption('name')
     const answer = (await (await fetched).json()) as Fleet
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)('a fleet of a thousand agents at rest', () => {
     person.rest()
   })
 
-  it('hides sub-agents that have ended, and shows them when asked', async () => {
+  it('hides sub-agents that have ended, and shows them on request', async () => {
     await person.at('#/?sort=-name')
     expect((await names()).some(name => name.startsWith('scout'))).toBe(false)
     await page.getByLabel(`Show ${ENDED} ended sub-agents`).check()

@@ -7,23 +7,23 @@ import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 import { type OpenDashboard, openDashboard, PATIENCE_MS, visitor } from './open-dashboard.ts'
 
-/** Would pause everything, and say so, if any of it were taken for markup; and begins with what deceives the eye. */
+/** Would freeze the service and leave a mark if any of it were treated as markup; begins with deceptive characters. */
 const hostile = (where: string) =>
   `\u202egnp.exe\u200b\u2066"><img src=x onerror="window.owned='${where}';fetch('/daemon/pause',{method:'POST'})"><script>window.owned=1</script>` +
   `<a href="javascript:window.owned=2">${where}</a><iframe srcdoc="<script>parent.owned=3</script>"></iframe>` +
   `{{window.owned=4}} of ${where}`
 
-/** As much of it as a name may be. */
+/** The part of it that fits into a name. */
 const NAME = hostile('name').slice(0, 64)
-/** Without a place to break it. */
+/** Name without a place for a line break. */
 const WIDE = 'W'.repeat(64)
 
-/** Attributes that hold what deceives the eye or the ear. */
+/** Finds attributes with characters that deceive the eye or a screen reader. */
 const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.attributes])
   .filter(({ name, value }) => name !== 'href' && /[\u202a-\u202e\u2066-\u2069\u200b]/u.test(value))
   .map(({ name, value }) => name + ': ' + value)`
 
-describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
+describe.skipIf(!hasChromium)('hostile text on the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
 
@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     await host?.close()
   })
 
-  /** A model that was taken over: all that it says and asks for is hostile. */
+  /** Replies of a model that was taken over: all of its text and calls are hostile. */
   function says(request: ModelServerRequest) {
     const messages = request.body.messages
     if (asksForGoal(request)) return text(JSON.stringify({ goal: hostile('objective'), reasoning: hostile('reason') }))
@@ -56,11 +56,11 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     return toolCall('file_write', { path: 'a.txt', content: hostile('argument'), [hostile('key')]: 1 })
   }
 
-  it('are words, wherever they show: nothing runs, nothing is asked for, and what deceives the eye is seen', async () => {
+  it('is shown as text everywhere: nothing runs or is requested, and deceptive characters are visible', async () => {
     const id = await host.spawn()
     await host.invoke('agents.nudge', { id, message: hostile('nudge') })
     await host.invoke('messages.send', { id, body: hostile('body'), subject: hostile('subject') })
-    // What is sent is cleaned on its way; the page does not count on that.
+    // Messages are cleaned when they are sent; the page must not rely on that.
     const db = new Sqlite(host.home.kernel.project.database)
     db.prepare('UPDATE a2a_messages SET body = ?, subject = ?').run(hostile('body'), hostile('subject'))
     db.close()
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)('words that are meant to do harm', () => {
     await person.leave()
   })
 
-  it('leave all else in its place, however long a name is', async () => {
+  it('moves nothing else out of place, however long a name is', async () => {
     const id = await host.spawn('wide')
     const person = await visitor(browser, host)
     const page = await person.open()

@@ -8,7 +8,7 @@ import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from '
 const picture = { name: 'sketch.png', mimeType: 'image/png', buffer: pngOf(160, 90, [40, 90, 200]) }
 const URL_OF_PICTURE = `data:image/png;base64,${picture.buffer.toString('base64')}`
 
-/** What a person does who drops or pastes a file: `kind` is the event, the file is the picture. */
+/** Returns a script that drops or pastes a file as a person does: `kind` is the event, the file is the picture. */
 const giving = (kind: 'drop' | 'paste') => `(() => {
   const bytes = Uint8Array.from(atob('${picture.buffer.toString('base64')}'), letter => letter.charCodeAt(0))
   const data = new DataTransfer()
@@ -19,7 +19,7 @@ const giving = (kind: 'drop' | 'paste') => `(() => {
   document.querySelector('textarea').dispatchEvent(event)
 })()`
 
-describe.skipIf(!hasChromium)('a person with images', () => {
+describe.skipIf(!hasChromium)('images on the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
   const isShown = (image: string) =>
     until(() => page.evaluate<boolean>(`document.querySelector('${image}')?.naturalWidth === 160`))
 
-  it('attaches, drops, pastes and removes them in the chat, and sees in it what was sent', async () => {
+  it('can be attached, dropped, pasted and removed in the chat, and are shown there once sent', async () => {
     await page.getByLabel('Attach image').setInputFiles([picture])
     await page.evaluate(giving('drop'))
     await page.evaluate(giving('paste'))
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
     person.rest()
   })
 
-  it('attaches one to a message, which reaches the model', async () => {
+  it('reach the model when attached to a message to the agent', async () => {
     await person.at(`#/agents/${id}`)
     await page.getByLabel('Attach image').setInputFiles([picture])
     await page.getByRole('textbox', { name: /Message to the agent/ }).fill('Build this')
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('a person with images', () => {
     person.rest()
   })
 
-  it('sees them in the transcript of a session', async () => {
+  it('are shown in the transcript of a session', async () => {
     const [session] = await host.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
     await person.at(`#/sessions/${session!.session_id}`)
     await isShown('.said .pictures img')

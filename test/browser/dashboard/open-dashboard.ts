@@ -18,7 +18,7 @@ import { UNSEEN } from '../browser.ts'
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 6\n'
 const CONFIG = { daemon: { heartbeat: 0.2 }, model: { sim_delay: 0.05 } }
 
-/** A test host with all modules, a heartbeat and an address, as an operator has it before the eyes. */
+/** Test host with all modules, a heartbeat and an address, as an operator sees it. */
 export interface OpenDashboard {
   home: TestHost
   url: string
@@ -29,7 +29,7 @@ export interface OpenDashboard {
 }
 
 export interface DashboardOptions extends TestHostOptions {
-  /** What the model says; without one it is the simulated one. */
+  /** Replies of the model; without it the model is simulated. */
   script?: Script
   port?: number
 }
@@ -45,7 +45,7 @@ export async function openDashboard({
   const home = await testHost({
     roles: ['server', 'daemon'],
     clock: 'system',
-    // A project that exists keeps the configuration that it has.
+    // An existing project keeps its own configuration.
     ...(options.root === undefined ? { config: { ...CONFIG, ...(config as object) } } : {}),
     ...options,
     builtins: [...BUILTINS, ...(options.builtins ?? [])],
@@ -67,16 +67,16 @@ export async function openDashboard({
   }
 }
 
-/** Far more than anything needs: what comes is waited for, however busy the machine. */
+/** Time limit far above what anything needs, even on a busy machine, in milliseconds. */
 export const PATIENCE_MS = 60_000
 
-/** A person's tabs at one server, and the errors in them. A browser keeps data per server. */
+/** Tabs of one person at one server, and the errors in them. Browsers store data per server. */
 export class Visitor {
-  /** Errors of scripts, and what the Content-Security-Policy refused. */
+  /** Errors of scripts, and what the Content-Security-Policy blocked. */
   readonly problems: string[] = []
-  /** Requests to anywhere else. */
+  /** Requests to other origins. */
   readonly outside: string[] = []
-  /** Whatever was asked that changes something. */
+  /** Requests that change something. */
   readonly changes: string[] = []
   readonly #url: string
   readonly #context: BrowserContext
@@ -107,7 +107,7 @@ export class Visitor {
     })
   }
 
-  /** A new tab at a place of the dashboard. */
+  /** Opens a new tab at a place of the dashboard. */
   async open(hash = '#/'): Promise<Page> {
     const page = await this.#context.newPage()
     this.#watch(page)
@@ -117,7 +117,7 @@ export class Visitor {
     return page
   }
 
-  /** The tab that is open, at a place of the dashboard: gone to as by a link. */
+  /** Takes the open tab to a place of the dashboard, as a link does. */
   async at(hash: string): Promise<Page> {
     const page = this.#tabs.at(-1)
     if (!page) return this.open(hash)
@@ -130,7 +130,7 @@ export class Visitor {
     return page
   }
 
-  /** Nothing went wrong in any tab, and no one else was asked for anything. */
+  /** Expects that nothing went wrong in any tab, and that no other origin was requested. */
   rest(): void {
     const [problems, outside] = [this.problems, this.outside].map(each => each.splice(0))
     this.changes.length = 0
@@ -148,16 +148,16 @@ export class Visitor {
 const VIEWPORT = { width: 1280, height: 900 }
 const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
 
-/** One for all servers: each has its own address, and a new browser would have nothing compiled yet. */
+/** One context for all servers: each has its own address, and a new context would have nothing compiled yet. */
 async function contextOf(browser: Browser, url: string): Promise<BrowserContext> {
   const context = await browser.newContext({ ...UNSEEN, viewport: VIEWPORT, colorScheme: 'light' })
-  // A tab that stays open keeps the process of all others: to begin one takes longer than most of what is done in it.
+  // A tab that stays open keeps the process of all others alive: starting one takes longer than most tests in it.
   await (await context.newPage()).goto(`${url}/assets/icon.svg`)
   return context
 }
 
 /**
- * Someone who comes to a test host.
+ * Returns a visitor of a test host.
  * @param begin a script that runs in each tab before the page's own
  */
 export async function visitor(browser: Browser, { url }: Pick<OpenDashboard, 'url'>, begin = ''): Promise<Visitor> {
@@ -166,5 +166,8 @@ export async function visitor(browser: Browser, { url }: Pick<OpenDashboard, 'ur
   return new Visitor(await context, url, begin)
 }
 
-/** Where a picture of a page is kept, for a person to look at: below `SVC_TEST_SHOTS`, or the system's folder of temporary files. */
+/**
+ * Returns the path of a screenshot for people to look at: below `SVC_TEST_SHOTS`, or in the system's folder of
+ * temporary files.
+ */
 export const shot = (name: string) => join(process.env.SVC_TEST_SHOTS ?? tmpdir(), `svc-dashboard-${name}.png`)

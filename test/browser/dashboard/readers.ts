@@ -6,10 +6,10 @@ import { hasChromium, theBrowser } from '../browser.ts'
 import { faultsOf, waitUntilLoaded } from './axe.ts'
 import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open-dashboard.ts'
 
-/** The navigation counts it, beside what waits. */
+/** Plugin that fails to load, which the navigation counts. */
 const BROKEN = "throw new Error('It is broken.')\n"
 
-describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', () => {
+describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     await host?.close()
   })
 
-  it('is used by keyboard alone: what has the focus is seen, dialogs hold it and give it back', async () => {
+  it('supports the keyboard alone: the focus is visible, and dialogs hold it and give it back', async () => {
     const page = await person.open()
     const focusedText = () => page.evaluate<string>("document.activeElement?.textContent?.trim() ?? ''")
     await page.getByRole('table').waitFor()
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
-  it('keeps the focus where something was done by keyboard, and gives it back where a form was opened', async () => {
+  it('keeps the focus after an action by keyboard, and gives it back when a form is closed', async () => {
     const page = await person.at('#/config?q=daemon.heartbeat')
     const focusedText = () =>
       page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.textContent')
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
-  it('has room for all figures in a window of 320 pixels: none lies over the bar beside it', async () => {
+  it('fits a bar and its figure side by side into a window of 320 pixels', async () => {
     const page = await person.at(`#/agents/${coder}/inner`)
     await page.setViewportSize({ width: 320, height: 900 })
     const happiness = page.locator('.bars.thrice > div', { hasText: 'Happiness' })
@@ -131,10 +131,10 @@ describe.skipIf(!hasChromium)('the dashboard for those who see it otherwise', ()
     person.rest()
   })
 
-  it('has no fault that axe finds, on any page, in light and dark, and no page is wider than the window', {
+  it('has no faults that axe finds on any page, in light and dark, and no page is wider than its window', {
     timeout: 240_000,
   }, async () => {
-    // No one does anything meanwhile.
+    // The agents do nothing meanwhile.
     await host.invoke('daemon.pause')
     const page = await person.at('#/')
     const found: Record<string, string[]> = {}

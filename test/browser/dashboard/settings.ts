@@ -9,7 +9,7 @@ const GOOD = `import { definePlugin } from 'svc'
 export default definePlugin({ name: 'greeter', description: 'Greets.', setup(svc) { svc.on('cycle_start', () => {}) } })
 `
 
-describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () => {
+describe.skipIf(!hasChromium)('configuration and plugins on the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
   const file = () => readFile(join(host.home.root, '.svc/config.yaml'), 'utf8')
   const rowOf = (key: string) => page.locator('.keys li').filter({ has: page.getByText(key, { exact: true }) })
 
-  it('changes a key: shows when it applies, and writes it to the file', async () => {
+  it('changes a key, shows when the change applies, and writes it to the file', async () => {
     page = await person.at('#/config?q=daemon.heartbeat')
     const row = rowOf('daemon.heartbeat')
     await row.getByText('at once').waitFor()
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).not.toMatch(/heartbeat/)
   })
 
-  it('takes one a line for a list that may be missing too: named, none, and as it was', async () => {
+  it('edits an optional list with one entry per line: entries, an empty list, and null', async () => {
     const key = 'tools.sub_agent_toolkits'
     page = await person.at(`#/config?q=${key}`)
     const row = rowOf(key)
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
       await row.locator('p > code', { hasText: shown }).waitFor()
     }
     await save('file\nmemory', 'memory')
-    // Saved as it stands, it is the same.
+    // Saving without a change keeps the value.
     await save('', 'memory')
     expect(await file()).toMatch(/sub_agent_toolkits:\s+- file\s+- memory/)
     await save('[]', '[]')
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).toMatch(/sub_agent_toolkits: null/)
   })
 
-  it('shows the server’s message for a wrong value at the key, and changes nothing', async () => {
+  it('shows the server’s message at a key with a wrong value, and changes nothing', async () => {
     page = await person.at('#/config?q=server.cors_origins')
     const before = await file()
     const row = rowOf('server.cors_origins')
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).toBe(before)
   })
 
-  it('never shows a secret, and keeps it when something else is changed', async () => {
+  it('never shows a secret, and keeps it when an edit is cancelled', async () => {
     page = await person.at('#/config?q=server.api_key')
     const row = rowOf('server.api_key')
     await row.getByText('***', { exact: true }).waitFor()
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('configuration and plugins at the dashboard', () =
     expect(await file()).toContain('a secret of ours')
   })
 
-  it('breaks a plugin and mends it: the error says where, and then it lives', async () => {
+  it('shows where a broken plugin fails, and that it is live once it is fixed', async () => {
     page = await person.at('#/plugins')
     await page.getByText('No plugins of your own yet.').waitFor()
     await host.home.write({ 'plugins/greeter.ts': `${GOOD}const broken = \n` })

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const files = Object.fromEntries(
       NAMES.map(name => [`profiles/${name}.yaml`, `name: ${name}\nrole: does what ${name} does\nmax_steps: 6\n`]),
     )
-    // No one lives but by what the test does.
+    // The agents do only what the test makes them do.
     const config = { swarm: { policy: 'active' } }
     ;[browser, host] = await Promise.all([theBrowser(), openDashboard({ roles: ['server'], config, files })])
     for (const name of NAMES) ids[name] = await host.spawn(name)
@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const { effects } = await mail().post({ type, from_agent: ids[from]!, to: ids[to] ?? to, body })
     await store().apply(effects)
   }
-  /** Answers the message about this that an agent has not read. */
+  /** Answers an agent's unread message with this subject. */
   async function answers(who: string, subject: string, body: string) {
     const asked = (await mail().listUnread(ids[who]!, 20)).find(message => message.subject.startsWith(subject))
     const { effects } = await mail().reply(asked!.message_id, ids[who]!, body)
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   const nodes = () => page.locator('.graph .node')
   const runs = () => host.invoke<PatternRun[]>('patterns.runs')
 
-  it('says so while no one talks', async () => {
+  it('says so while there are no messages, patterns, delegations or reports', async () => {
     await page.getByText('No messages in this time.').waitFor()
     for (const [tab, expected] of [
       ['Patterns', 'No patterns yet.'],
@@ -76,11 +76,11 @@ describe.skipIf(!hasChromium)('the society page', () => {
     }
   })
 
-  it('draws who talks to whom as it happens, and shows the same in a table', async () => {
+  it('draws the messages between agents as they happen, and shows the same in a table', async () => {
     await page.getByText('No messages in this time').waitFor()
     for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
     await says('bob', 'ann', 'The second is better.')
-    // Messages that came in through other modules are text too.
+    // Messages that came in through other modules are shown as text too.
     const db = new Sqlite(host.home.kernel.project.database)
     db.prepare("UPDATE a2a_messages SET body = ? WHERE body LIKE 'The second%'").run(HOSTILE)
     db.close()
@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const graph = await host.invoke<MessageGraph>('messages.graph')
     expect(MessageGraph.parse(graph)).toMatchObject({ messages: 6, complete: true, left_out: 0 })
     expect(graph.edges[0]).toMatchObject({ from_agent: ids.ann, to_agent: ids.bob, messages: 3, types: { request: 3 } })
-    // The larger who talks more; the thicker where more is said.
+    // Nodes are sized by the number of messages.
     const sizes = await page
       .locator('.graph circle:not(.reach)')
       .evaluateAll(all => all.map(each => Number(each.getAttribute('r'))))
@@ -98,14 +98,14 @@ describe.skipIf(!hasChromium)('the society page', () => {
     expect(await page.locator('.graph .edge.kind-question').count()).toBe(1)
     const row = page.getByRole('row', { name: /^ann and bob/ })
     expect(await row.innerText()).toMatch(/Requests 4[\s\S]*3 : 1[\s\S]*4/)
-    // Words of agents are words.
+    // Text of agents is shown as text.
     await page.getByText('window.owned=1').waitFor()
     expect(await page.locator('.last').innerText()).toContain('\\u{202e}')
     expect(await page.evaluate('window.owned')).toBeUndefined()
     expect(person.changes).toEqual([])
   })
 
-  it('counts within the chosen span only, and the list has a bound', async () => {
+  it('counts only messages in the chosen span, and limits the number of agents', async () => {
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
     expect(await host.invoke<MessageGraph>('messages.graph', { since: tomorrow })).toMatchObject({
       messages: 0,
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await expect.poll(() => nodes().count(), PATIENT).toBe(5)
   })
 
-  it('is gone through by the arrow keys, and under the pointer shows what two said last', async () => {
+  it('moves through the graph by arrow keys, and shows the last messages of two agents on hover', async () => {
     const first = page.locator('.graph .node').first()
     await first.focus()
     expect(await first.getAttribute('aria-label')).toContain('ann: sent 3, received 2 messages')
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.keyboard.press('ArrowRight')
     await expect.poll(() => page.evaluate('document.activeElement.ariaLabel'), PATIENT).toContain('bob')
     await page.getByRole('heading', { name: 'ann and bob' }).waitFor()
-    // One stop for Tab, however many there are.
+    // The graph is one stop for Tab, for any number of nodes.
     expect(await page.locator('.graph .node[tabindex="0"]').count()).toBe(1)
     await page.locator('.graph .node', { hasText: 'dora' }).hover()
     await page.getByText('All is well.').waitFor()
@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.waitForURL(new RegExp(`#/agents/${ids.ann}/messages`))
   })
 
-  it('starts a pattern, shows what is said in it, and cancels it', async () => {
+  it('starts a pattern, shows its messages, and cancels it', async () => {
     await page.getByRole('link', { name: 'Patterns', exact: true }).click()
     await page.getByText('Start a pattern').click()
     await page.getByRole('combobox', { name: 'Pattern' }).selectOption('debate')
@@ -152,7 +152,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByRole('button', { name: 'Start' }).waitFor()
     await page.getByLabel('Subject of the session').fill('Tests come first')
     await page.getByRole('button', { name: 'Start' }).click()
-    // No one was chosen: the server's own words stand where it was asked.
+    // Without a participant, the server's message appears at the form.
     await page.locator('.trouble').waitFor()
     await page.getByRole('checkbox', { name: 'bob' }).check()
     await page.getByRole('button', { name: 'Start' }).click()
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByText('"answer": "They show what is meant."').waitFor()
   })
 
-  it('lists delegations: from whom, to whom, and the result', async () => {
+  it('lists delegations with their sender, recipient and result', async () => {
     await host.invoke('messages.send', { id: ids.cleo, type: 'delegate', body: 'Write a poem about the sea' })
     await page.getByRole('link', { name: 'Delegations' }).click()
     const row = page.getByRole('row', { name: /Write a poem/ })
@@ -186,7 +186,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await row.getByText('failed').waitFor()
   })
 
-  it('shows what the swarm learned and did, and takes it back', async () => {
+  it('shows what the swarm learned and changed, and reverts it', async () => {
     let made = 0
     const endGoals = async (who: string, objective: string, how: string) => {
       for (const each of how) {
@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     expect(after.reverted_at).not.toBeNull()
   })
 
-  it('has no fault that axe finds, and no page is wider than its window', { timeout: 240_000 }, async () => {
+  it('has no faults that axe finds, and no page is wider than its window', { timeout: 240_000 }, async () => {
     const [run] = await runs()
     const places = [
       'society',
@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     }
   })
 
-  it('draws two hundred without stutter: they lie apart, always alike, and are laid out at once', async () => {
+  it('draws 200 agents quickly, in a deterministic layout where neither nodes nor names overlap', async () => {
     const links: Link[] = Array.from({ length: 199 }, (_, n) => ({
       from: n + 1,
       to: Math.floor(n / 3),
@@ -254,7 +254,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
       expect(x >= frame.margin - 1e-6 && x <= frame.width - frame.margin + 1e-6).toBe(true)
       expect(y >= frame.margin - 1e-6 && y <= frame.height - frame.margin + 1e-6).toBe(true)
     }
-    // Who was there stays about where it was when someone comes.
+    // Nodes stay about where they were when one is added.
     const more = layout(201, [...links, { from: 200, to: 3, weight: 1 }], frame, points)
     const moved = points.map((point, n) => Math.hypot(point.x - more[n]!.x, point.y - more[n]!.y)).sort((a, b) => a - b)
     expect(moved[100]).toBeLessThan(60)
@@ -292,7 +292,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await person.at('#/society')
     await expect.poll(() => nodes().count(), PATIENT).toBe(200)
     await page.getByText(/\d+ more talk and are left out/).waitFor()
-    // Names that would overlap are shown on focus.
+    // Names that would overlap are shown on focus only.
     const [late, written] = [page.locator('.graph .late'), page.locator('.graph .names text')]
     expect((await late.count()) + (await written.count())).toBe(200)
     expect(await written.count()).toBeGreaterThan(2)
@@ -300,7 +300,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const covers = (a: Box, b: Box) =>
       a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom
     expect(names.filter((name, n) => names.slice(n + 1).some(other => covers(name, other)))).toEqual([])
-    // The table is drawn where it is seen, and its buttons are not squeezed out.
+    // The table is drawn when it is in view, and its buttons keep their width.
     expect(
       (await page
         .getByRole('button', { name: /^Show what/ })

@@ -9,20 +9,20 @@ import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open
 const AGENTS = 1_000
 const STEPS = 60
 /**
- * Of the page's thread for each step of scrolling, in its own CPU time: what else the machine does is left out, but that it
- * takes turns with it. Measured on two cores that did twelve things beside: 8 to 13 ms, and 13 to 22 ms of the slowest
- * twentieth.
+ * Limit for each step of scrolling, in CPU time of the page's thread: it leaves out other load on the machine, except
+ * for taking turns with it. Measured on two cores with twelve other processes: 8 to 13 ms, and 13 to 22 ms for the
+ * slowest twentieth.
  */
 const MEAN_MS = 22
 const P95_MS = 40
 
-/** Scrolls by seven rows, as a quick hand does in a frame, and returns how many rows there are when that is drawn. */
+/** Scrolls by seven rows, as a quick hand does in a frame, and returns the number of rows once that is drawn. */
 const SCROLLED = `new Promise(drawn => {
   scrollBy(0, 400)
   requestAnimationFrame(() => requestAnimationFrame(() => drawn(document.querySelectorAll('tbody tr').length)))
 })`
 
-describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () => {
+describe.skipIf(!hasChromium)('a table of a thousand rows on the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
   let person: Visitor
@@ -64,9 +64,9 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
       ])
   }
 
-  it.each([1600, 400])('is scrolled without stutter at %i pixels, by drawing only the rows in view', async width => {
+  it.each([1600, 400])('scrolls smoothly at %i pixels, and draws only the rows in view', async width => {
     const page = await person.at('#/spend')
-    // The page asks for fewer.
+    // The page itself requests fewer rows.
     await page.route('**/spending?*', route =>
       route.continue({
         url: route
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('a table of a thousand rows at the dashboard', () 
     await page.setViewportSize({ width, height: 900 })
     await page.getByRole('table').waitFor()
     expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(AGENTS + 1))
-    // Fifty events a second, each of another agent, which change what its row says.
+    // Fifty events a second, each of another agent, which change the text of its row.
     let emitted = 0
     const flood = setInterval(() => void happens(emitted++), 20)
     onTestFinished(() => clearInterval(flood))

@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', (
     await host?.close()
   })
 
-  it('shows the newest steps first, says how much that is, names each step’s tool, and reaches the oldest', async () => {
+  it('shows the newest steps first with the total, names each step’s tool, and pages back to the oldest', async () => {
     const page = await person.open(`#/runs/${run_id}`)
     const part = page.getByRole('region', { name: 'Part of the run' })
     await part.getByText(/^1,000 of 20,000 steps: .* newest first/).waitFor()
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', (
     person.rest()
   })
 
-  it('comes whole in parts from its end, each step once', async () => {
+  it('is returned whole in parts from its end, with each step once', async () => {
     const seen: string[] = []
     const look = ({ kind, span_id, children }: Trace['root']) => {
       if (kind === 'tool') seen.push(span_id)

@@ -16,7 +16,7 @@ import {
   visitor,
 } from './open-dashboard.ts'
 
-/** The contrast of an element's words with what is behind them (WCAG 2), as the browser has mixed its colours. */
+/** Returns a script that computes the contrast ratio (WCAG 2) of an element's text against its background. */
 const contrastOf = (selector: string) => `(() => {
   const { color, backgroundColor } = getComputedStyle(document.querySelector('${selector}'))
   const context = document.createElement('canvas').getContext('2d')
@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   let browser: Browser
   let alive: OpenDashboard
   let operator: Visitor
-  /** Where no daemon runs. */
+  /** Dashboard of a server without a daemon. */
   let still: OpenDashboard
   let reader: Visitor
 
@@ -57,12 +57,12 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     onTestFinished(() => other.close())
     return other
   }
-  /** Who has done what a test wanted lives no longer: it would go on beside all others. */
+  /** Deletes the agent of a finished test, so that it does not run on beside the next tests. */
   const deleteAgent = (id: string) => alive.invoke('agents.delete', { id })
   const statusOf = async (name: string) =>
     (await alive.invoke<AgentSummary[]>('agents.list')).find(agent => agent.name === name)?.status
 
-  it('spawns a first agent in an empty project, and sees its goal, its steps and what comes after as they happen', async () => {
+  it('spawns a first agent in an empty project, and follows its goal, steps and results live', async () => {
     const page = await operator.at('#/')
     await page.getByText('There are no agents yet.').waitFor()
     await page.getByText('simulated, not an AI model').first().waitFor()
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   })
 
   it('pauses an agent, resumes it, and nudges it to do something', async () => {
-    // It has no goal when the nudge comes: one that comes during a goal is handled within it.
+    // Freezes first, so that the agent has no goal: a nudge during a goal is handled within that goal.
     await alive.invoke('daemon.pause')
     const id = await alive.spawn('writer')
     const page = await operator.at(`#/agents/${id}`)
@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await deleteAgent(id)
   })
 
-  it('freezes all that costs, and lets it go on', async () => {
+  it('freezes the service, sees that on every page with enough contrast, and resumes it', async () => {
     const page = await operator.at('#/')
     await page.getByRole('button', { name: 'Freeze' }).click()
     await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     operator.rest()
   })
 
-  it('has one stream of events for all tabs, however many, and every tab is live', async () => {
+  it('has one event stream for all tabs, and every tab is live', async () => {
     const open = new Set<ServerResponse>()
     let most = 0
     const received = (message: unknown) => {
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await alive.invoke('daemon.resume')
   })
 
-  it('shows that the connection is lost, keeps its data, and is live again without a reload', async () => {
+  it('sees that the connection is lost, keeps the data, and is live again without a reload', async () => {
     const first = await openDashboard({ roles: ['server'] })
     await first.spawn('oracle')
     const person = await visitor(browser, first)
@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: 'oracle' })
     await row.waitFor()
     await page.evaluate('window.mark = 1')
-    // The project outlives its first server.
+    // Closes the server only: the project is kept for the next one.
     const { root } = first.home
     await first.home.kernel.close()
     await page.getByText('Connection lost').waitFor()
@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
-  it('hears a server whose database is another than before, and forgets the events of the one that is gone', async () => {
+  it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
     const person = await visitor(browser, first)
@@ -194,7 +194,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
-  it('who has the wrong key is asked for the right one, and goes on with it; the key stays in the tab', async () => {
+  it('is asked for the right key after a wrong one, and goes on with it; the key stays in the tab', async () => {
     const locked = await openAnother({ roles: ['server'], env: { SVC_API_KEY: 'right key, ümläut' } })
     await locked.spawn('oracle')
     const person = await visitor(browser, locked)
@@ -234,7 +234,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await deleteAgent(id)
   })
 
-  it('sees that the budget is reached, and counts from 0 again', async () => {
+  it('sees that the budget is reached, and resets the counter', async () => {
     const tight = await openAnother({
       config: { daemon: { heartbeat: 0.2, budget_tokens: 6_000, budget_mode: 'record_only' } },
     })
@@ -254,7 +254,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
-  it('sorts the fleet, and finds who is stuck and why before all others', async () => {
+  it('sorts the fleet, and sees a stuck agent and the reason before all others', async () => {
     const page = await reader.at('#/')
     await page.getByText('There are no agents yet.').waitFor()
     const ids: Record<string, string> = {}
@@ -284,7 +284,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it('says in a sentence what a server without a daemon cannot know', async () => {
+  it('sees what a server without a daemon cannot show, and no error or endless loading on any page', async () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/spend')
     await page.getByText('No daemon is running. Start it with: svc start').waitFor()
@@ -301,18 +301,18 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it('whose key is changed under way is asked for the new one, and what was known stays', async () => {
+  it('is asked for the new key when it changes during use, and keeps the data on the page', async () => {
     const page = await reader.at('#/')
     const row = page.locator('tbody tr', { hasText: 'writer' })
     await row.waitFor()
     const refused = { status: 401, contentType: 'application/json', body: '{"code":"unauthorized","status":401}' }
-    // Whatever is asked, as a server would: any other answer says that the key is right.
+    // Answers every request as a server would: any other response says that the key is right.
     await page.route('**', route => {
       const request = route.request()
       const opens = request.resourceType() !== 'fetch' || request.headers()['x-svc-key'] === 'new'
       return opens ? route.continue() : route.fulfill(refused)
     })
-    // A page asks when something happens, when its stream is back, or when its tab is seen again.
+    // A page fetches on an event, when its stream reconnects, or when its tab becomes visible again.
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
     await page.getByText('Key needed').waitFor()
     expect(await row.count()).toBe(1)
@@ -323,7 +323,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it("shows ages by the server’s clock when the browser's clock is wrong", async () => {
+  it("sees ages by the server’s clock when the browser's clock is wrong", async () => {
     const id = await still.spawn('oracle')
     const person = await visitor(browser, still, 'const { now } = Date; Date.now = () => now() - 3_600_000')
     const page = await person.open(`#/agents/${id}/identity`)
@@ -331,7 +331,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
-  it('comes back to where a page was left, and begins others at their top; each is known by its title', async () => {
+  it('finds a page at its last scroll position, other pages at the top, and their names in the title', async () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/config')
     await page.locator('.keys').first().waitFor()
@@ -348,7 +348,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
-  it('is live in a browser without shared workers too', async () => {
+  it('follows events live in a browser without shared workers too', async () => {
     const person = await visitor(browser, alive, 'delete globalThis.SharedWorker')
     const page = await person.open('#/events')
     await page.getByText('Live', { exact: true }).waitFor()

@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     git('init', '-q', '--initial-branch=main')
     git('add', '--all')
     git('commit', '-q', '-m', 'Begin')
-    // Only the test changes files.
+    // No daemon runs: only the test changes files.
     ;[browser, host] = await Promise.all([
       theBrowser(),
       openDashboard({ roles: ['server'], env: { PATH: process.env.PATH ?? '' } }),
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     await given?.[Symbol.asyncDispose]()
   })
 
-  it('is spawned with further folders, each read-only or read-write, as the dialog says', async () => {
+  it('is spawned from the dialog with further folders, each read-only or read-write', async () => {
     const notes = join(await realpath(given.path), 'notes')
     await button('Spawn an agent').first().click()
     await page.getByRole('combobox', { name: /^Preset/ }).selectOption('worker')
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     await page.getByText(papers).first().waitFor()
   })
 
-  it('shows what it changed, line by line', async () => {
+  it('shows its changes line by line', async () => {
     page = await person.at(`#/agents/${id}/worktree`)
     await page.getByText('Nothing has changed.').waitFor()
     expect(await button(/^Merge into/).count()).toBe(0)
@@ -95,14 +95,14 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     expect(await faultsOf(page)).toEqual([])
   })
 
-  it('merges them into the repository once the operator accepts', async () => {
+  it('has its changes merged into the repository once the operator accepts them', async () => {
     await button(/^Merge into/).click()
     await page.getByText('Nothing has changed.').waitFor()
     expect([await read('page.md'), await read('new.md')]).toEqual(['one\nzwei\n', '<b>fresh</b>\n'])
     await page.screenshot({ path: shot('changes-accepted') })
   })
 
-  it('discards them, and leaves the repository as it was', async () => {
+  it('loses its changes when the operator discards them, and leaves the repository as it was', async () => {
     await change('page.md', 'nonsense\n')
     await page.reload()
     await page.locator('main li').filter({ hasText: 'page.md' }).waitFor()

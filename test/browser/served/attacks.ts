@@ -10,7 +10,7 @@ import { startServer } from '../../interfaces/start-server.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
-/** One thing to ask of the server under attack. */
+/** One request to try against the server under attack. */
 interface Target {
   method: string
   path: string
@@ -20,25 +20,27 @@ interface Target {
 interface Attack {
   url: string
   targets: Target[]
-  /** Whether the page is of another origin, which has manners of asking that one of the same has no need for. */
+  /**
+   * Whether the page has another origin, and so also tries the kinds of requests meant for that (such as `no-cors`).
+   */
   cross?: boolean
 }
 
 const HOSTILE = await readFile(new URL('./hostile.js', import.meta.url), 'utf8')
 
-/** What the page says of each thing that it tried. */
+/** Runs an attack in the page. Returns one line for each attempt. */
 function runAttack(page: Page | Frame, how: 'attack' | 'embed', what: Attack): Promise<string[]> {
   return page.evaluate(`(() => { ${HOSTILE}\nreturn hostile.${how}(${JSON.stringify(what)}) })()`)
 }
 
-describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key is set,', () => {
+describe.skipIf(!hasChromium)('attacks from the operator’s browser while no key is set', () => {
   let browser: Browser
 
   beforeAll(async () => {
     browser = await theBrowser()
   })
 
-  /** A server with an agent, its whole state as it is now, and everything that can be asked of it. */
+  /** Starts a server with an agent; returns it with its whole state and a request for each of its operations. */
   async function victim() {
     const home = await startServer()
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
@@ -55,7 +57,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     return { home, agent_id, targets, before: await stateOf(home) }
   }
 
-  /** A page of the attacker's, on another name. */
+  /** Opens a page of the attacker, on another host name. */
   async function evilPage(html = '<title>evil</title>'): Promise<Page> {
     const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(html))
     evil.listen(0, '127.0.0.1')
@@ -72,7 +74,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     return context.newPage()
   }
 
-  it('of another name reads nothing and changes nothing by any request', { timeout: 120_000 }, async () => {
+  it('a page of another origin reads nothing and changes nothing by any request', { timeout: 120_000 }, async () => {
     const { home, targets, before } = await victim()
     const page = await evilPage()
     const outcome = await runAttack(page, 'attack', { url: home.url, targets, cross: true })
@@ -82,7 +84,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     expect(await stateOf(home)).toEqual(before)
   })
 
-  it('of another name reads nothing and changes nothing by forms, scripts, pictures, streams and sockets', {
+  it('a page of another origin reads nothing and changes nothing by forms, scripts, images, streams and sockets', {
     timeout: 120_000,
   }, async () => {
     const { home, targets, before } = await victim()
@@ -93,7 +95,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     expect(await stateOf(home)).toEqual(before)
   })
 
-  it('in a sandboxed frame reads nothing and changes nothing', { timeout: 120_000 }, async () => {
+  it('a sandboxed frame reads nothing and changes nothing', { timeout: 120_000 }, async () => {
     const { home, targets, before } = await victim()
     const page = await evilPage('<iframe sandbox="allow-scripts allow-forms" srcdoc="<title>sandbox</title>"></iframe>')
     const frame = page.frames().find(each => each !== page.mainFrame())!
@@ -104,7 +106,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     expect(await stateOf(home)).toEqual(before)
   })
 
-  it('cannot frame any page of the server, to have its buttons clicked', async () => {
+  it('a page cannot frame any page of the server to have its buttons clicked', async () => {
     const { home } = await victim()
     const paths = ['/', '/docs', '/redoc', '/agents']
     const page = await evilPage(paths.map(path => `<iframe src="${home.url}${path}"></iframe>`).join(''))
@@ -113,11 +115,13 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
     expect(frames.map(each => each.url().startsWith(home.url))).toEqual(paths.map(() => false))
   })
 
-  it('whose name was rebound to this machine reads nothing and changes nothing', { timeout: 120_000 }, async () => {
+  it('a page whose name is rebound to this machine (DNS rebinding) reads nothing and changes nothing', {
+    timeout: 120_000,
+  }, async () => {
     const { home, targets, before } = await victim()
     const url = `http://rebind.test:${home.port}`
     const page = await newPage()
-    // The document came before the name changed its address; what it asks for now comes here, as of the same origin.
+    // Loads the page as from before the rebinding; its requests then reach this server, as from the same origin.
     await page.route(`${url}/attack`, route =>
       route.fulfill({ contentType: 'text/html', body: '<title>rebound</title>' }),
     )
@@ -131,7 +135,7 @@ describe.skipIf(!hasChromium)('a page in the operator’s browser, while no key 
   })
 })
 
-/** How often the server refused a page, for coming from elsewhere: the attack did reach it. */
+/** Number of requests refused because of their origin; shows that the attack reached the server. */
 function refusals({ log }: Served): number {
   return log.filter(({ code }) => code === 'forbidden_origin').length
 }
@@ -140,7 +144,7 @@ function posts(targets: readonly Target[]): number {
   return targets.filter(({ method }) => method === 'POST').length
 }
 
-/** Every row of the database, and the configuration file. */
+/** Returns every row of the database, and the configuration file. */
 async function stateOf({ kernel }: Served): Promise<unknown> {
   const store = kernel.use(Store)
   const tables = await store.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")

@@ -5,20 +5,20 @@ import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 const KEY = 'open sesame, please'
 
-describe.skipIf(!hasChromium)('the explorers in a browser with the network off', { timeout: 180_000 }, () => {
+describe.skipIf(!hasChromium)('the API explorers in a browser with the network off', { timeout: 180_000 }, () => {
   let browser: Browser
 
   beforeAll(async () => {
     browser = await theBrowser()
   })
 
-  /** A page that can reach nothing but this machine; whatever else it asks for is written down. */
+  /** Opens a page that can reach only this machine; requests to other hosts are recorded in `outside`. */
   async function offline(): Promise<{ page: Page; outside: string[]; problems: string[] }> {
     const context = await browser.newContext(UNSEEN)
     onTestFinished(() => context.close())
     const outside: string[] = []
     const problems: string[] = []
-    // No other name leads anywhere.
+    // No other host name resolves.
     context.on('request', request => {
       const { hostname, protocol } = new URL(request.url())
       if (/^(https?|wss?):$/.test(protocol) && hostname !== '127.0.0.1') outside.push(request.url())
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     return { page, outside, problems }
   }
 
-  it('Swagger UI shows every operation, and asks no one else for anything', async () => {
+  it('Swagger UI shows every operation, and sends no request to another host', async () => {
     const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const count = Object.values(json.paths).flatMap(methods => Object.keys(methods as object)).length
@@ -46,10 +46,10 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     expect(problems).toEqual([])
   })
 
-  it('Swagger UI tries an operation with a key and for a user', async () => {
+  it('Swagger UI tries out an operation with a key and for a user', async () => {
     const { url, ask, kernel } = await startServer({ env: { SVC_API_KEY: KEY } })
     const { page, outside } = await offline()
-    // Of this operation alone: with each letter that is typed, the page draws all of them anew.
+    // Serves this operation only: the page redraws all operations with each letter typed.
     const { json } = await ask('/openapi.json')
     const paths = { '/agents': json.paths['/agents'] }
     await page.route('**/openapi.json', route => route.fulfill({ json: { ...json, paths } }))
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('the explorers in a browser with the network off',
     expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).not.toContain(KEY)
   })
 
-  it('ReDoc shows every operation, and asks no one else for anything', async () => {
+  it('ReDoc shows every operation, and sends no request to another host', async () => {
     const { url, ask } = await startServer()
     const { json } = await ask('/openapi.json')
     const ids = Object.values(json.paths).flatMap(methods =>

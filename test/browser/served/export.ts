@@ -16,7 +16,7 @@ import { text, together, toolCall, until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
 
 const CALL = "document.title='owned';alert(1)"
-/** What has made pages run what they only show. */
+/** Strings that have made pages execute what they should only display. */
 const PAYLOADS = [
   `<script>${CALL}</script>`,
   `</script><script>${CALL}</script>`,
@@ -64,7 +64,7 @@ const CANARY = 'canary-7f31c9-value'
 
 interface OpenExport {
   page: Page
-  /** What it did beside being looked at. */
+  /** Dialogs, requests, console messages and errors of the page. */
   did: string[]
 }
 
@@ -139,7 +139,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
   }
 
   it.each(['daemon', 'task'] as const)(
-    'of a %s shows hostile text as text: nothing runs, nothing is asked for',
+    'shows hostile text of a %s run as text: nothing is executed and nothing is requested',
     async kind => {
       const { page, did } = await openExport(kind === 'daemon' ? daemonRun : taskRun)
       await page.evaluate(`for (const e of document.querySelectorAll('details')) e.open = true`)
@@ -163,7 +163,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     },
   )
 
-  it('hides values of secrets, ours and in fields called so', async () => {
+  it('masks the values of secrets, and of fields named like secrets', async () => {
     for (const run_id of [daemonRun, taskRun]) {
       const page = await readFile(join(home.root, `${run_id}.html`), 'utf8')
       expect(page).not.toContain(CANARY)
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     )
   })
 
-  it('has every part, each where its link leads', async () => {
+  it('has every section, and each link leads to its section', async () => {
     const { page } = await openExport(daemonRun)
     const links = (await page.evaluate(
       `[...document.querySelectorAll('nav a')].map(a => [a.textContent, document.querySelector(a.hash) !== null])`,
@@ -206,7 +206,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     { width: 400, dark: false },
     { width: 400, dark: true },
     { width: 1600, dark: true },
-  ])('fits a page of $width pixels, dark: $dark', async look => {
+  ])('fits a viewport $width pixels wide, dark: $dark', async look => {
     const { page, did } = await openExport(daemonRun, look)
     const [scroll, background] = (await page.evaluate(
       `[document.documentElement.scrollWidth, getComputedStyle(document.documentElement).backgroundColor]`,
@@ -217,7 +217,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     await page.close()
   })
 
-  it('is printed unfolded, on white', async () => {
+  it('is printed with its sections unfolded and without the navigation', async () => {
     const { page } = await openExport(daemonRun, { dark: true })
     await page.emulateMedia({ media: 'print' })
     const height = await page.evaluate(`document.querySelector('#manifest pre').getBoundingClientRect().height`)
@@ -226,7 +226,7 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
     await page.close()
   })
 
-  it('wears the colours of the dashboard', async () => {
+  it('uses the colours of the dashboard', async () => {
     const tokens = await readFile(new URL('../../../dashboard/styles/tokens.css', import.meta.url), 'utf8')
     const page = await readFile(join(home.root, `${daemonRun}.html`), 'utf8')
     const colours = [

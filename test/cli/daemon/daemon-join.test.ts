@@ -29,15 +29,15 @@ function reading<T>(cwd: string, sql: string): T[] {
   }
 }
 
-/** Which processes have committed cycles, by the run that their events stand in. */
+/** PIDs of the processes that have committed cycles, by the runs of their events. */
 const pids = (cwd: string) =>
   reading<{ pid: number }>(
     cwd,
     "SELECT DISTINCT r.pid AS pid FROM events e JOIN runs r ON r.run_id = e.run_id WHERE e.type = 'cycle_done'",
   ).map(({ pid }) => pid)
 
-describe('a daemon that joins', () => {
-  it('drives the same agents beside the first, each in a run of its own; all are listed, and stopped together', async () => {
+describe('a daemon started with --join', () => {
+  it('drives the same agents as the first in a run of its own; both are listed, and stopped together', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using first = new RunningSvc(['start', '-p', PRESETS], { cwd })
@@ -58,7 +58,7 @@ describe('a daemon that joins', () => {
     expect([await first.ended, await second.ended]).toEqual([0, 0])
     expect((await readdir(join(cwd, '.svc'))).filter(name => name.startsWith('daemon'))).toEqual([])
 
-    // What the second did is part of what happened to the first.
+    // The recording of the first process covers what the second one changed.
     const recordings = JSON.parse((await svc(['recordings', '--json'], { cwd })).stdout) as {
       run_id: string
       pid: number
@@ -72,7 +72,7 @@ describe('a daemon that joins', () => {
   it('is stopped alone by its PID, and goes on alone when the first is stopped', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
-    // One that joins where there is none is the project's daemon.
+    // Without a daemon to join, it becomes the project's daemon.
     await using first = new RunningSvc(['start', '--join', '-p', 'coder'], { cwd })
     await first.waitForOutput(UP)
     expect(await daemonOf(cwd)).toMatchObject({ pid: first.pid, joined: [] })
@@ -87,14 +87,14 @@ describe('a daemon that joins', () => {
     expect((await svc(['stop', String(first.pid)], { cwd })).code).toBe(0)
     expect(await first.ended).toBe(0)
     expect(await daemonOf(cwd)).toMatchObject({ running: true, pid: third.pid, joined: [] })
-    // Its socket answers in the place of the first one's.
+    // Its socket has taken the place of the first one's.
     expect((await svc(['pause', 'coder'], { cwd })).code).toBe(0)
     expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${third.pid}`)
     expect(await third.end('SIGTERM')).toBe(0)
   })
 
-  it('frees at once what one that was killed held', async () => {
-    // Its model takes the question and never answers.
+  it('takes over the agents of a killed daemon before their leases expire', async () => {
+    // Its model accepts requests and never answers.
     const silent = createServer(({ url }, response) => void (url?.endsWith('/models') && response.end('{"data":[]}')))
     await new Promise<void>(done => silent.listen(0, '127.0.0.1', done))
     const { port } = silent.address() as AddressInfo
@@ -114,7 +114,7 @@ describe('a daemon that joins', () => {
     const began = performance.now()
     await first.end('SIGKILL')
     await until(() => agentsWithCycles() === 6)
-    // A lease lasts 15 s; the second looks each second.
+    // A lease lasts 15 s; the second daemon checks every second.
     expect(performance.now() - began).toBeLessThan(8_000)
     expect(await second.end('SIGTERM')).toBe(0)
     silent.close()

@@ -10,12 +10,12 @@ import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 const UP = /^Logs: /m
-/** Throws and rejects after it is live, where no one catches it. */
+/** Plugin that throws and rejects after it is live, where nothing catches the error. */
 const CARELESS = `import { definePlugin } from 'svc'
   export default definePlugin({ name: 'careless', setup(svc) {
     svc.start(() => { setTimeout(() => { throw new Error('thrown late') }, 10); Promise.reject(new Error('rejected late')) })
   } })`
-/** Never lets go, so that only a second signal can end its process. */
+/** Plugin that never finishes stopping, so that only a second signal ends its process. */
 const CLINGING = `import { definePlugin } from 'svc'
   export default definePlugin({ name: 'clinging', setup(svc) { svc.start(() => () => new Promise(() => {})) } })`
 
@@ -23,15 +23,15 @@ const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toStrin
 const daemonIn = async (cwd: string) =>
   JSON.parse((await svc(['daemon', '--json'], { cwd })).stdout) as Record<string, unknown>
 const leftIn = async (cwd: string) => (await readdir(join(cwd, '.svc'))).filter(name => name.startsWith('daemon'))
-/** Lines of JSON, each of an event in the life of a process. */
+/** Parses lines of JSON, each an event in the life of a process. */
 const lifeOf = (stdout: string) =>
   stdout
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { event: string; pid: number } & Record<string, unknown>)
 
-describe('one daemon for a project', () => {
-  it('keeps its agents alive, whatever a careless plugin or a hangup does, and leaves nothing behind', async () => {
+describe('the daemon of a project', () => {
+  it('keeps its agents working despite a careless plugin and a hangup, refuses a second daemon, and cleans up', async () => {
     const config = '# mine\nmodel:\n  sim_delay: 0\n'
     await using dir = await project({ '.svc/config.yaml': config, 'plugins/careless.ts': CARELESS })
     const cwd = dir.path
@@ -60,7 +60,7 @@ describe('one daemon for a project', () => {
       expect(refused.stderr).toContain(`svc: A daemon already runs for this project, with PID ${daemon.pid};`)
     }
 
-    // To stop it, nothing needs to be in order.
+    // `svc stop` works with a broken configuration.
     await dir.write({ '.svc/config.yaml': 'daemon: [\n' })
     const stopped = await svc(['stop'], { cwd })
     expect(stopped).toEqual({ code: 0, stdout: `The daemon (PID ${daemon.pid}) has stopped.\n`, stderr: '' })
@@ -70,7 +70,7 @@ describe('one daemon for a project', () => {
     expect(await daemonIn(cwd)).toMatchObject({ running: false, health: 'stopped', pid: null })
   })
 
-  it('serves too, reports its life to programs, and works where a path is too long for sockets', async () => {
+  it('serves too, reports its lifecycle as JSON, and works where the path is too long for a socket', async () => {
     await using dir = await tempDir()
     const cwd = join(dir.path, 'a'.repeat(60), 'b'.repeat(60))
     await mkdir(join(cwd, '.svc'), { recursive: true })
@@ -89,7 +89,7 @@ describe('one daemon for a project', () => {
     expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${daemon.pid}`)
     const began = performance.now()
     expect(await daemon.end('SIGINT')).toBe(0)
-    // On a quiet machine it takes a quarter of a second.
+    // It takes a quarter of a second on a quiet machine.
     expect(performance.now() - began).toBeLessThan(10_000)
     expect(lifeOf(daemon.stdout).slice(2)).toMatchObject([
       { event: 'stopping', reason: 'SIGINT' },
@@ -98,7 +98,7 @@ describe('one daemon for a project', () => {
     expect((await readdir(dir.path)).filter(name => name.startsWith('svc-'))).toEqual([])
   })
 
-  it('is steered as before while the configuration is bad', async () => {
+  it('can be controlled as before while the configuration is invalid', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
@@ -110,7 +110,7 @@ describe('one daemon for a project', () => {
       'svc: warning: The configuration is not valid: .svc/config.yaml:2: daemon.heartbeat',
     )
     expect(await daemonIn(cwd)).toMatchObject({ pid: daemon.pid, frozen: true })
-    // What is only read is shown without the project being opened.
+    // Reading the status does not open the project.
     expect(await svc(['status'], { cwd })).toMatchObject({
       code: 0,
       stderr: '',
@@ -118,7 +118,7 @@ describe('one daemon for a project', () => {
     })
   })
 
-  it('svc status shows a freeze, with a daemon and without one', async () => {
+  it('is shown as frozen by svc status, whether it runs or not', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
@@ -135,7 +135,7 @@ describe('one daemon for a project', () => {
     expect(await status()).not.toContain('frozen')
   })
 
-  it('svc status shows a freeze where there are no agents, with a daemon and without one', async () => {
+  it('is shown as frozen by svc status in a project without agents, whether it runs or not', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start'], { cwd })
@@ -150,7 +150,7 @@ describe('one daemon for a project', () => {
     expect(await status()).not.toContain('frozen')
   })
 
-  it('says where the environment stands above the heartbeat that it is started with', async () => {
+  it('warns when the environment overrides the heartbeat that it is started with', async () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
     await using daemon = new RunningSvc(['start', '--heartbeat', '0.5'], { cwd: dir.path, env })
@@ -159,7 +159,7 @@ describe('one daemon for a project', () => {
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 0.5\n')
   })
 
-  it('of several that start at once, one wins', async () => {
+  it('runs in one of several processes that start at once, and the others exit with 1', async () => {
     await using dir = await project(FAST)
     const starters = Array.from({ length: 3 }, () => new RunningSvc(['start'], { cwd: dir.path }))
     const outcomes = await Promise.all(
@@ -175,8 +175,8 @@ describe('one daemon for a project', () => {
   })
 })
 
-describe('what does not end in order', () => {
-  it('agents of a killed daemon are shown as idle as soon as it is gone', async () => {
+describe('a daemon that is killed, stalls or stops', () => {
+  it('has its agents shown as idle as soon as it is killed', async () => {
     await using dir = await project(FAST)
     await using model = await modelServer({ script: () => fault('hang') })
     const options = {
@@ -198,7 +198,7 @@ describe('what does not end in order', () => {
     )
   })
 
-  it('what one that was killed left keeps no one from starting; only the daemon is signalled, and killed if it must be', async () => {
+  it('prevents no new start when killed; svc stop signals no other process, and kills a daemon that does not stop', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     const stranger = spawn('sleep', ['60'])
@@ -212,7 +212,7 @@ describe('what does not end in order', () => {
 
       await using second = new RunningSvc(['start'], { cwd })
       await second.waitForOutput(UP)
-      // Its description names the stranger's PID, as if its own had been used again.
+      // Puts the stranger's PID into the daemon's file, as if its PID had been reused.
       const file = join(cwd, '.svc/daemon.json')
       const holder = await readFile(file, 'utf8')
       await writeFile(file, JSON.stringify({ ...(JSON.parse(holder) as object), pid: stranger.pid }))
@@ -233,7 +233,7 @@ describe('what does not end in order', () => {
     }
   })
 
-  it('that stalls while it is asked delays no command: what can be shown is shown without it', async () => {
+  it('is shown as stalled while it does not answer, and commands that need it fail with the reason', async () => {
     await using dir = await project(FAST)
     const { path: cwd } = dir
     await using daemon = new RunningSvc(['start'], { cwd })
@@ -249,7 +249,7 @@ describe('what does not end in order', () => {
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 
-  it('followers of its events end without an error; commands that wait for a task fail', async () => {
+  it('ends followers of its events without an error, and fails commands that wait for a task', async () => {
     await using dir = await project(FAST)
     await using model = await modelServer({ script: () => fault('hang') })
     const env = { OPENAI_BASE_URL: model.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
@@ -266,7 +266,7 @@ describe('what does not end in order', () => {
     expect(await waiter.ended).toBe(1)
   })
 
-  it('a second signal ends at once', async () => {
+  it('ends at once on a second signal', async () => {
     await using dir = await project({ ...FAST, 'plugins/clinging.ts': CLINGING })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(UP)
@@ -276,8 +276,8 @@ describe('what does not end in order', () => {
   })
 })
 
-describe('leaving the terminal', () => {
-  it('--detach returns when the daemon is up, or says why it failed; restart takes its place; the log is whole', async () => {
+describe('svc start --detach and svc restart', () => {
+  it('return once the daemon is up, or say why it failed and keep the old one; every log line is JSON', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     const pid = async () => Number(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8'))
@@ -298,7 +298,7 @@ describe('leaving the terminal', () => {
       expect(await svc(['restart', '--detach'], { cwd })).toMatchObject({ code: 2, stdout: '' })
       expect(await pid()).toBe(first)
       await dir.write(FAST)
-      // Detached like the daemon that it replaces, without the option.
+      // Detaches without the option, like the daemon that it replaces.
       const restarted = await svc(['restart', '--json'], { cwd })
       expect(restarted.code).toBe(0)
       const second = await pid()

@@ -50,12 +50,12 @@ async function watchHidesThem() {
 }
 
 describe('ended sub-agents', () => {
-  it('are hidden by svc status and svc watch, which say how many', async () => {
+  it('are hidden by svc status and svc watch, which show their number', async () => {
     await statusHidesThem()
     await watchHidesThem()
   })
 
-  it('are hidden in the same words by a daemon', async () => {
+  it('are hidden in the same way while a daemon runs', async () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
     await statusHidesThem()

@@ -10,7 +10,7 @@ it.each([
   ['svc task run', 'without a daemon'],
   ['svc run', 'with a daemon'],
   ['svc task run', 'with a daemon'],
-])('Ctrl-C in %s, %s, says what happened to the task', async (command, where) => {
+])('Ctrl-C in %s, %s, cancels the task and says so', async (command, where) => {
   await using model = await modelServer({ script: () => fault('hang') })
   await using dir = await project(FAST)
   const options = { cwd: dir.path, env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'key' } }

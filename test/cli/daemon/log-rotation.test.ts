@@ -9,10 +9,10 @@ import { until } from '../../support/until.ts'
 
 const MIB = 1024 * 1024
 const line = (writer: string, n: number) => `${JSON.stringify({ writer, n, msg: 'x'.repeat(1000) })}\n`
-// Its lines are not to be echoed: the process was left by its terminal.
+// Suppresses the echo of its lines, as in a process detached from its terminal.
 const ports = { ...systemPorts(), env: { SVC_DETACHED: '1' } }
 
-it('a log that is full is set aside while processes write to it, no line is lost, and five are kept', async () => {
+it('a full log is rotated while processes write to it, and no line is lost', async () => {
   await using dir = await tempDir()
   const terminal = new Terminal({})
   const writers = await Promise.all(
@@ -22,7 +22,7 @@ it('a log that is full is set aside while processes write to it, no line is lost
   const count = 12_000
   for (let n = 0; n < count; n++) {
     for (const { name, log } of writers) log.write(line(name, n))
-    // No faster than a disk takes them.
+    // Pauses, so as not to write faster than a disk accepts.
     if (n % 20 === 0) await new Promise(resolve => setTimeout(resolve, 2))
   }
   for (const { log } of writers) await log.close()
@@ -37,7 +37,7 @@ it('a log that is full is set aside while processes write to it, no line is lost
   for (const name of names) expect((await stat(join(logs, name))).size).toBeLessThan(15 * MIB)
 })
 
-it('more than that go, the oldest first', async () => {
+it('five rotated logs are kept, and the oldest are deleted first', async () => {
   await using dir = await tempDir()
   await dir.write({ 'logs/svc.log': '' })
   for (let round = 1; round <= 7; round++) {
@@ -55,7 +55,7 @@ it('more than that go, the oldest first', async () => {
   expect(first).toEqual(['7', '6', '5', '4', '3'])
 })
 
-it('one that someone moved or removed is made anew', async () => {
+it('a log that was moved away is created again', async () => {
   await using dir = await tempDir()
   const log = await openJournal(ports, dir.path, new Terminal({}))
   await rename(join(dir.path, 'logs/svc.log'), join(dir.path, 'logs/moved.log'))

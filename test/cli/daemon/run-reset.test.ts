@@ -10,7 +10,7 @@ const cut = (text: string): Reply => ({ kind: 'breakage', mode: 'cleancut', text
 const whole = (text: string): Reply => ({ kind: 'answer', text, tool_calls: [] })
 const ANSWER = 'It is four,\nand it will stay four.'
 
-/** A project with an agent whose model gives these replies, each of which is said for every command. */
+/** Creates a project with an agent whose model gives these replies in turn, again for every command. */
 async function startProject(...replies: Reply[]) {
   const model = await modelServer({ script: (_, n) => replies[(n - 1) % replies.length] })
   onTestFinished(() => model.close())
@@ -21,13 +21,13 @@ async function startProject(...replies: Reply[]) {
   return { cwd: dir.path, env }
 }
 
-describe('svc run of an answer that is begun again', () => {
-  it('writes the final output to a pipe, and nothing else', async () => {
+describe('svc run with an answer that is started again', () => {
+  it('writes only the final output to a pipe', async () => {
     const project = await startProject(cut('It is fi'), whole(ANSWER))
     expect(await svc(['run', 'coder', 'How many?'], project)).toMatchObject({ code: 0, stdout: `${ANSWER}\n` })
   })
 
-  it('gives programs the reset as an event', async () => {
+  it('reports the reset as an event with --json', async () => {
     const project = await startProject(cut('It is fi'), whole(ANSWER))
     const { stdout } = await svc(['run', 'coder', 'How many?', '--json'], project)
     const events = stdout
@@ -49,7 +49,7 @@ describe('svc run of an answer that is begun again', () => {
     expect(page).not.toContain('five')
   })
 
-  it.skipIf(!withTmux)('says that it starts again where that is longer than the screen', async () => {
+  it.skipIf(!withTmux)('says that the answer starts again where the old text is longer than the screen', async () => {
     const { cwd, env } = await startProject(cut('It is five.\n'.repeat(20)), whole(ANSWER))
     const command = `${PROGRAM} run coder 'How many?'; echo "left with $?"; cat`
     await using terminal = await tmux(cwd, { columns: 50, rows: 12 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })
@@ -57,7 +57,7 @@ describe('svc run of an answer that is begun again', () => {
     expect(page.trimEnd()).toMatch(new RegExp(`\\[the answer is started again\\]\n${ANSWER}\ncompleted\nleft with 0$`))
   })
 
-  it.skipIf(!withTmux)('is the same in a conversation', async () => {
+  it.skipIf(!withTmux)('erases what it showed before in svc agent chat too', async () => {
     const { cwd, env } = await startProject(cut('It is five'), whole(ANSWER))
     const command = `${PROGRAM} agent chat coder`
     await using terminal = await tmux(cwd, { columns: 60, rows: 20 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })

@@ -11,7 +11,7 @@ import { FAST, project } from '../project.ts'
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:(\d+))\/$/m
 
 describe('svc serve', () => {
-  it('prints where the page, the API and the log are, and the port that the system chose', async () => {
+  it('prints the addresses of the page and the API, the log file, and the port that the system chose', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
     const [, url, port] = await server.waitForOutput(URL_LINE)
@@ -26,7 +26,7 @@ describe('svc serve', () => {
     expect(await server.end('SIGTERM')).toBe(0)
   })
 
-  it('names the model that is used, and no key', async () => {
+  it('prints the model that is used, and no key', async () => {
     await using dir = await project(FAST)
     const env = {
       OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
@@ -39,7 +39,7 @@ describe('svc serve', () => {
     expect(real.stdout + real.stderr).not.toContain('sk-a-key-for-nobody')
   })
 
-  it('with --reload starts anew when the code changes, says so when it cannot, and ends as one', async () => {
+  it('with --reload restarts when the code changes, reports a failed start, and stops both processes', async () => {
     await using dir = await project(FAST)
     await using installed = await tempDir()
     const at = (name: string) => join(installed.path, name)
@@ -69,7 +69,7 @@ describe('svc serve', () => {
     expect(() => process.kill(last, 0)).toThrow('ESRCH')
   })
 
-  it('with a daemon answers what needs that from the first request on', async () => {
+  it('with a daemon answers requests that need the daemon from the first one on', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], { cwd: dir.path })
     const [, url] = await server.waitForOutput(/"listening".*"url":"([^"]+)"/)
@@ -78,7 +78,7 @@ describe('svc serve', () => {
     expect(await config.json()).toHaveProperty('live')
   })
 
-  it('a port in use, and a host that others can reach without a key, are refused in a sentence', async () => {
+  it('refuses a port in use, and a host that others can reach without a key, and says why', async () => {
     await using dir = await project(FAST)
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise(done => taken.once('listening', done))
@@ -92,7 +92,7 @@ describe('svc serve', () => {
     expect(wide.stderr).toContain('server.api_key')
   })
 
-  it('is what comes back when a daemon in its process is restarted: at its address, with the heartbeat asked for', async () => {
+  it('is back at its address when its daemon is restarted, with the requested heartbeat', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
@@ -119,7 +119,7 @@ describe('svc serve', () => {
     }
   })
 
-  it('stays where it is when it could not listen again: its key is not in the environment of the restarting process', async () => {
+  it('keeps running when it could not listen again: the restarting process lacks the key in its environment', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     const wide = ['serve', '--with-daemon', '--host', '0.0.0.0', '--port', '0']
@@ -136,7 +136,7 @@ describe('svc serve', () => {
     ['a port in use', ({ port }: { port: string }) => ['--port', port], 'is in use'],
     ['a host that others can reach', () => ['--port', '0', '--host', '0.0.0.0'], 'server.api_key'],
     ['a preset that is not there', () => ['--port', '0', '--profiles', 'nobody'], 'no profile "nobody"'],
-  ])('with a daemon, %s is refused before the first heartbeat: it costs no model call', async (_, words, why) => {
+  ])('refuses %s before the first heartbeat of its daemon, without a model call', async (_, words, why) => {
     await using dir = await project(FAST)
     await using model = await modelServer()
     const { port } = new URL(model.url)

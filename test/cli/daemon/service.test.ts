@@ -5,7 +5,7 @@ import type { TempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
-/** A systemctl that writes down its arguments. */
+/** Creates a fake systemctl that records its arguments. */
 async function withSystemctl(dir: TempDir) {
   const bin = join(dir.path, 'bin')
   await dir.write({
@@ -16,7 +16,7 @@ async function withSystemctl(dir: TempDir) {
 }
 
 describe('svc service', () => {
-  it('writes a unit that starts this very program in this very folder, and has it enabled', async () => {
+  it('installs a unit that starts this program in this folder, shows its status, and removes it', async () => {
     await using dir = await project()
     const options = { cwd: dir.path, env: await withSystemctl(dir) }
     const installed = await svc(['service', 'install', '--profiles', 'coder,writer'], options)
@@ -38,7 +38,7 @@ describe('svc service', () => {
     expect((await svc(['service', 'status', '--json'], options)).stdout).toContain('"installed": false')
   })
 
-  it('--print changes nothing; what systemd would read as its own is escaped', async () => {
+  it('--print changes nothing, and escapes what systemd would interpret', async () => {
     await using dir = await project({ '100% "odd" $HOME [1]/.svc/config.yaml': '' })
     const env = { XDG_CONFIG_HOME: join(dir.path, 'config') }
     const { code, stdout } = await svc(['service', 'install', '--print'], {
@@ -52,7 +52,7 @@ describe('svc service', () => {
     await expect(access(join(dir.path, 'config'))).rejects.toThrow()
   })
 
-  it('an error of systemctl is shown', async () => {
+  it('shows an error of systemctl', async () => {
     await using dir = await project()
     const env = await withSystemctl(dir)
     await writeFile(

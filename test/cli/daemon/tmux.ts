@@ -4,23 +4,23 @@ import { until } from '../../support/until.ts'
 
 const run = promisify(execFile)
 
-/** Where there is none, tests that need a real terminal are left out. */
+/** Whether tmux is installed; without it, tests that need a real terminal are skipped. */
 export const withTmux = spawnSync('tmux', ['-V']).status === 0
 
 let servers = 0
 
 /** A program in a real terminal. */
 export interface Tmux extends AsyncDisposable {
-  /** Types text; `Enter`, `Tab`, `Up`, `Escape`, `C-c` are keys. */
+  /** Types text or keys, such as `Enter`, `Tab`, `Up`, `Escape`, `C-c`. */
   type(...keys: string[]): Promise<void>
-  /** The page as it is seen. */
+  /** Returns the visible page. */
   page(): Promise<string>
-  /** Waits until the page shows it. @returns the page */
+  /** Waits until the page matches the pattern. @returns the page */
   shows(pattern: RegExp): Promise<string>
   resize(columns: number, rows: number): Promise<void>
 }
 
-/** Opens a terminal of this size, in which a command of the shell runs. */
+/** Opens a terminal of this size, and runs a shell command in it. */
 export async function tmux(
   cwd: string,
   { columns, rows }: { columns: number; rows: number },
@@ -33,7 +33,7 @@ export async function tmux(
     return stdout
   }
   const size = ['-x', String(columns), '-y', String(rows)]
-  // Set in the shell that runs it, since the machine's profile has its own of some.
+  // Exported in the shell itself, since the machine's profile sets some of them.
   const exported = Object.entries(env).map(([name, value]) => `export ${name}='${value}'; `)
   await ask('-f', '/dev/null', 'new-session', '-d', '-s', 'main', '-c', cwd, ...size, exported.join('') + command)
   const page = () => ask('capture-pane', '-p', '-t', 'main')

@@ -8,7 +8,7 @@ import { project } from '../project.ts'
 import { tmux, withTmux } from './tmux.ts'
 
 const PROGRAM = `${process.execPath} ${join(process.cwd(), 'dist/svc.js')}`
-/** What moves a cursor, names a window, or turns text around. */
+/** Sequences that move the cursor, set the window title and reverse text. */
 const HOSTILE = 'a\x1b[2J\x1b]0;owned\x07\u202egnp.exe'
 
 let dir: TempDir
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => dir[Symbol.asyncDispose]())
 
 describe.skipIf(!withTmux)('svc watch in a terminal', () => {
-  it('shows four panels that fit 80x24 and 200x50, takes its keys without a daemon, and leaves the terminal as it was', async () => {
+  it('shows four panels that fit 80x24 and 200x50, handles its keys without a daemon, and restores the terminal', async () => {
     await using terminal = await tmux(
       dir.path,
       { columns: 80, rows: 24 },
@@ -57,7 +57,7 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
     expect(after).toMatch(/^before\nleft with 0$/m)
   })
 
-  it('the terminal is restored by Ctrl-C, which ends with 130, and by SIGTERM', async () => {
+  it('restores the terminal on Ctrl-C, which ends with 130, and on SIGTERM', async () => {
     const watched = `sh -c 'echo $$ > pid; exec ${PROGRAM} watch'`
     const script = `${PROGRAM} watch --compact; echo "left with $?"; read go; ${watched}; echo "then $?"; cat`
     await using terminal = await tmux(dir.path, { columns: 80, rows: 24 }, script)
@@ -72,7 +72,7 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
 })
 
 describe.skipIf(!withTmux)('svc watch with a daemon', () => {
-  it('shows a call that waits with all of its arguments, and y approves it', async () => {
+  it('shows a call that waits for approval with its arguments, and y approves it', async () => {
     const config =
       'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\napproval:\n  require_for: [file_write]\n  enabled: true\n'
     await using home = await project({ '.svc/config.yaml': config })
@@ -92,7 +92,7 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
 })
 
 describe('svc watch', () => {
-  it('in a pipe prints plain lines, and ends with its reader', async () => {
+  it('prints plain lines into a pipe, and ends with 130 on Ctrl-C', async () => {
     await using watch = new RunningSvc(['watch'], { cwd: dir.path })
     await watch.waitForOutput(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
     await watch.waitForOutput(/agent spawned|spawned from coder/)

@@ -7,7 +7,7 @@ import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
 describe('svc benchmark', () => {
-  it('measures models, writes JSON and a page, prints tables, and exits 1 when one was not there', async () => {
+  it('measures models, writes JSON and HTML reports, prints tables, and exits with 1 when a model is missing', async () => {
     await using dir = await project()
     const words = ['--models', 'sim:rules-1,nobody:lite', '--scenarios', 'structured,goals', '-c', '2', '--seed', '1']
     const files = ['--output', 'report.json', '--html', 'report.html']
@@ -27,7 +27,7 @@ describe('svc benchmark', () => {
     expect(await readFile(join(dir.path, 'report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*<svg /)
   })
 
-  it('puts models to work goals by name and category, and says what a run took', async () => {
+  it('runs work goals by name and category, and shows the turns, tokens, cost and time of a run', async () => {
     await using dir = await project()
     const goals = ['--goals', 'join-orders', '--category', 'decide', '--repeat', '2', '--cycles', '1']
     const { stdout, stderr } = await svc(['benchmark', '--model', 'sim:rules-1', ...goals], { cwd: dir.path })
@@ -37,7 +37,7 @@ describe('svc benchmark', () => {
     expect(stdout).toMatch(/^join-orders +/m)
   })
 
-  it('prints what was done until Ctrl-C', async () => {
+  it('prints the results so far on Ctrl-C', async () => {
     await using dir = await project()
     const words = ['benchmark', '--models', 'sim:rules-1', '--task', 'Say hello', '--runs', '100']
     await using running = new RunningSvc(words, { cwd: dir.path })
@@ -47,7 +47,7 @@ describe('svc benchmark', () => {
     expect(running.stdout).toContain('sim:rules-1 was not measured to the end: the benchmark was interrupted')
   })
 
-  it('answers programs with JSON and 0', async () => {
+  it('prints JSON with --json and exits with 0', async () => {
     await using dir = await project()
     const task = ['benchmark', '--models', 'sim:rules-1', '--task', 'Say hello', '--json']
     const { code, stdout } = await svc(task, { cwd: dir.path })
@@ -55,7 +55,7 @@ describe('svc benchmark', () => {
     expect((JSON.parse(stdout) as BenchmarkReport).models[0]!.passed).toBe(1)
   })
 
-  it('says what is wrong with its words, before anything is asked or spent', async () => {
+  it('reports errors in its arguments before any model call', async () => {
     await using dir = await project()
     const fails = async (...words: string[]) => {
       const { code, stderr } = await svc(['benchmark', ...words], { cwd: dir.path })

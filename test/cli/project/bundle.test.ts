@@ -6,7 +6,7 @@ import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
 
 describe('svc agent export and import', () => {
-  it('write an agent into a file that no one else can read, and make others of it, also while the daemon runs', async () => {
+  it('write an agent into a private file and create others from it, also while the daemon runs', async () => {
     await using dir = await project(FAST)
     await using other = await project(FAST)
     const cwd = dir.path

@@ -14,7 +14,7 @@ async function agentsOf(cwd: string): Promise<string[]> {
   return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
 }
 
-/** Breaks pages in the middle of a database that no one has open. */
+/** Overwrites pages in the middle of a database that no process has open. */
 async function damage(file: string): Promise<void> {
   const handle = await open(file, 'r+')
   const { size } = await handle.stat()
@@ -23,7 +23,7 @@ async function damage(file: string): Promise<void> {
 }
 
 describe('svc db', () => {
-  it('backs up while the daemon works, and puts that back when no one has the database open', async () => {
+  it('backs up while the daemon works, and restores the backup once no process has the database open', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
@@ -51,7 +51,7 @@ describe('svc db', () => {
     expect(await again.end('SIGTERM')).toBe(0)
   })
 
-  it('a file that is gone leaves what it had not yet taken in, which is neither thrown away nor taken in by a backup', async () => {
+  it('refuses to work when the database file is gone but its WAL remains, and keeps the WAL on restore', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
@@ -72,7 +72,7 @@ describe('svc db', () => {
     expect((await readdir(at(cwd, 'backups'))).some(name => name.endsWith('.db-wal'))).toBe(true)
   })
 
-  it('replaces nothing while any process has the database open, a server too', async () => {
+  it('restores nothing while any process has the database open, including a server', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await svc(['spawn', 'coder'], { cwd })
@@ -106,7 +106,7 @@ describe('svc db', () => {
     expect([...names]).toEqual((await readdir(at(dir.path, 'backups'))).sort())
   })
 
-  it('a damaged database is reported, and replaced by a backup; a damaged backup replaces nothing', async () => {
+  it('reports a damaged database and restores it from a backup, but never from a damaged one', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     for (const preset of ['coder', 'writer', 'tester']) await svc(['spawn', preset], { cwd })
@@ -120,7 +120,7 @@ describe('svc db', () => {
     expect(refused.stderr).toContain('is damaged')
     expect(await readFile(at(cwd))).toEqual(before)
 
-    // Pages of one table alone: it all comes up, and the damage shows where that table is read.
+    // Damages pages of one table only: the database opens, and the damage appears when that table is read.
     const sqlite = new Sqlite(at(cwd))
     const [page] = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'schedules'").pluck().all() as [
       number,
@@ -149,7 +149,7 @@ describe('svc db', () => {
     expect((await readdir(at(cwd, 'backups'))).some(name => name.startsWith('svc-replaced-'))).toBe(true)
   })
 
-  it("refuses what is none of ours or a newer program's, and leaves it as it is", async () => {
+  it('refuses files of other programs or newer versions, and leaves the database as it is', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
     await svc(['spawn', 'coder'], { cwd })

@@ -6,7 +6,7 @@ import { tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
 describe('svc demo', () => {
-  it('lists what there is, also where there is no project', async () => {
+  it('lists the demos, also where there is no project', async () => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(['demo'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -14,7 +14,7 @@ describe('svc demo', () => {
     expect(stdout).toMatch(/--case lighthouse/)
   })
 
-  it('plays one: what happens on standard error, the report on standard output and into files', async () => {
+  it('plays a demo: events go to standard error, the report to standard output and into files', async () => {
     await using dir = await tempDir()
     const words = ['demo', 'detective', '--case', 'orchids', '--seed', '5', '-o', 'report.md', '--html', 'report.html']
     const { code, stdout, stderr } = await svc(words, { cwd: dir.path })
@@ -27,11 +27,11 @@ describe('svc demo', () => {
     expect(await readdir(dir.path)).toEqual(['report.html', 'report.md'])
   })
 
-  it('ends at once, cleanly and without a report, when it is interrupted', async () => {
+  it('ends at once when interrupted, cleanly and without a report', async () => {
     await using dir = await tempDir()
     const env = { TMPDIR: dir.path }
     await using demo = new RunningSvc(['demo', 'survival', '--cycles', '300', '--seed', '7'], { cwd: dir.path, env })
-    // With another seed a day may pass on which nothing happens.
+    // With another seed, nothing may happen on the first day.
     await demo.waitForOutput(/^Day \d+ {2}/m)
     expect(await demo.end('SIGINT')).toBe(130)
     expect(demo.stdout).toBe('')
@@ -39,7 +39,7 @@ describe('svc demo', () => {
     expect(await readdir(dir.path)).toEqual([])
   })
 
-  it('says what is wrong with its words', async () => {
+  it('reports an unknown demo and names the possible ones', async () => {
     await using dir = await tempDir()
     const fails = await svc(['demo', 'surival'], { cwd: dir.path })
     expect(fails.code).toBe(2)

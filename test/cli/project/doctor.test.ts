@@ -17,7 +17,7 @@ const runDoctor = async (cwd: string, env: Record<string, string> = {}) => {
 }
 
 describe('svc doctor', () => {
-  it('looks at twenty things, says plainly what could be better, and runs no plugin for that', async () => {
+  it('makes at least twenty checks, says what could be better, and runs no plugin', async () => {
     await using dir = await project({
       'plugins/loud.ts': `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify('/proc/self/cwd/ran')}, '')\nexport default {}`,
     })
@@ -34,7 +34,7 @@ describe('svc doctor', () => {
     expect(stdout).toMatch(/^\d+ checks: \d+ ok, \d+ to be improved, 0 failed$/m)
   })
 
-  it('finds what is wrong with a project, all at once, with a remedy each, and ends with 1', async () => {
+  it('finds all problems of a project at once, with a remedy for each, and exits with 1', async () => {
     await using dir = await project({
       '.svc/config.yaml': 'daemon:\n  hartbeat: 3\nmodel:\n  default_model: openai:gpt-4o\n',
       'profiles/bad.yaml': 'name: [',
@@ -73,7 +73,7 @@ describe('svc doctor', () => {
     expect(checkNamed('clock')).toEqual({ level: 'warn', text: expect.stringContaining('set back') })
   })
 
-  it('knows where this project serves', async () => {
+  it('finds the address at which this project serves', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url = ''] = await server.waitForOutput(/Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\//)
@@ -107,7 +107,7 @@ describe('svc doctor', () => {
     expect(await readdir(join(dir.path, '.svc/servers'))).toEqual([])
   })
 
-  it('does not know of a model whose server has no list of models, and says so: that is no failure', async () => {
+  it('warns, but does not fail, when the server of a model has no list of models', async () => {
     await using dir = await project()
     await using server = await modelServer({ models: null })
     const env = { OPENAI_BASE_URL: server.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
@@ -121,7 +121,7 @@ describe('svc doctor', () => {
     })
   })
 
-  it('says so when there is no project, when its configuration is bad, and when its database is locked or none', async () => {
+  it('reports a missing project, a bad configuration, and a locked or invalid database', async () => {
     const nowhere = await runDoctor('/')
     expect(nowhere.of.get('project')).toMatchObject({ level: 'fail', remedy: expect.stringContaining('svc init') })
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
@@ -139,7 +139,7 @@ describe('svc doctor', () => {
     expect([none.code, none.of.get('database')]).toMatchObject([1, { level: 'fail' }])
   })
 
-  it('knows what is wrong with the machine itself, and what helps', async () => {
+  it('reports problems of the machine itself, with remedies', async () => {
     const patient = { needsNode: '>=99.1', ports: systemPorts() } as unknown as Patient
     expect(nodeVersion(patient)).toMatchObject({ level: 'fail', message: expect.stringContaining('>=99.1 is needed') })
     const brokenModule = async (error: Error) => nativeModule({ ...patient, database: () => Promise.reject(error) })

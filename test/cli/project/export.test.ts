@@ -31,7 +31,7 @@ describe('svc export', () => {
     }>
   const partFiles = async () => (await readdir(home.root)).filter(name => name.includes('.part-'))
 
-  it('writes one file for its owner only, whole', async () => {
+  it('writes one complete file that only its owner can read', async () => {
     const { file, bytes } = await write('f.html')
     expect(file).toBe(join(home.root, 'f.html'))
     const found = await stat(file)
@@ -42,7 +42,7 @@ describe('svc export', () => {
     expect(await partFiles()).toEqual([])
   })
 
-  it('leaves a file that is there as it was, unless it is forced', async () => {
+  it('leaves an existing file as it was, unless it is forced', async () => {
     const file = join(home.root, 'mine.html')
     await writeFile(file, 'mine')
     await expect(write(file)).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe('svc export', () => {
     expect(await partFiles()).toEqual([])
   })
 
-  it('of a long run holds the newest part, and says what is left out', async () => {
+  it('keeps the newest part of a long run, and says what is left out', async () => {
     const { kernel, run_id } = home
     const data = {
       agent_id: 'a-1',
@@ -101,7 +101,7 @@ describe('svc export', () => {
     expect(page).toMatch(/This was a long run: [^<]* are left out/)
   })
 
-  it('is sent over HTTP as a file, with a policy of its own', async () => {
+  it('is sent over HTTP as a file, with a Content-Security-Policy of its own', async () => {
     const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
     const { hostname, port } = new URL(url)
     const get = (id: string) => ask({ hostname, port: Number(port), path: `/runs/${id}/export?limit=100` })
@@ -118,7 +118,7 @@ describe('svc export', () => {
     expect((await get('run-20200101-000000-abcdef')).status).toBe(404)
   })
 
-  it('is a command: exit 0 and the file, exit 1 and a sentence', async () => {
+  it('exits with 0 and writes the file, or exits with 1 and prints a message', async () => {
     await using dir = await project(FAST)
     const runSvc = (...words: string[]) => svc(words, { cwd: dir.path })
     const { agent_id } = JSON.parse((await runSvc('spawn', 'coder', '--json')).stdout) as { agent_id: string }

@@ -7,7 +7,7 @@ import { svc } from '../../support/vitest/warm.ts'
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('svc init', () => {
-  it('makes a project that no one else can read, with what authors need; a second time it keeps all and says so', async () => {
+  it('creates a private project with what authors need, and keeps everything when run again', async () => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await svc(['init'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -32,7 +32,7 @@ describe('svc init', () => {
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
   })
 
-  it('in a folder with things of its own adds only what is missing, and with --quiet says nothing', async () => {
+  it('adds only what is missing in an existing folder, and prints nothing with --quiet', async () => {
     await using dir = await tempDir({
       '.gitignore': 'node_modules',
       'tsconfig.json': '{}',
@@ -44,7 +44,7 @@ describe('svc init', () => {
     expect(await readdir(join(dir.path, 'profiles'))).toEqual(['own.yaml'])
   })
 
-  it('where a file is in the way, or nothing may be written, says which place and what to do', async () => {
+  it('names the file that is in the way of its folder, and leaves it unchanged', async () => {
     await using dir = await tempDir({ 'a-file': 'x', '.svc': 'x' })
     const inTheWay = await svc(['init'], { cwd: dir.path })
     expect(inTheWay).toMatchObject({ code: 1, stdout: '' })
@@ -54,7 +54,7 @@ describe('svc init', () => {
     expect(await readFile(join(dir.path, 'a-file'), 'utf8')).toBe('x')
   })
 
-  it.skipIf(process.getuid?.() === 0)('in a folder that may not be written says so', async () => {
+  it.skipIf(process.getuid?.() === 0)('says so when it has no write permission in the folder', async () => {
     await using dir = await tempDir()
     await chmod(dir.path, 0o500)
     const { code, stderr } = await svc(['init'], { cwd: dir.path })

@@ -11,7 +11,7 @@ import { type TempDir, tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
 
-/** A plugin of every kind and its test, as the command writes them. */
+/** Writes a plugin of every kind and its test, as the command does. */
 async function writeAll(dir: TempDir): Promise<void> {
   for (const kind of PLUGIN_KINDS) {
     const { source, test } = scaffoldPlugin(kind, `a-${kind}`)
@@ -19,7 +19,7 @@ async function writeAll(dir: TempDir): Promise<void> {
   }
 }
 
-/** The command in this process, for what is refused before anything is written. */
+/** Context to run the command in this process, for cases refused before anything is written. */
 const context = (root: string) =>
   ({
     ...{ ports: systemPorts(), named: root, host: { packageRoot: ROOT }, json: false },
@@ -27,7 +27,7 @@ const context = (root: string) =>
   }) as unknown as Context
 
 describe('svc new plugin', () => {
-  it('writes a plugin and its test, and says how to go on', async () => {
+  it('writes a plugin and its test, and says what to do next', async () => {
     await using dir = await project()
     const { code, stdout, stderr } = await svc(['new', 'plugin', 'first-steps'], { cwd: dir.path })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -38,7 +38,7 @@ describe('svc new plugin', () => {
     expect(JSON.parse(json.stdout)).toEqual({ made: ['plugins/second.ts', 'plugins/second.test.ts'] })
   })
 
-  it('each kind goes live as it is, its command is there, and an editor understands all of it but for vitest', async () => {
+  it('writes plugins of every kind that load unchanged, offer their command, and type-check except for vitest', async () => {
     await using dir = await project()
     await svc(['new', 'plugin', 'the-first'], { cwd: dir.path })
     await writeAll(dir)
@@ -53,7 +53,7 @@ describe('svc new plugin', () => {
     expect(lines.filter(line => !/\.test\.ts\(.*Cannot find module 'vitest'/.test(line))).toEqual([])
   })
 
-  it('where the package and vitest are installed, the types are those of the installation, and the tests of all kinds pass', async () => {
+  it('writes plugins that type-check and pass their tests where the package and vitest are installed', async () => {
     await using dir = await tempDir()
     await install(dir.path, 'svc', '@types/node')
     await svc(['init', '--quiet'], { cwd: dir.path })
@@ -66,7 +66,7 @@ describe('svc new plugin', () => {
     expect(tests.code).toBe(0)
   })
 
-  it('overwrites nothing', async () => {
+  it('overwrites no plugin and no test', async () => {
     await using dir = await project({
       'plugins/here.mjs': 'mine',
       'plugins/folder/index.ts': 'mine',
@@ -84,7 +84,7 @@ describe('svc new plugin', () => {
 
   it('refuses a name that would be refused when the plugin is loaded', async () => {
     await using dir = await project()
-    // A part of the program, a toolkit of it, and a word of its commands.
+    // Names of a module, a toolkit and a command.
     for (const name of ['store', 'file', 'config']) {
       const { code, stderr } = await svc(['new', 'plugin', name], { cwd: dir.path })
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`take another, as in my-${name}`) })
@@ -92,7 +92,7 @@ describe('svc new plugin', () => {
     expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
   })
 
-  it('says what a name and a kind must be', async () => {
+  it('says which names and kinds are allowed', async () => {
     await using dir = await project()
     for (const name of ['Office', 'office hours', '../office', '', '-', 'ö', 'a'.repeat(65)]) {
       await expect(newPlugin({ name }, context(dir.path)), name).rejects.toMatchObject({
@@ -115,12 +115,12 @@ describe('svc new profile', () => {
     expect(spawned.stderr).toBe('')
     expect(JSON.parse(spawned.stdout)).toMatchObject({ preset: 'night-watch' })
     expect((await svc(['new', 'profile', 'coder'], { cwd: dir.path })).stderr).toContain('already exists')
-    // Of two that differ in case alone none could be used.
+    // Of two names that differ only in case, neither could be used.
     expect((await svc(['new', 'profile', 'Coder'], { cwd: dir.path })).stderr).toContain(
       'profiles/coder.yaml already exists',
     )
     expect((await svc(['new', 'profile', '../x'], { cwd: dir.path })).code).toBe(2)
-    // A number in YAML, but no less a name.
+    // A number in YAML, but still a valid name.
     await svc(['new', 'profile', '007'], { cwd: dir.path })
     expect((await svc(['spawn', '007'], { cwd: dir.path })).stderr).toBe('')
   })
@@ -136,7 +136,7 @@ describe('schemas for editors', () => {
   const read = async (dir: { path: string }, name: string) =>
     JSON.parse(await readFile(join(dir.path, '.svc/schema', name), 'utf8')) as Schema
 
-  it('they have every key with its type, default and sentence, know no other, and learn the keys of plugins', async () => {
+  it('list every configuration key with type, default and description, allow no others, and include plugin keys', async () => {
     await using dir = await tempDir()
     await svc(['init', '--quiet'], { cwd: dir.path })
     const text = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')
@@ -156,13 +156,13 @@ describe('schemas for editors', () => {
     expect(learnt.properties!.config!.properties!.counter!.properties!.log_every).toMatchObject({ type: 'integer' })
     expect((await svc(['init'], { cwd: dir.path })).stdout).toMatch(/kept +\.svc\/schema\//)
 
-    // A bad configuration keeps it as it was.
+    // A bad configuration leaves the schema as it was.
     await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
     const { code, stderr } = await svc(['init', '--quiet'], { cwd: dir.path })
     expect(code).toBe(0)
     expect(stderr).toMatch(/warning: \.svc\/schema\/config\.json was not written: .*config\.yaml:2/)
     expect((await read(dir, 'config.json')).properties).toHaveProperty('daemon')
-    // Where there is none, the packaged one takes its place.
+    // Without a schema, the packaged one is used.
     await rm(join(dir.path, '.svc/schema'), { recursive: true })
     expect((await svc(['init'], { cwd: dir.path })).stderr).toContain('config.json lacks the keys of plugins')
     expect(await read(dir, 'config.json')).toEqual(
@@ -170,7 +170,7 @@ describe('schemas for editors', () => {
     )
   })
 
-  it('the profile’s names what each key is for, and a new profile points to it', async () => {
+  it('list the keys of profiles with their limits and defaults, and a new profile points to its schema', async () => {
     await using dir = await project()
     await svc(['new', 'profile', 'night-watch'], { cwd: dir.path })
     const text = await readFile(join(dir.path, 'profiles/night-watch.yaml'), 'utf8')

@@ -45,7 +45,7 @@ it('svc simulate prints a violated invariant of a plugin and the command that re
   expect(repeated.code).toBe(1)
   const first = (text: string) => /event log of seed .*/.exec(text)?.[0]
   expect(first(repeated.stdout)).toBe(first(broken.stdout))
-  // From elsewhere too.
+  // Works from another folder too.
   const named = await svc(['simulate', ...command!.split(' '), '--root', dir.path], { cwd: '/' })
   expect(named.stdout).toContain(`Repeat: svc simulate ${command} --root "${dir.path}"\n`)
 })
@@ -63,7 +63,7 @@ it('svc simulate stops on Ctrl-C in the middle of a run', async () => {
 })
 
 it('svc simulate reports a plugin whose runs of one seed differ', async () => {
-  // What differs is in the log before the invariant breaks, which it does at the second booking.
+  // The difference is in the log before the invariant breaks, at the second booking.
   const past = LEDGER.replace('({ note }) => note', 'async () => `booked at ${process.hrtime.bigint()}`').replace(
     "tool = 'book'\"",
     "tool = 'book' LIMIT 1 OFFSET 1\"",

@@ -15,7 +15,7 @@ const KILLS = trialCount(12, 3)
 const UP = /^Logs: /m
 const SEED = Number(process.env.SVC_TEST_SEED ?? 11)
 
-it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what the model charged`, async () => {
+it(`a daemon that is killed while it spends (seed ${SEED}) never loses what the model charged`, async () => {
   const { server, dir, options } = await spending('  budget_tokens: 50000000\n  budget_persist: true')
   const random = keyedRandom(SEED)
   let least = 0
@@ -45,7 +45,7 @@ it(`a daemon that is killed while it spends (seed ${SEED}) never forgets what th
   })
 }, 120_000)
 
-it('several processes on one database spend no more than the limit, also when one of them is killed', async () => {
+it('several processes on one database spend no more than the limit, even when one of them is killed', async () => {
   const limit = 20_000
   const served = await modelServer({
     async script({ n }) {

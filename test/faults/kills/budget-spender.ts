@@ -1,6 +1,6 @@
 /**
- * A process that asks the model of its environment on eight lines at once, as long as the budget of the project lets it:
- * `budget-spender.ts <root> <seed>`. Its ids are its own by the seed.
+ * Process that calls the model of its environment on eight lines at once, as long as the project's budget allows:
+ * `budget-spender.ts <root> <seed>`. The seed makes its ids unique.
  */
 
 import { Models } from '#core/models/contract'

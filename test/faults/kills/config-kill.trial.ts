@@ -12,11 +12,11 @@ const WRITER = fileURLToPath(new URL('config-writer.ts', import.meta.url))
 const NAMES = ['a', 'b', 'c', 'd'] as const
 const KILLS = 6
 
-it('of what several processes write at once and got confirmed, nothing is lost, however they are killed', async () => {
+it('several processes that write at once lose nothing that was confirmed, however they are killed', async () => {
   await using dir = await tempDir({ '.svc/config.yaml': '# ours\ncounts:\n  # kept\n  a: 0\n' })
   const file = join(dir.path, '.svc', 'config.yaml')
   const confirmed = new Map<string, number>(NAMES.map(name => [name, 0]))
-  /** One life of a writer: it ends by being killed, some writes after it began, in the middle of whatever it is at. */
+  /** Runs a writer and kills it after some writes, in the middle of whatever it does. */
   const live = async (name: string, writes: number) => {
     const words = ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, String(confirmed.get(name))]
     const child = spawn(process.execPath, words, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -38,12 +38,12 @@ it('of what several processes write at once and got confirmed, nothing is lost, 
   const text = await readFile(file, 'utf8')
   expect(text).toMatch(/^# ours\ncounts:\n {2}# kept\n {2}a: \d+\n/)
   const counts = parse(text).counts as Record<string, number>
-  // At most the one that it was at when it was killed came on top.
+  // At most one write, in progress at the kill, is there without a confirmation.
   for (const name of NAMES) {
     expect(counts[name]).toBeGreaterThanOrEqual(confirmed.get(name)!)
     expect(counts[name]).toBeLessThanOrEqual(confirmed.get(name)! + 1)
   }
-  // Temporary files of the killed may lie about, but no lock that holds anybody up: the next writer gets through.
+  // Temporary files of killed writers may remain, but no lock that blocks the next writer.
   const before = confirmed.get('a')!
   await live('a', 1)
   expect(confirmed.get('a')).toBeGreaterThan(before)

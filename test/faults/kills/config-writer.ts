@@ -1,6 +1,6 @@
 /**
- * A process that raises one key of a project's configuration by one, again and again, and says each number once it is
- * written: `config-writer.ts <file> <key> <from>`. It goes on until it is killed.
+ * Process that increments one key of a project's configuration, again and again, and prints each number once it is
+ * written: `config-writer.ts <file> <key> <from>`. Runs until it is killed.
  */
 
 import { z } from '#kernel'

@@ -3,11 +3,11 @@ import { RunningSvc, until } from '../../support/index.ts'
 import { trialCount } from '../../support/vitest/trial-count.ts'
 import { Crashing } from './crashing.ts'
 
-/** What is before one write is after another, and what is after it is kept: they are looked at where all is. */
+/** `before` one write is `after` another, and `after` it is committed: only full runs crash there. */
 const PLACES = ['inside', 'after', 'before'].slice(0, trialCount(3, 1))
 const around = (effect: string) => PLACES.map(place => `${place} ${effect}`)
 
-/** In the order of a life: the process dies at each, and the next one goes on from there. */
+/** In the order of execution: the process dies at each point, and the next one goes on from there. */
 const POINTS = [
   ...['lock held', 'inside daemon.take', 'place taken', 'daemon begun', 'file written', 'file renamed'],
   ...around('agents.insert'),
@@ -23,7 +23,7 @@ const POINTS = [
   'run log appended',
 ]
 
-it('killed at each named point in turn, the daemon goes on: nothing that was written is lost, no effect is repeated', async () => {
+it('a daemon killed at each named point in turn goes on: no write is lost, and no effect is repeated', async () => {
   await using project = await Crashing.open(['alpha', 'beta'])
   const { cwd } = project
   for (const [kills, point] of POINTS.entries()) {

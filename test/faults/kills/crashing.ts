@@ -16,7 +16,7 @@ import { brokenStamps, STAMP, STAMP_CALLS, type StampCall, stampsIn } from '../s
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const STAMPS = 2
 
-/** Goal after goal; of each some stamps, a report, the end. Where a goal stands is read off the conversation. */
+/** Script of goal after goal, each with some stamps, a report and the end. Reads the progress from the conversation. */
 function script() {
   let goals = 0
   return ({ body, prompt }: ModelServerRequest) => {
@@ -31,7 +31,7 @@ function script() {
   }
 }
 
-/** A project that is killed again and again, and what must be true of it each time. */
+/** Project that is killed again and again, and what must hold each time. */
 export class Crashing {
   readonly cwd: string
   readonly server: ModelServer
@@ -57,7 +57,7 @@ export class Crashing {
     return made
   }
 
-  /** The environment in which a process kills itself at this point. */
+  /** Returns the environment in which a process kills itself at this point. */
   at(point: string): Record<string, string> {
     return { ...this.env, SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}` }
   }
@@ -75,12 +75,12 @@ export class Crashing {
     return this.all<{ goal_id: string }>("SELECT goal_id FROM goals WHERE status = 'active'").map(row => row.goal_id)
   }
 
-  /** How many model calls are paid for. */
+  /** Number of model calls that are paid for. */
   get spendCount(): number {
     return this.all<{ n: number }>('SELECT count(*) AS n FROM spend')[0]!.n
   }
 
-  /** What is broken, in sentences; nothing, after any number of kills. */
+  /** Returns what is broken, as messages: nothing, after any number of kills. */
   async findFaults(kills: number): Promise<string[]> {
     const faults = brokenRows({
       all: (sql, params = []) => this.all(sql, ...params),
@@ -90,11 +90,11 @@ export class Crashing {
     const astray = this.all("SELECT goal_id, status FROM goals WHERE status NOT IN ('active', 'completed')")
     if (astray.length > 0) faults.push(`goals that are neither active nor completed: ${JSON.stringify(astray)}`)
     const journal = this.all<StampCall>(STAMP_CALLS)
-    // Each goal has its stamps once, by whatever calls.
+    // Each stamp of a goal is made once, whichever call makes it.
     faults.push(...brokenStamps(await stampsIn(this.cwd), journal, ({ goal_id, n }) => `${goal_id} ${n}`))
     const unknown = journal.filter(row => row.is_error === 1)
     if (unknown.length > kills) faults.push(`${unknown.length} unknown outcomes after ${kills} kills`)
-    // What was held for a call that may have been made counts as spent.
+    // A reservation for a call that may have been made counts as spent.
     if (this.spendCount > this.server.requests.length + kills) {
       faults.push(`${this.spendCount} calls booked, ${this.server.requests.length} made`)
     }

@@ -7,7 +7,7 @@ import Sqlite from '../../support/sqlite.ts'
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const POINTS = ['inside world.tick:3', 'inside life.decide', 'after life.decide']
 
-it('killed in the middle of a beat or a choice, the world goes on: each beat is paid once or not at all, and the ledger balances', async () => {
+it('an economy killed during a tick or a choice goes on: each tick is paid once or not at all, and it balances', async () => {
   await using dir = await tempDir()
   const options = { cwd: dir.path }
   await svc(['init', '--quiet'], options)
@@ -52,7 +52,7 @@ it('killed in the middle of a beat or a choice, the world goes on: each beat is 
   await first.waitForOutput(/the daemon runs/)
   await until(() => beatNow() >= 2)
   expect(await first.end('SIGTERM')).toBe(0)
-  // Whatever they found for themselves meanwhile.
+  // Replaces the jobs that the agents found meanwhile.
   all(
     `DELETE FROM world_jobs; INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT CASE WHEN name = 'coder' THEN 'analyst' ELSE 'clerk' END, agent_id, 0 FROM agents`,
     true,

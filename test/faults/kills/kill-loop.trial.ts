@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { trialCount } from '../../support/vitest/trial-count.ts'
 import { killLoop } from './kill-loop.ts'
 
-it('killed at random moments, it loses nothing that was acknowledged, and repeats nothing', async () => {
+it('a server that is killed at random moments loses nothing that was acknowledged, and repeats nothing', async () => {
   const seed = process.env.SVC_TEST_SEED
   const report = await killLoop({
     kills: Number(process.env.SVC_KILLS ?? trialCount(60, 5)),

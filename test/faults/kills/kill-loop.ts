@@ -5,7 +5,7 @@ import { Crashing } from './crashing.ts'
 
 export interface KillLoop {
   kills: number
-  /** Seed of the moments of the kills; by default one of its own. */
+  /** Seed of the moments of the kills; random by default. */
   seed?: number
   /** Called after each kill. */
   onKill?: (kill: number) => void
@@ -14,20 +14,20 @@ export interface KillLoop {
 export interface KillReport {
   seed: number
   kills: number
-  /** What was acknowledged, and is not there. */
+  /** What was acknowledged and is missing. */
   lost: string[]
   acknowledged: number
   broken: string[]
-  /** Goals that did not move once the kills were over. */
+  /** Goals that made no progress once the kills were over. */
   stuck: string[]
-  /** From the start of a process to its first answer, in milliseconds. */
+  /** 95th percentile of the time from the start of a process to its first output, in milliseconds. */
   ready_p95_ms: number
 }
 
-/** The longest life of a process, in milliseconds. */
+/** Longest time that a process runs before it is killed, in milliseconds. */
 const LIFE_MS = 3_000
 
-/** Kills a daemon that serves at random moments while someone writes, and compares what was acknowledged with what is there. */
+/** Kills a serving daemon at random moments during writes, and compares what was acknowledged with what is stored. */
 export async function killLoop({
   kills,
   seed = randomInt(2 ** 31),
@@ -82,7 +82,7 @@ export async function killLoop({
         paused.set(agent_id, verb === 'pause')
       }
     }
-    // It ends with the process; a request that was cut off was not acknowledged.
+    // The writer ends with the process; a request that was cut off was not acknowledged.
     const writing = writer().catch((error: Error) => {
       if (/was answered/.test(error.message)) broken.push(error.message)
     })

@@ -18,7 +18,7 @@ import { STAMP, stampsIn } from '../stamps.ts'
 const NAMES = ['alpha', 'beta', 'gamma']
 const STAMPS = 4
 
-/** Each agent gets one goal: some stamps, a report, the end. Where it stands it reads off the conversation. */
+/** Script of one goal for each agent: some stamps, a report, the end. Reads the progress from the conversation. */
 function script() {
   const given = new Set<string>()
   return ({ body, prompt }: ModelServerRequest) => {
@@ -35,7 +35,7 @@ function script() {
   }
 }
 
-it('three agents complete their goals although the daemon is killed in the middle, and nothing is done twice', async () => {
+it('three agents complete their goals although the daemon is killed halfway, and nothing is done twice', async () => {
   await using dir = await tempDir()
   const server = await modelServer({ script: script() })
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }

@@ -14,13 +14,13 @@ const WRITER = fileURLToPath(new URL('memory-writer.ts', import.meta.url))
 const NAMES = ['ox', 'elk']
 const LIVES = 3
 
-it('of what was confirmed as remembered or forgotten to several processes, nothing is lost or doubled, however they are killed', async () => {
+it('memories that killed processes confirmed as stored or forgotten are neither lost nor doubled', async () => {
   await using dir = await tempDir()
   const file = join(dir.path, 'memory', 'memories.jsonl')
   const confirmed = new Map(
     NAMES.map(name => [name, { stored: 0, forgotten: new Set<number>(), unsure: new Set<number>() }]),
   )
-  /** One life of a writer: it ends by being killed, some lines after it began, in the middle of whatever it is at. */
+  /** Runs a writer and kills it after some lines, in the middle of whatever it does. */
   const live = async (name: string, lines: number) => {
     const { forgotten, unsure } = confirmed.get(name)!
     const from = String(confirmed.get(name)!.stored + 1)
@@ -39,7 +39,7 @@ it('of what was confirmed as remembered or forgotten to several processes, nothi
       if (line.startsWith('+')) confirmed.get(name)!.stored = n
       else forgotten.add(n)
     }
-    // Done, perhaps, but not confirmed: the one that was to be forgotten last.
+    // The last memory to be forgotten may be gone, but that is not confirmed.
     const { stored } = confirmed.get(name)!
     if (stored % 3 === 0 && !forgotten.has(stored)) unsure.add(stored)
   }
@@ -60,11 +60,11 @@ it('of what was confirmed as remembered or forgotten to several processes, nothi
       if (unsure.has(n)) continue
       expect([`${name}-${n}`, kept.includes(`${name}-${n}`)]).toEqual([`${name}-${n}`, !forgotten.has(n)])
     }
-    // At most the one that it was at when it was killed came on top.
+    // At most one memory, in progress at the kill, is there without a confirmation.
     const beyond = kept.filter(id => id.startsWith(`${name}-`) && Number(id.slice(name.length + 1)) > stored)
     expect(beyond.length).toBeLessThanOrEqual(1)
   }
-  // What is found is what is there, and no lock of the killed is in the way.
+  // A search finds what is there, and no lock of a killed writer is in the way.
   const found = await memories.search('what ox has to remember of number 31', 1)
   expect(found.map(({ memory_id }) => memory_id)).toEqual(['ox-31'])
   await memories.store('still writable')

@@ -1,7 +1,7 @@
 /**
- * A process that remembers and forgets, again and again, and says each once it is done:
- * `memory-writer.ts <file> <name> <from>` stores `<name>-<n>`, and forgets every third of its own; it also searches, and
- * has the file written anew now and then. It goes on until it is killed.
+ * Process that stores and forgets memories, again and again, and prints each once it is done:
+ * `memory-writer.ts <file> <name> <from>` stores `<name>-<n>`, and forgets every third. It also searches, and
+ * rewrites the file now and then. Runs until it is killed.
  */
 
 import { Journal } from '#core/memory/files/journal'

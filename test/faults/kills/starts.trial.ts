@@ -12,7 +12,7 @@ import { trialCount } from '../../support/vitest/trial-count.ts'
 const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
 const CHILDREN = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']
 
-/** A database of the first version, with a row in each of its tables. */
+/** Creates a database of the first version, with a row in each of its tables. */
 function versionOne(root: string): void {
   const db = new Sqlite(join(root, '.svc/svc.db'))
   db.exec(MIGRATIONS[0]!.sql)
@@ -73,8 +73,8 @@ describe('processes that start at once', () => {
   }
 })
 
-describe('a process that is killed while it brings the database up', () => {
-  it('leaves the old schema or the new one at each step, and the next one goes on', async () => {
+describe('a process that is killed while it migrates or restores the database', () => {
+  it('leaves the old schema or the new one at each step, and the next process goes on', async () => {
     await using dir = await project()
     versionOne(dir.path)
     let version = 1
@@ -104,7 +104,7 @@ describe('a process that is killed while it brings the database up', () => {
     }
   })
 
-  it('restoring leaves the database that was there, or the backup', async () => {
+  it('leaves the previous database or the backup when it restores', async () => {
     await using dir = await project()
     const cwd = dir.path
     await svc(['spawn', 'coder'], { cwd })

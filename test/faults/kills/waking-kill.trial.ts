@@ -6,7 +6,7 @@ import Sqlite from '../../support/sqlite.ts'
 
 const KILLS = 4
 
-/** What is stored, read beside whatever daemon runs. */
+/** Reads rows of the database, beside whatever daemon runs. */
 function readRows<R>(root: string, sql: string): R[] {
   const db = new Sqlite(join(root, '.svc', 'svc.db'), { readonly: true })
   try {
@@ -16,7 +16,7 @@ function readRows<R>(root: string, sql: string): R[] {
   }
 }
 
-it('a daemon that is killed again and again runs no slot twice, loses none, and rings each alarm once', async () => {
+it('a daemon that is killed repeatedly fires no scheduled slot twice, loses none, and fires no alarm twice', async () => {
   await using dir = await project(FAST)
   const { path: root } = dir
   const run = async (...words: string[]) => expect(await svc(words, { cwd: root })).toMatchObject({ code: 0 })
@@ -44,7 +44,7 @@ it('a daemon that is killed again and again runs no slot twice, loses none, and 
   expect(new Set(fired.map(({ slot }) => slot)).size).toBe(fired.length)
   expect(fired.map(({ goal_id }) => goal_id).sort()).toEqual(goals.map(({ goal_id }) => goal_id).sort())
   expect(row?.fired).toBe(fired.length)
-  // Every second since the beginning is accounted for.
+  // Every second since the start was either fired or skipped.
   const slots = Math.floor(((row?.next_at ?? 0) - (row?.created_at ?? 0)) / 1000) - 1
   expect(Math.abs((row?.fired ?? 0) + (row?.skipped ?? 0) - slots)).toBeLessThanOrEqual(1)
   const rung = readRows<{ alarm_id: string }>(

@@ -18,7 +18,7 @@ const cycles = (cwd: string) => {
   }
 }
 
-it('a wall clock that jumps by two days, either way, neither stops the heartbeat nor makes it hurry', async () => {
+it('a wall clock that jumps by two days, forwards or back, neither stops nor speeds up the heartbeat', async () => {
   await using dir = await project(FAST)
   const cwd = dir.path
   const clock = join(cwd, 'clock')
@@ -33,7 +33,7 @@ it('a wall clock that jumps by two days, either way, neither stops the heartbeat
     await until(() => cycles(cwd) >= before + 5)
     await new Promise(resolve => setTimeout(resolve, 1_000))
     const rate = (cycles(cwd) - before) / ((performance.now() - began) / 1000)
-    // A heartbeat of 0.2 s, and cycles that follow each other while there is something to do.
+    // A heartbeat of 0.2 s, and cycles that follow one another while there is something to do.
     expect(rate, `by ${jump} ms`).toBeLessThan(25)
   }
   const days = new Set([...daemon.stderr.matchAll(/"time":"(\d{4}-\d\d-\d\d)/g)].map(([, day]) => day))

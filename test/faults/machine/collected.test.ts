@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 const ENGINE = fileURLToPath(new URL('../../../builtins/platform/store/sqlite/engine.ts', import.meta.url))
 const MAJOR = Number(process.versions.node.split('.')[0])
 
-/** Statements that no one holds any more, and garbage that is collected between two timers. */
+/** Program with statements that are no longer referenced, and with garbage collected between two timers. */
 const PROGRAM = `
   const { engine } = await import(${JSON.stringify(ENGINE)})
   const database = new (await engine())(':memory:')
@@ -19,8 +19,11 @@ const PROGRAM = `
   console.log('alive')
 `
 
-it.skipIf(MAJOR < 24)('what SQLite made may be forgotten while no script runs, and the process lives on', async () => {
-  const words = ['--conditions=svc-source', '--import', 'tsx', '--input-type=module', '-e', PROGRAM]
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
-  expect(await text(child.stdout)).toBe('alive\n')
-})
+it.skipIf(MAJOR < 24)(
+  'objects of SQLite may be garbage-collected while no script runs, and the process goes on',
+  async () => {
+    const words = ['--conditions=svc-source', '--import', 'tsx', '--input-type=module', '-e', PROGRAM]
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+    expect(await text(child.stdout)).toBe('alive\n')
+  },
+)

@@ -13,7 +13,7 @@ const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const run = (command: string, ...words: string[]) => spawnSync(command, words).status === 0
 const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
 
-/** A small disk of its own; undefined where that takes rights that the test does not have. */
+/** Mounts a small disk; returns undefined without the permission for that. */
 async function smallDisk(folder: string, size: string) {
   await mkdir(folder, { recursive: true })
   if (!run('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder)) return undefined
@@ -31,7 +31,7 @@ async function sendNudge(url: string) {
 }
 
 describe('a full disk', () => {
-  it('refuses what it cannot write and says so, breaks nothing, and goes on by itself when there is space', async ({
+  it('makes writes fail with the reason, breaks nothing, and lets the service go on once there is space', async ({
     skip,
   }) => {
     await using dir = await tempDir()
@@ -101,7 +101,7 @@ describe('a full disk', () => {
 })
 
 describe('a full disk without a daemon', () => {
-  it('lets commands read, and refuses what they would write', async ({ skip }) => {
+  it('lets commands read, and makes their writes fail with the reason', async ({ skip }) => {
     await using dir = await tempDir()
     const cwd = dir.path
     await using disk = await smallDisk(join(cwd, '.svc'), '4m')
@@ -125,8 +125,8 @@ describe('a full disk without a daemon', () => {
   })
 })
 
-describe('a full disk of the logs', () => {
-  it('stops nothing, and the log goes on when there is space, each line by itself', async ({ skip }) => {
+describe('a full disk for the logs', () => {
+  it('stops nothing, and the log goes on with whole lines once there is space', async ({ skip }) => {
     await using dir = await tempDir()
     await using disk = await smallDisk(join(dir.path, 'logs'), '1m')
     if (!disk) return skip('a tmpfs can only be mounted by root')
@@ -137,7 +137,7 @@ describe('a full disk of the logs', () => {
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
     const spawnWriter = async () => /^\S+/.exec((await svc(['spawn', 'writer'], { cwd: dir.path })).stdout)![0]
     await writeFile(join(dir.path, 'logs/filler'), Buffer.alloc(2 * 1024 * 1024)).catch(() => {})
-    // Its last page takes some lines still.
+    // The last page of the log still has space for some lines.
     await until(async () => (await spawnWriter()) && (await log()).length % 4096 === 0)
     await rm(join(dir.path, 'logs/filler'))
     await until(async () => {
@@ -150,8 +150,8 @@ describe('a full disk of the logs', () => {
   })
 })
 
-describe('a disk that may only be read', () => {
-  it('is reported in one message, whatever wanted to write', async ({ skip }) => {
+describe('a read-only disk', () => {
+  it('is reported in the same message by every command that writes', async ({ skip }) => {
     await using dir = await tempDir()
     await using disk = await smallDisk(dir.path, '8m')
     if (!disk) return skip('a tmpfs can only be mounted by root')
@@ -178,8 +178,8 @@ describe('a disk that may only be read', () => {
   })
 })
 
-describe('a write that the disk fails', () => {
-  it('is not acknowledged, whichever it is', async ({ skip }) => {
+describe('a write that fails on the disk', () => {
+  it('is not acknowledged, whichever write it is', async ({ skip }) => {
     if (!run('strace', '-e', 'inject=fdatasync:error=EIO:when=1', 'true')) return skip('strace is not here')
     for (const when of [5, 14, 2, 9, 20].slice(0, trialCount(5, 2))) {
       await using dir = await tempDir()

@@ -25,7 +25,7 @@ const sendNudge = (url: string, agent: string) =>
   }).then(({ status }) => status)
 
 describe('the database file', () => {
-  it('removed while in use is noticed: nothing is acknowledged that is written nowhere', async () => {
+  it('is noticed when it is removed during use, and nothing is acknowledged until it is back', async () => {
     await using dir = await project(FAST)
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
     const [, url = ''] = await daemon.waitForOutput(PRINTED_URL)
@@ -42,7 +42,7 @@ describe('the database file', () => {
 })
 
 describe('the configuration file', () => {
-  it('edited badly or removed while the service runs ends nothing, and a change through it still works', async () => {
+  it('ends nothing when it is broken or removed during use, and can be changed again once it is back', async () => {
     await using dir = await project(FAST)
     const file = join(dir.path, '.svc/config.yaml')
     await using daemon = new RunningSvc(SERVE, { cwd: dir.path })
@@ -65,7 +65,7 @@ describe('the configuration file', () => {
       })
       return { status: answer.status, text: await answer.text() }
     }
-    // What is in force is not in the file then: a change would lose it.
+    // The file lacks the settings in force: a change would lose them.
     expect(await patch()).toMatchObject({ status: 409, text: expect.stringContaining('is gone or empty') })
     await dir.write(FAST)
     expect(await patch()).toMatchObject({ status: 200 })
@@ -74,8 +74,8 @@ describe('the configuration file', () => {
   })
 })
 
-describe('no file descriptors left', () => {
-  it('ends nothing: it answers again when there are some', async () => {
+describe('a lack of file descriptors', () => {
+  it('does not end the server, which answers again once there are some', async () => {
     await using dir = await project(FAST)
     const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, PROGRAM, ...SERVE], {
       cwd: dir.path,

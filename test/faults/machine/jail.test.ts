@@ -7,10 +7,10 @@ import { hands, type ToolHost } from '../../spec/tools/tool-host.ts'
 import { trialCount } from '../../support/vitest/trial-count.ts'
 
 const ROUNDS = trialCount(2_000, 400)
-/** In each round, at once. */
+/** Number of simultaneous calls in each round. */
 const CALLS = 5
 const SECRET = 'the secret outside'
-/** Swaps a folder for a link to the outside and back, and a file for a link to the secret, as fast as the system can. */
+/** Swaps a folder for a link to the outside and back, and a file for a link to the secret, as fast as possible. */
 const SWAPPER = `
 const { renameSync } = require('node:fs')
 const { parentPort, workerData: { at, going } } = require('node:worker_threads')

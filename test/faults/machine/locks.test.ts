@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../../cli/project.ts'
 import { RunningSvc, svc } from '../../support/index.ts'
 
-/** Another process that holds the write lock for so long. */
+/** Starts another process that holds the write lock for this time. */
 async function lock(root: string, ms: number) {
   const script = `const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 5000 }); db.exec('BEGIN IMMEDIATE'); console.log('held')
     setTimeout(() => db.exec('ROLLBACK'), ${ms})`
@@ -29,7 +29,7 @@ const nudge = (url: string, agent: string, message = 'look') =>
     body: JSON.stringify({ message }),
   })
 
-/** Asks on and on while something else is under way. @returns the times of the answers, the longest last */
+/** Repeats a request while something else is in progress. @returns the response times, the longest last */
 async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]> {
   let over = false
   void other.finally(() => {
@@ -64,8 +64,8 @@ async function startServer() {
   }
 }
 
-describe('a database that another process has locked', () => {
-  it('for 4.5 s delays what is written and nothing else', async () => {
+describe('a database locked by another process', () => {
+  it('delays writes and nothing else when it is locked for 4.5 s', async () => {
     await using host = await startServer()
     const { free } = await lock(host.cwd, 4_500)
     const writes = Promise.all(['a', 'b', 'c'].map(message => nudge(host.url, host.agent, message)))
@@ -77,7 +77,7 @@ describe('a database that another process has locked', () => {
     await free
   })
 
-  it('for 6 s is answered with 503 after 5, and all goes on when it is free', async () => {
+  it('makes writes fail with 503 after 5 s, and accepts them again once it is free', async () => {
     await using host = await startServer()
     const { free } = await lock(host.cwd, 6_500)
     const refused = await nudge(host.url, host.agent)
@@ -91,7 +91,7 @@ describe('a database that another process has locked', () => {
     expect(await host.daemon.end('SIGTERM')).toBe(0)
   })
 
-  it('for as long as anybody looks keeps no daemon from its end', async () => {
+  it('prevents no daemon from stopping, however long it is locked', async () => {
     await using host = await startServer()
     const { held, free } = await lock(host.cwd, 120_000)
     expect((await nudge(host.url, host.agent)).status).toBe(503)
@@ -102,7 +102,7 @@ describe('a database that another process has locked', () => {
     await free
   })
 
-  it('is shared by two writers for seconds without an error for either', async () => {
+  it('is written by two processes for seconds without an error for either', async () => {
     await using host = await startServer()
     await using web = new RunningSvc(['serve', '--port', '0'], { cwd: host.cwd })
     const [, url = ''] = await web.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)

@@ -10,7 +10,7 @@ import { RunningSvc, svc, testHost, until } from '../../support/index.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
 
-/** A stream whose source goes on until it is cancelled. */
+/** Plugin with a stream that goes on until it is cancelled. */
 const endless = () => {
   const alive = new Set<AbortSignal>()
   const plugin = definePlugin({
@@ -48,7 +48,7 @@ function open(port: number): Socket {
 }
 
 describe('a process with open streams', () => {
-  it('stops within two seconds of SIGTERM, and each stream gets the reason', async () => {
+  it('stops within two seconds of SIGTERM, and sends each stream the reason', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url] = await server.waitForOutput(URL_LINE)
@@ -61,7 +61,7 @@ describe('a process with open streams', () => {
     }
   })
 
-  it('a thousand of them are held, refused beyond the cap, and let go when they vanish', async () => {
+  it('holds a thousand streams, refuses more, and releases them when their clients vanish', async () => {
     const { plugin, alive } = endless()
     const yaml = 'server:\n  max_streams: 1000\n  max_connections: 1100\n'
     const { port, ask } = await startRestServer({ plugins: [plugin], yaml })
@@ -69,7 +69,7 @@ describe('a process with open streams', () => {
     await until(() => alive.size === 1000)
     const refused = await ask('/endless')
     expect([refused.status, refused.json.code]).toEqual([503, 'too_many_streams'])
-    // Processor time, for other tests have the other core.
+    // Measures CPU time, since other tests use the other core.
     const began = process.cpuUsage()
     for (const socket of sockets) socket.resetAndDestroy()
     await until(() => alive.size === 0)
@@ -98,7 +98,7 @@ describe('a stream of a plugin', () => {
     return { events, text: (value.data as { text: string }).text }
   }
 
-  it('goes on in the version that it began in, for 30 s, and then ends with an error', async () => {
+  it('goes on for 30 s in the version that it began in when its plugin is replaced, then ends with an error', async () => {
     await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
     const old = await begin(home)
     expect(old.text).toBe('one')
@@ -115,7 +115,7 @@ describe('a stream of a plugin', () => {
     expect(ended).toMatchObject({ code: 'plugin_gone' })
   })
 
-  it('that is left keeps no version alive', async () => {
+  it('that its reader leaves keeps no old version of its plugin alive', async () => {
     await using home = await testHost({ plugins: { 'teller.ts': teller('one') } })
     const { events } = await begin(home)
     await events.return?.()
@@ -126,7 +126,7 @@ describe('a stream of a plugin', () => {
 })
 
 describe('svc events', () => {
-  it('prints events, and goes on with --follow, in the process or from the daemon', async () => {
+  it('prints events without a daemon, and follows those of a daemon with --follow', async () => {
     await using dir = await project(FAST)
     const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
     const { agent_id } = JSON.parse(spawned.stdout) as { agent_id: string }
@@ -137,7 +137,7 @@ describe('svc events', () => {
 
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/PID/)
-    // A busy agent soon has more to tell than the last twenty.
+    // A busy agent soon has more events than the last twenty.
     const words = ['events', '--follow', '--agent-id', agent_id, '--after', '0']
     await using following = new RunningSvc(words, { cwd: dir.path })
     await following.waitForOutput(/agent_spawned/)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { contextSoak } from './context-soak.ts'
 
-it('agents with a window of 8k keep their goals, orders and facts, however often the service is stopped or killed', async () => {
+it('agents with a window of 8k keep their goals, orders and facts while the service is stopped and killed', async () => {
   const { refused, lost, compactions, kills, requests, summaries } = await contextSoak({ goals: 20 })
   expect(refused).toEqual([])
   expect(lost).toEqual([])

@@ -13,13 +13,13 @@ import {
 import Sqlite from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 
-/** A small model's window, in tokens. */
+/** Context window of a small model, in tokens. */
 const WINDOW = 8_192
-/** Files that are read for a goal, and about as many tokens of each. */
+/** Number of files to read for a goal, each of about `FILE_TOKENS` tokens. */
 const FILES = 12
 const FILE_TOKENS = 700
 const GOALS_OF_AGENT = 5
-/** What the model says with each call: it cannot be cleared as results are, so that the oldest turns have to go. */
+/** Text of the model with each call: it cannot be cleared as results are, so the oldest turns have to go. */
 const THOUGHT = 'I look at what the page says, and think about what it means for the task that I was given. '.repeat(12)
 
 const CONFIG = `daemon: { heartbeat: 0.2, min_rest: 0, max_concurrent_agents: 4 }
@@ -37,18 +37,18 @@ export interface ContextSoakReport {
   seed: number
   goals: number
   requests: number
-  /** How often the service was restarted, and how often of these it was killed. */
+  /** Number of restarts of the service, and how many of them were kills. */
   restarts: number
   kills: number
-  /** Requests that the server refused: too large, or not in the form that providers accept. */
+  /** Requests that the server refused: too large, or in a form that providers do not accept. */
   refused: string[]
-  /** What was missing in a request or a result. */
+  /** What was missing from a request or a result. */
   lost: string[]
-  /** How often room was made in a conversation. */
+  /** Number of times that a conversation was compacted. */
   compactions: number
-  /** How often a fact was read again that its request no longer held. */
+  /** Number of times that a fact was read again, as the request no longer contained it. */
   rereads: number
-  /** How often the model wrote a summary. */
+  /** Number of summaries that the model wrote. */
   summaries: number
 }
 
@@ -59,13 +59,13 @@ const pathOf = (goal: number, file: number) => `task-${goal}/f${file}.txt`
 const contentsOf = (goal: number, file: number) =>
   `${file === 1 ? fact(goal) : `Page ${file} of task ${goal}.`}\n${'Nothing of note stands here, and it goes on. '.repeat((FILE_TOKENS * 4) / 45)}`
 
-/** A model that reads all files of each goal, then reports; it watches what its requests hold. */
+/** Model that reads all files of each goal, then reports; checks what its requests contain. */
 class Reader {
   readonly lost: string[] = []
   rereads = 0
   summaries = 0
   readonly #steps = new Map<number, number>()
-  /** Of each goal, the orders that one of its requests has held. */
+  /** Orders that requests have contained, by goal. */
   readonly #orders = new Map<number, Set<string>>()
 
   answer({ n, prompt, body }: ModelServerRequest): Reply {
@@ -89,7 +89,7 @@ class Reader {
     return toolCall('file_read', { path: pathOf(goal, 1) })
   }
 
-  /** Every third request for a summary gets none, so that a digest has to do. */
+  /** Refuses every third summary, so that a digest has to do. */
   #summary(n: number, prompt: string): Reply {
     if (n % 3 === 0) return text('I would rather not.')
     this.summaries++
@@ -100,7 +100,7 @@ class Reader {
   }
 }
 
-/** Has agents pursue goals in a small window, while the service is stopped and killed at random moments, until all have ended. */
+/** Lets agents pursue goals in a small window, stopping and killing the service at random, until all goals end. */
 export async function contextSoak({
   goals,
   seed = 1,

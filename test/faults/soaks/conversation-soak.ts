@@ -22,7 +22,7 @@ import {
 } from '../../support/index.ts'
 import type { Dialect } from '../../support/model/wire-rules.ts'
 
-/** Providers, their models, and whose rules their servers keep to. */
+/** Providers, their models, the rules that their servers follow, and whether they return reasoning. */
 const PROVIDERS: readonly [name: string, model: string, dialect: Dialect, thinks: boolean][] = [
   ['openai', 'scripted-1', 'openai', false],
   ['openrouter', 'maker/model', 'openai', false],
@@ -34,28 +34,28 @@ const PROVIDERS: readonly [name: string, model: string, dialect: Dialect, thinks
   ['ollama', 'llama3.1', 'ollama', false],
   ['anthropic', 'claude-sonnet-4-6', 'common', false],
 ]
-/** So small that conversations are shortened all the time, in tokens. */
+/** Context window, in tokens: so small that conversations are shortened all the time. */
 const WINDOW = 9_000
-/** Agents that work at once. */
+/** Number of agents that work at once. */
 const AGENTS = 8
-/** Longest time between two disturbances, and between two looks at the number of requests, in milliseconds. */
+/** Longest time between two disturbances, and between two checks of the number of requests, in milliseconds. */
 const [PAUSE_MS, STEP_MS] = [120, 5]
 const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 12\nparameters: { thinking_tokens: 1500 }\n'
 
 export interface ConversationReport {
   seed: number
   requests: number
-  /** What servers refused, as their real ones would. */
+  /** Requests that servers refused, as the real ones would. */
   refused: string[]
-  /** Numbers of what happened, by its name. */
+  /** Number of occurrences of each event, by name. */
   counts: Record<string, number>
-  /** Empty answers that were stored. */
+  /** Number of empty answers that were stored. */
   empty: number
 }
 
 /**
- * Drives pursuits with random answers, nudges, restarts, approvals and changes of the model, until this number of requests was
- * made. Each server refuses what the real one of its provider would.
+ * Drives pursuits with random answers, nudges, restarts, approvals and changes of the model, until this number of
+ * requests. Each server refuses what the real one of its provider would.
  */
 export async function conversationSoak({
   requests,
@@ -162,7 +162,7 @@ function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServ
   })
 }
 
-/** Gives agents something to do where they have nothing. */
+/** Gives a goal to agents that have none. */
 async function beginAll({ kernel }: TestHost, dice: Dice): Promise<void> {
   const idle = await kernel
     .use(Store)
@@ -188,7 +188,7 @@ async function eventCounts({ kernel }: TestHost): Promise<Record<string, number>
   return Object.fromEntries(rows.map(({ type, n }) => [type, n]))
 }
 
-/** What a model says: mostly tool calls, sometimes texts, nothing, the end, or what goes wrong. */
+/** Returns a random reply: mostly tool calls, sometimes text, nothing, the end, or an error. */
 function replyTo(request: { prompt: string }, provider: string, dice: Dice): Reply {
   if (asksForGoal(request)) return text(JSON.stringify({ goal: '' }))
   const what = dice.below(100)
@@ -214,7 +214,7 @@ function answer(what: number, dice: Dice): Answer {
   return dice.below(2) === 0 ? together(...calls) : together(text(dice.words()), ...calls)
 }
 
-/** Reasoning, in the form that the provider wants back. */
+/** Adds reasoning in the form that the provider expects back. */
 function thinking(said: Answer, provider: string, dice: Dice): Answer {
   if (provider === 'deepseek' || (provider !== 'gemini' && dice.below(2) === 0)) said.reasoning = dice.words()
   if (provider === 'gemini' && said.tool_calls[0]) {
@@ -238,7 +238,7 @@ const WORDS = [
   'harbour',
 ]
 
-/** Random choices of a seed. */
+/** Random choices from a seed. */
 class Dice {
   readonly #random: ReturnType<typeof keyedRandom>
   #drawn = 0
@@ -255,7 +255,7 @@ class Dice {
     return list[this.below(list.length)]!
   }
 
-  /** A few words, and now and then enough that the conversation has to be shortened. */
+  /** Returns a few words, and now and then so many that the conversation has to be shortened. */
   words(): string {
     const length = this.below(8) === 0 ? 600 : 1 + this.below(12)
     return Array.from({ length }, () => this.pick(WORDS)).join(' ')

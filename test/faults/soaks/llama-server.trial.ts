@@ -8,7 +8,7 @@ import { PURPOSE } from '../../spec/core/models/models-host.ts'
 import { testHost } from '../../support/index.ts'
 import { until } from '../../support/until.ts'
 
-/** The program (`llama-server` on the PATH by default), and the file of any small model that can chat. */
+/** Program (`llama-server` on the PATH by default), and the file of any small chat model. */
 const { LLAMA_SERVER = 'llama-server', LLAMA_MODEL } = process.env
 const WINDOW = 4_096
 const MAX_TOKENS = 48
@@ -47,7 +47,7 @@ async function llamaServer() {
   return { url, [Symbol.dispose]: () => void server.kill('SIGKILL') }
 }
 
-/** What a step adds to a pursuit: a call, its result, and now and then a message of the operator. */
+/** Returns the messages of a step: a call, its result, and now and then a message of the operator. */
 function step(n: number): Message[] {
   const call = { id: `call_${n}`, name: 'file_read', arguments: { path: `f${n}.txt` } }
   const content = `${n}: ${'Nothing of note stands here, and it goes on. '.repeat(40)}`

@@ -12,13 +12,13 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { onTestFinished } from 'vitest'
 
-/** The official client, and the notifications that it got. */
+/** The official client, and the notifications that it received. */
 export interface ConnectedClient {
   client: Client
-  /** `tools`, `resources`, `prompts` as their lists change, and URIs of resources that do. */
+  /** `tools`, `resources` and `prompts` for lists that changed, and the URIs of resources that did. */
   notified: string[]
   logged: LoggingMessageNotification['params'][]
-  /** A tool's answer. */
+  /** Calls a tool and returns its answer. */
   call(name: string, input?: Record<string, unknown>): Promise<ToolAnswer>
 }
 
@@ -52,7 +52,7 @@ export function toolAnswer(result: unknown): ToolAnswer {
   return { isError, text, output: structuredContent }
 }
 
-/** Over HTTP, with these headers on every request. */
+/** Transport over HTTP that sends these headers with every request. */
 export function overHttp(url: string, headers: Record<string, string> = {}): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL('/mcp', url), { requestInit: { headers } })
 }

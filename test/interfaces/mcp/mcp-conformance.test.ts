@@ -10,16 +10,16 @@ import { asked } from './mcp-conformance.ts'
 const SUITE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
 const NODE_20 = fileURLToPath(new URL('mcp-conformance-node20.js', import.meta.url))
 
-/** What operations are not for; builtins/interfaces/mcp/README.md says why. One that passes all the same fails the run. */
+/** Scenarios that do not apply; builtins/interfaces/mcp/README.md says why. The run fails if one of them passes. */
 const NOT_OURS = [
-  // An operation's answer is JSON.
+  // Operations answer with JSON only.
   ...['tools-call-image', 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'],
   ...['resources-read-binary', 'prompts-get-with-image'],
-  // Nothing is asked of the client.
+  // The server sends no requests to the client.
   ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'],
 ]
 
-it('the scenarios of the conformance suite that apply pass', async () => {
+it('the applicable scenarios of the conformance suite pass', async () => {
   const home = await startServer({ builtins: [asked] })
   await using dir = await tempDir({ 'baseline.yml': `server:\n${NOT_OURS.map(name => `  - ${name}\n`).join('')}` })
   const { code, text } = await conformance(`${home.url}/mcp`, dir)

@@ -1,7 +1,7 @@
 import { McpPrompts, McpResources } from '#interfaces/mcp/contract'
 import { definePlugin, z } from '../../../kernel/index.ts'
 
-/** What the conformance suite asks for by name, as far as operations, resources and prompts can be that. */
+/** What the conformance suite requests by name, as far as operations, resources and prompts allow. */
 export const asked = definePlugin({
   name: 'conformance',
   setup(svc) {

@@ -43,7 +43,7 @@ const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'who
 type RestServer = Awaited<ReturnType<typeof startRestServer>>
 const post = ({ ask }: RestServer, body: unknown, headers: Record<string, string> = {}) =>
   ask('/mcp', { method: 'POST', body, headers: { ...TAKES, ...headers } })
-/** The messages of an answer that is a stream. */
+/** Returns the messages of a streamed answer. */
 const messages = ({ text }: Answer) =>
   [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!) as Record<string, unknown>)
 const begin = async (home: RestServer, headers: Record<string, string> = {}) => {
@@ -51,15 +51,15 @@ const begin = async (home: RestServer, headers: Record<string, string> = {}) => 
   return String(answer['mcp-session-id'])
 }
 
-describe('MCP over HTTP stands behind what REST stands behind', () => {
-  it('needs the key where there is one', async () => {
+describe('access to MCP over HTTP', () => {
+  it('requires the key where there is one', async () => {
     const { url } = await startRestServer({ plugins: PLUGINS, env: { SVC_API_KEY: 'a key of this server' } })
     await expect(connectClient(overHttp(url))).rejects.toThrow('401')
     const { call } = await connectClient(overHttp(url, { 'x-svc-key': 'a key of this server' }))
     expect((await call('who_asks')).text).toBe('default over mcp')
   })
 
-  it('refuses pages of other origins, other names of the host, other methods and what is not JSON', async () => {
+  it('is refused to pages of other origins, for other host names and methods, and with bodies other than JSON', async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     expect((await post(home, INITIALIZE, { origin: 'https://evil.example' })).status).toBe(403)
     expect((await post(home, INITIALIZE, { host: 'evil.example' })).status).toBe(403)
@@ -71,7 +71,7 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
     expect((await post(home, INITIALIZE, { accept: 'application/json' })).status).toBe(406)
   })
 
-  it('a listed origin may use it from a browser: session and version are headers that it may send and read', async () => {
+  it('is allowed to listed origins, which may send and read the session and version headers', async () => {
     const origin = 'https://app.example'
     const home = await startRestServer({ plugins: PLUGINS, yaml: `server: { cors_origins: ['${origin}'] }` })
     const asks = { origin, 'access-control-request-method': 'POST' }
@@ -82,8 +82,8 @@ describe('MCP over HTTP stands behind what REST stands behind', () => {
   })
 })
 
-describe('a session over HTTP', () => {
-  it("has an id that no one guesses, is its tenant's own, and ends when it is deleted", async () => {
+describe('an MCP session over HTTP', () => {
+  it('has an id that cannot be guessed, belongs to its tenant, and ends when it is deleted', async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     const id = await begin(home, { 'x-svc-user': 'alice' })
     expect(id).toMatch(/^mcp-[0-9a-f]{32}$/)
@@ -98,7 +98,7 @@ describe('a session over HTTP', () => {
     expect((await post(home, CALL, hers)).status).toBe(404)
   })
 
-  it('wrong parameters and unknown methods have the codes that JSON-RPC has for them', async () => {
+  it('answers wrong parameters and unknown methods with the error codes of JSON-RPC', async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     const headers = { 'mcp-session-id': await begin(home) }
     const code = async (method: string, params: unknown) =>
@@ -110,7 +110,7 @@ describe('a session over HTTP', () => {
     expect(await code('no/such', {})).toEqual([-32601])
   })
 
-  it('ends after a long silence, but not while its client follows', async () => {
+  it('expires after a long silence, but not while its client has a stream open', async () => {
     const clock = new HeldClock()
     const home = await startRestServer({ plugins: PLUGINS, clock, yaml: 'mcp: { session_idle_s: 60 }' })
     const left = { 'mcp-session-id': await begin(home) }
@@ -128,7 +128,7 @@ describe('a session over HTTP', () => {
     stop.abort()
   })
 
-  it('their number is limited: an unused one makes way for a new one, a used one does not', async () => {
+  it('makes way for a new one at the limit if it is unused, but not if it is used', async () => {
     const home = await startRestServer({ plugins: PLUGINS, yaml: 'mcp: { max_sessions: 1 }' })
     const first = await begin(home)
     const second = await begin(home)
@@ -141,7 +141,7 @@ describe('a session over HTTP', () => {
     stop.abort()
   })
 
-  it('its streams count with all others, and what it runs ends with it', async () => {
+  it('counts its streams with all others, and aborts its calls when it ends', async () => {
     const home = await startRestServer({ plugins: PLUGINS, yaml: 'server: { max_streams: 1 }' })
     const headers = { 'mcp-session-id': await begin(home) }
     const waits = { ...CALL, params: { name: 'wait_on', arguments: {} } }
@@ -167,7 +167,7 @@ describe('a session over HTTP', () => {
     await until(() => aborted > before.aborted)
   })
 
-  it('a reader that takes nothing is let go', async () => {
+  it('disconnects a client that reads nothing', async () => {
     const clock = new HeldClock()
     const home = await startRestServer({ plugins: PLUGINS, clock })
     const headers = { ...TAKES, 'content-type': 'application/json', 'mcp-session-id': await begin(home) }
@@ -177,7 +177,7 @@ describe('a session over HTTP', () => {
     await expect(response.text()).rejects.toThrow()
   })
 
-  it('a client that was cut off gets what it missed', async () => {
+  it('sends a client that was cut off what it missed', async () => {
     const home = await startRestServer({ plugins: PLUGINS })
     const headers = { 'mcp-session-id': await begin(home) }
     const answer = await post(home, CALL, { ...headers, 'mcp-protocol-version': '2025-11-25' })

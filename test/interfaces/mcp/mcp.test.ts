@@ -8,7 +8,7 @@ import { connectClient, overHttp, toolAnswer } from './mcp-client.ts'
 
 const SECRET = 'a-secret-of-this-machine'
 
-/** Operations that end when the test says so, and as it says. */
+/** Operations that report progress, wait to be cancelled, leak or fail. */
 const worker = definePlugin({
   name: 'worker',
   setup(svc) {
@@ -62,7 +62,7 @@ const worker = definePlugin({
 const cancelled: number[] = []
 
 describe('MCP over HTTP', () => {
-  it('the official client goes through a whole journey', async () => {
+  it('takes the official client through tools, resources, subscriptions and prompts', async () => {
     const home = await startServer()
     const { client, call, notified } = await connectClient(overHttp(home.url))
     expect(client.getServerVersion()).toMatchObject({ name: 'svc', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
@@ -124,7 +124,7 @@ describe('MCP over HTTP', () => {
     expect((await client.listResources()).resources.map(({ uri }) => uri)).not.toContain(`svc://agents/${agent_id}`)
   })
 
-  it('every operation that is marked is a tool: with schemas, and hints that a client can ask its user by', async () => {
+  it('offers every marked operation as a tool, with schemas, and hints for a client to ask its user', async () => {
     const home = await startServer({ builtins: [worker] })
     const { client } = await connectClient(overHttp(home.url))
     const first = await client.listTools()
@@ -146,13 +146,13 @@ describe('MCP over HTTP', () => {
     expect(hints('goals_abandon')).toMatchObject({ readOnlyHint: false, destructiveHint: true })
     expect(hints('agents_nudge')).toMatchObject({ readOnlyHint: false, destructiveHint: false, idempotentHint: false })
     expect(hints('tasks_run')).toMatchObject({ openWorldHint: true })
-    // What decides for people, and what would answer without an end.
+    // What decides for people, and what would answer without an end, is no tool.
     for (const name of ['approvals_resolve', 'approvals_grant', 'budget_reset', 'events_follow']) {
       expect(tools.has(name), name).toBe(false)
     }
   })
 
-  it('an error is an answer to the model, with message and problem; a bug reveals nothing internal', async () => {
+  it('returns an error to the model with message and problem, and reveals nothing internal of a bug', async () => {
     const home = await startServer({ builtins: [worker], env: { SOME_API_KEY: SECRET } })
     const { client, call } = await connectClient(overHttp(home.url))
     const unknown = await client.callTool({ name: 'svc_kill', arguments: { agent: 'nobody' } })
@@ -188,7 +188,7 @@ describe('MCP over HTTP', () => {
     await expect(client.getPrompt({ name: 'no_such' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  it('progress is sent as it comes, to the log where the client did not ask for it; a cancelled call is aborted', async () => {
+  it('sends progress as it comes, to the log if the client did not ask for it, and aborts a cancelled call', async () => {
     const home = await startServer({ builtins: [worker] })
     const { client, call, logged } = await connectClient(overHttp(home.url))
     const seen: (string | undefined)[] = []
@@ -205,7 +205,7 @@ describe('MCP over HTTP', () => {
     await until(() => cancelled.includes(7))
   })
 
-  it('a stream is a tool whose progress is its text and whose answer is its end', async () => {
+  it('offers a stream as a tool with its text as progress and its end as the answer', async () => {
     const home = await startServer()
     const { client, call } = await connectClient(overHttp(home.url))
     const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
@@ -220,7 +220,7 @@ describe('MCP over HTTP', () => {
     expect(followed.output).toMatchObject({ task_id: output.task_id, output: output.output })
   })
 
-  it('a stream whose answer is begun again says so in its progress, and answers with the output', async () => {
+  it('reports in the progress that the answer of a stream is started again, and answers with the final output', async () => {
     const model = await modelServer({
       script: ({ n }) => (n === 1 ? fault('cleancut', 'It is fi') : text('It is four.')),
     })
@@ -239,7 +239,7 @@ describe('MCP over HTTP', () => {
     expect(output.output).toBe('It is four.')
   })
 
-  it('lists that a plugin changes are announced as changed, also when it is gone', async () => {
+  it('announces lists that a plugin changes, also when the plugin is removed', async () => {
     const home = await startServer()
     const { client, call, notified, logged } = await connectClient(overHttp(home.url))
     const file = join(home.root, 'plugins', 'greeter.ts')

@@ -14,7 +14,7 @@ export interface Parameter {
   example?: any
 }
 
-/** One operation of the document, with its place. */
+/** Operation of the document, with its path and method. */
 export interface Entry {
   path: string
   method: string
@@ -35,7 +35,7 @@ export interface OpenApiDocument {
   components: Record<string, Record<string, any>>
 }
 
-/** What a pointer such as `/components/schemas/Problem` leads to. */
+/** Returns what a pointer such as `/components/schemas/Problem` refers to. */
 export function at(document: OpenApiDocument, pointer: string): any {
   return pointer
     .split('/')
@@ -47,7 +47,7 @@ export function parametersOf(document: OpenApiDocument, parameters: readonly any
   return parameters.map(each => (each.$ref ? at(document, each.$ref.slice(1)) : each))
 }
 
-/** All operations of the document, with their parameters resolved. */
+/** Returns all operations of the document, with their parameters resolved. */
 export function entriesOf(document: OpenApiDocument): Entry[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, entry]) => ({

@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { at, type OpenApiDocument } from './document.ts'
 
-/** Texts that people type, and texts that no one should. */
+/** Texts that people type, and texts that no one should send. */
 export const texts: Arbitrary<string> = fc.oneof(
   fc.string({ maxLength: 40 }),
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -37,7 +37,7 @@ const numbers: Arbitrary<unknown> = fc.constantFrom(
   ...[0, -0, -1, 1, 0.5, 200, 201, 1000, 1001, 2 ** 31, 2 ** 53, -(2 ** 53), 1e21, 1e308, 5e-324, '7', '1e3', ' 1'],
 )
 
-/** Any JSON at all. */
+/** Any JSON value. */
 export const anything: Arbitrary<unknown> = fc.oneof(
   texts,
   numbers,
@@ -50,8 +50,8 @@ function nested(depth: number): unknown {
 }
 
 /**
- * Values that a schema of the document describes. `known` gives values for the names of fields that name something which
- * must be there, such as `agent_id`.
+ * Generates values that a schema of the document describes. `knownValue` generates fields that refer to something
+ * existing, such as `agent_id`.
  */
 export function fromSchema(
   document: OpenApiDocument,

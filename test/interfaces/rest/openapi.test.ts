@@ -22,13 +22,13 @@ describe('the OpenAPI document of all modules', () => {
     await home.close()
   })
 
-  it('is OpenAPI 3.1, says an independent validator', async () => {
+  it('is valid OpenAPI 3.1 according to an independent validator', async () => {
     expect(document.openapi).toBe('3.1.0')
     expect(await new Validator().validate({ ...document })).toEqual({ valid: true })
     expect(document.info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
   })
 
-  it('has no reference that leads nowhere, and no component that no one refers to', () => {
+  it('has no broken reference and no unused component', () => {
     const pointers = new Set(
       [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, pointer]) => pointer!),
     )
@@ -40,7 +40,7 @@ describe('the OpenAPI document of all modules', () => {
     expect(defined.filter(pointer => !pointers.has(pointer))).toEqual([])
   })
 
-  it('describes every operation that has a place, once, with a sentence and under a room that is described', () => {
+  it('describes every operation with a route once, with a summary and under a module that is described', () => {
     expect(entries.map(({ operationId }) => operationId).sort()).toEqual(operations.map(({ name }) => name).sort())
     for (const { operationId, summary, tags } of entries) {
       expect(summary.length, operationId).toBeGreaterThan(5)
@@ -48,7 +48,7 @@ describe('the OpenAPI document of all modules', () => {
     }
   })
 
-  it('gives an example of every body, both ways, that its own schema takes', () => {
+  it('gives an example of every request and response body that its own schema accepts', () => {
     for (const { operationId, requestBody, responses } of entries) {
       const { input, output, http } = operationNamed(operationId)
       const body = requestBody?.content['application/json']
@@ -68,7 +68,7 @@ describe('the OpenAPI document of all modules', () => {
     }
   })
 
-  it('gives an example of every operation, and of every parameter of a path', () => {
+  it('gives an example of every operation, and of every path parameter', () => {
     const without = entries.flatMap(({ operationId, parameters, requestBody, responses }) => {
       const inPath = parametersOf(document, parameters).filter(each => each.in === 'path')
       const contents = [requestBody, ...Object.values(responses)].flatMap(each => Object.values(each?.content ?? {}))
@@ -79,7 +79,7 @@ describe('the OpenAPI document of all modules', () => {
     expect(without).toEqual([])
   })
 
-  it('declares what every place may be answered with, and each error under its code', () => {
+  it('declares the possible responses of every operation, and each error under its code', () => {
     const catalogue = new Map(errorCatalogue().map(({ code, status }) => [code, status]))
     for (const { operationId, method, security, responses } of entries) {
       const documented = Object.keys(responses)
@@ -98,7 +98,7 @@ describe('the OpenAPI document of all modules', () => {
     }
   })
 
-  it('says that what is not known is refused', () => {
+  it('says that unknown fields are refused', () => {
     for (const { operationId, requestBody } of entries) {
       const schema = requestBody?.content['application/json']?.schema
       if (schema) expect(schema, operationId).toHaveProperty('additionalProperties')
@@ -107,7 +107,7 @@ describe('the OpenAPI document of all modules', () => {
     expect(spawn?.requestBody?.content['application/json']?.schema.additionalProperties).toBe(false)
   })
 
-  it('asks for numbers and for truth where nothing else is taken in their place', () => {
+  it('declares a field as a number or a boolean only if nothing else is accepted in its place', () => {
     for (const { operationId, parameters, requestBody } of entries) {
       const fields = Object.entries<{ type?: string }>({
         ...Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
@@ -123,7 +123,7 @@ describe('the OpenAPI document of all modules', () => {
     }
   })
 
-  it('names the headers of windows, of what was made, of what may be kept, and of when to try again', () => {
+  it('names the headers for pages, created resources, caching and retries', () => {
     const headers = (operationId: string, status: string) => {
       const { responses } = entries.find(each => each.operationId === operationId)!
       return Object.keys(responses[status]?.headers ?? at(document, responses[status]!.$ref!.slice(1)).headers).sort()
@@ -135,7 +135,7 @@ describe('the OpenAPI document of all modules', () => {
     expect(headers('agents.get', '304')).toEqual(['ETag'])
   })
 
-  it('says nothing that says nothing', () => {
+  it('contains no redundant constraints, and stays below 1 MB', () => {
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return
       const { format, pattern, maximum, minimum } = value as Record<string, unknown>
@@ -155,7 +155,7 @@ describe('the OpenAPI document', () => {
   const http = { method: 'GET' as const, path: '/cups/{cup_id}' }
   const input = z.object({ cup_id: z.string() })
 
-  it('needs the key for all but the open routes, once one is set', async () => {
+  it('requires the key for all but the open routes, once one is set', async () => {
     const open = await startRestServer()
     const keyed = await startRestServer({ env: { SVC_API_KEY: 'open sesame' } })
     const { json } = await keyed.ask('/openapi.json')
@@ -168,7 +168,7 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  it('has what has an id once, and refers to it', async () => {
+  it('defines a schema with an id once, and refers to it', async () => {
     const plugin = definePlugin({
       name: 'cups',
       description: 'Cups of all sizes.',
@@ -204,7 +204,7 @@ describe('the OpenAPI document', () => {
     expect(json.tags).toContainEqual({ name: 'cups', description: 'Cups of all sizes.' })
   })
 
-  it('describes a stream by its events, the last of which may be a problem', async () => {
+  it('describes a stream by its events, including the error that may end it', async () => {
     const plugin = definePlugin({
       name: 'cups',
       setup(svc) {
@@ -226,7 +226,7 @@ describe('the OpenAPI document', () => {
     expect((await new Validator().validate(json)).valid).toBe(true)
   })
 
-  it('follows the operations as they come and go', async () => {
+  it('follows operations as they are added and removed', async () => {
     const { ask, kernel } = await startRestServer()
     const undo = kernel.points.add(
       Operations,
@@ -245,7 +245,7 @@ describe('the OpenAPI document', () => {
     expect((await ask('/openapi.json')).json.paths).not.toHaveProperty(['/cups/{cup_id}'])
   })
 
-  it('has examples of bodies that a server takes: what they name may not be there, and no more', async () => {
+  it('has examples of bodies that a server accepts, even if what they name does not exist', async () => {
     const { ask, kernel } = await startServer()
     const { agent_id } = (await kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
     await kernel.invoke('agents.spawn', { preset: 'writer' })
@@ -253,7 +253,7 @@ describe('the OpenAPI document', () => {
     const refused: string[] = []
     for (const { method, path, requestBody } of entriesOf(document)) {
       const example = requestBody?.content['application/json']?.example
-      // A bundle is a whole agent, with a seal over it.
+      // A bundle is a whole agent, with a checksum over it.
       if (example === undefined || path === '/bundles') continue
       const body = JSON.stringify(example).replaceAll('coder-1a2b3c4d', agent_id)
       const at = path.replace('{name}', 'review').replaceAll(/\{\w+\}/g, path.startsWith('/agents/') ? agent_id : 'x')
@@ -263,7 +263,7 @@ describe('the OpenAPI document', () => {
     expect(refused).toEqual([])
   })
 
-  it('of a server with all modules is what it serves', async () => {
+  it('matches what a server with all modules serves', async () => {
     const { ask } = await startServer()
     const { json } = await ask('/openapi.json')
     for (const path of ['/agents', '/status', '/metrics', '/models', '/profiles', '/plugins', '/daemon']) {
@@ -275,7 +275,7 @@ describe('the OpenAPI document', () => {
   })
 })
 
-/** The codes that an operation's responses list, each with its status. */
+/** Returns the error codes of an operation's responses, each with its status. */
 function codesOf(document: OpenApiDocument, responses: Entry['responses']) {
   return Object.entries(responses).flatMap(([status, response]) => {
     const whole = response.$ref ? at(document, response.$ref.slice(1)) : response

@@ -3,10 +3,10 @@ import fc, { type Arbitrary } from 'fast-check'
 import type { Entry, OpenApiDocument } from './document.ts'
 import { anything, fromSchema, texts } from './from-schema.ts'
 
-/** A request, in which ids that the server gave are still named only: `pick.agent_id.3.` is one of those it gave. */
+/** Request with placeholders for ids that the server gave: `pick.agent_id.3.` stands for one of them. */
 export interface GeneratedRequest {
   operationId: string
-  /** The path as the document has it. */
+  /** Path template, as in the document. */
   place: string
   method: string
   path: string
@@ -15,13 +15,13 @@ export interface GeneratedRequest {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
-/** Longer addresses are refused by Node's parser, before there is a request. */
+/** Longer addresses are refused by Node's parser before they become requests. */
 const LONGEST_IN_ADDRESS = 2000
 
 const pick = (field: string) => fc.nat(50).map(n => `pick.${field}.${n}.`)
 const pickId = (field: string) => (field.endsWith('_id') ? pick(field) : undefined)
 
-/** Headers that a program or a browser may send, rightly or not. */
+/** Headers that a program or a browser may send, valid or not. */
 const HEADERS: Record<string, string[]> = {
   'x-svc-user': ['alice', 'bob@example.org', '../../x', '', 'a b', 'x'.repeat(200), '\x80\xff'],
   'content-type': ['application/json; charset=utf-8', 'text/plain', 'application/json garbage', 'x', ''],
@@ -43,7 +43,7 @@ const headers: Arbitrary<Record<string, string>> = fc
   .array(fc.constantFrom(...pairs), { minLength: 1, maxLength: 2 })
   .map(Object.fromEntries)
 
-/** Requests for every operation: right ones, nearly right ones, and some that no one should send. */
+/** Generates requests for every operation: valid ones, nearly valid ones, and some that no one should send. */
 export function requestsOf(document: OpenApiDocument, entries: readonly Entry[]): Arbitrary<GeneratedRequest> {
   const none: Arbitrary<Record<string, string>> = fc.constant({})
   const each = entries.map(entry =>
@@ -121,7 +121,7 @@ function json(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
-/** Percent-encoded; what is no Unicode at all goes as bytes that are no UTF-8. */
+/** Percent-encodes a value; lone surrogates become bytes that are no valid UTF-8. */
 function encodeValue(value: unknown): string {
   const text = (typeof value === 'string' ? value : json(value)).slice(0, LONGEST_IN_ADDRESS)
   return [...text].map(each => (/\p{Cs}/u.test(each) ? '%ED%A0%80' : encodeURIComponent(each))).join('')

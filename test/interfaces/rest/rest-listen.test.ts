@@ -42,13 +42,13 @@ const greeter = definePlugin({
 })
 
 describe('a port', () => {
-  it('is chosen by the system when it is 0, and printed', async () => {
+  it('is chosen by the system when it is 0, and shown in the URL', async () => {
     const { url, ask } = await startRestServer({ plugins: [greeter] })
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await ask('/hello')).json).toBe('hello')
   })
 
-  it('that is taken is named, with what to do', async () => {
+  it('is named in the error when it is in use, with what to do', async () => {
     const { kernel, port } = await startRestServer()
     const error = await kernel
       .use(Rest)
@@ -58,7 +58,7 @@ describe('a port', () => {
     expect([error.code, error.exit]).toEqual(['port_in_use', 1])
   })
 
-  it.each([-1, 65_536, 99_999, 1.5])('that is none, %s, is a usage error', async port => {
+  it.each([-1, 65_536, 99_999, 1.5])('causes a usage error when it is invalid: %s', async port => {
     const { kernel } = await startRestServer()
     const error = await kernel
       .use(Rest)
@@ -67,7 +67,7 @@ describe('a port', () => {
     expect([error.exit, error.message]).toEqual([2, expect.stringContaining('0 to 65535')])
   })
 
-  it('is served at localhost, on IPv6, and on more than one at once', async () => {
+  it('is served at localhost, on IPv6, and at several hosts at once', async () => {
     const { kernel } = await startRestServer({ plugins: [greeter] })
     for (const host of ['localhost', '127.0.0.1', '::1', '127.1']) {
       const { url } = await kernel.use(Rest).listen({ host, port: 0 })
@@ -88,7 +88,7 @@ describe('an address that others can reach', () => {
     },
   )
 
-  it('is served with a key, by whatever name it is called', async () => {
+  it('is served with a key, under any host name', async () => {
     const { ask, url } = await startRestServer({
       plugins: [greeter],
       env: { SVC_API_KEY: 'k' },
@@ -99,7 +99,7 @@ describe('an address that others can reach', () => {
     expect((await ask('/hello', { headers: { 'x-svc-key': 'k', host: 'svc.lan' } })).json).toBe('hello')
   })
 
-  it('is served without one where SVC_API_ALLOW_INSECURE says so, with a warning', async () => {
+  it('is served without a key if SVC_API_ALLOW_INSECURE is set, with a warning', async () => {
     const fixture = await startRestServer({
       plugins: [greeter],
       env: { SVC_API_ALLOW_INSECURE: '1' },
@@ -109,7 +109,7 @@ describe('an address that others can reach', () => {
     expect(fixture.log.join('')).toContain('without a key')
   })
 
-  it('of no machine is named', async () => {
+  it('is named in the error when there is no such host', async () => {
     const error = await startRestServer({ at: { host: 'no-such-host.invalid', port: 0 } }).catch(error => error)
     expect(error.message).toContain('no-such-host.invalid')
   })
@@ -123,7 +123,7 @@ describe('a unix socket', () => {
     return { ...fixture, path, listen: () => fixture.kernel.use(Rest).listen({ socket: path }) }
   }
 
-  it('serves the same app, to its owner alone', async () => {
+  it('serves the same app, to its owner only', async () => {
     const { path, listen, kernel } = await startSocketServer()
     const { url } = await listen()
     expect(url).toBe(`unix:${path}`)
@@ -132,7 +132,7 @@ describe('a unix socket', () => {
     expect((await readdir(kernel.project.svc)).filter(name => name.includes('sock'))).toEqual(['daemon.sock'])
   })
 
-  it('needs neither key nor Host, but refuses web pages all the same', async () => {
+  it('needs neither key nor Host, but still refuses web pages', async () => {
     const { path, listen } = await startSocketServer({ SVC_API_KEY: 'k' })
     await listen()
     expect((await ask({ socketPath: path, path: '/hello', headers: { host: 'daemon' } })).json).toBe('hello')
@@ -140,7 +140,7 @@ describe('a unix socket', () => {
     expect((await ask({ socketPath: path, path: '/hello', method: 'POST', headers })).status).toBe(403)
   })
 
-  it('takes the place of one that was left behind, and is gone when closed', async () => {
+  it('replaces a file that was left behind, and is deleted when closed', async () => {
     const { path, listen } = await startSocketServer()
     await writeFile(path, '')
     const first = await listen()
@@ -159,7 +159,7 @@ describe('a unix socket', () => {
     expect((await ask({ socketPath: path, path: '/hello' })).json).toBe('hello')
   })
 
-  it('of a path that the system would cut is refused', async () => {
+  it('is refused when its path is longer than the system allows', async () => {
     const { kernel, root } = await startSocketServer()
     const path = join(root, 'x'.repeat(108 - Buffer.byteLength(root) - 1))
     expect(Buffer.byteLength(path)).toBe(108)
@@ -170,14 +170,14 @@ describe('a unix socket', () => {
   })
 })
 
-describe('closing', () => {
+describe('closing a listener', () => {
   const took = async (work: () => Promise<unknown>) => {
     const began = performance.now()
     await work()
     return performance.now() - began
   }
 
-  it('takes milliseconds, with connections kept open', async () => {
+  it('takes milliseconds, even with connections kept open', async () => {
     const { listening, port } = await startRestServer({ plugins: [greeter] })
     const agent = new Agent({ keepAlive: true })
     onTestFinished(() => agent.destroy())
@@ -201,7 +201,7 @@ describe('closing', () => {
     expect(await never).toBe('cut off')
   })
 
-  it('lets requests end that can, and gives others the reason', async () => {
+  it('aborts requests in progress, and answers them with the reason', async () => {
     const { listening, ask } = await startRestServer({ plugins: [greeter] })
     const later = ask('/later')
     await ask('/hello')
@@ -210,14 +210,14 @@ describe('closing', () => {
     expect([status, json.code, headers['retry-after']]).toEqual([503, 'server_stopping', '1'])
   })
 
-  it('twice is closing once, and frees the port', async () => {
+  it('has no further effect the second time, and frees the port', async () => {
     const { kernel, listening, port } = await startRestServer()
     await Promise.all([listening.close(), listening.close()])
     const again = await kernel.use(Rest).listen({ host: '127.0.0.1', port })
     expect(again.url).toBe(listening.url)
   })
 
-  it('comes with the end of the process that listens', async () => {
+  it('happens when the kernel that listens is closed', async () => {
     const { kernel, port } = await startRestServer()
     await kernel.close()
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow()

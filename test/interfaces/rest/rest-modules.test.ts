@@ -14,7 +14,7 @@ import { startRestServer } from './rest-server.ts'
 
 const presets = new URL('../../../profiles/', import.meta.url)
 
-it('metrics are in the text format, the six gauges among them, and need the key when one is set', async () => {
+it('metrics are in the text format with the six gauges, and require the key when one is set', async () => {
   const { ask, kernel } = await startRestServer({
     plugins: [store, profiles, models, agents, metrics],
     env: { SVC_API_KEY: 'k' },
@@ -36,7 +36,7 @@ it('metrics are in the text format, the six gauges among them, and need the key 
   })
 })
 
-it('health is 200 while the database answers, and 503 once it is gone', async () => {
+it('health is 200 while the database answers, and 503 once the database is gone', async () => {
   const { ask, kernel } = await startRestServer({ plugins: [store] })
   const good = await ask('/healthz')
   expect([good.status, good.json]).toEqual([200, { status: 'ok', database: true }])
@@ -47,7 +47,7 @@ it('health is 200 while the database answers, and 503 once it is gone', async ()
   expect(bad.headers['retry-after']).toBe('1')
 })
 
-it('plugins are listed with what they registered, and a failed one with its error in full', async () => {
+it('plugins are listed with what they registered, and a failed one with its full error', async () => {
   const { ask, kernel } = await startRestServer({
     plugins: [pluginsAdmin],
     async before(root) {

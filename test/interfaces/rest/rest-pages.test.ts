@@ -10,7 +10,7 @@ import { tempDir } from '../../support/index.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { startRestServer } from './rest-server.ts'
 
-/** A server with a number of agents. */
+/** Starts a server with this number of agents. */
 async function startServerWithAgents(count: number) {
   const home = await startRestServer({ plugins: [store, models, profiles, agents] })
   const sqlite = new Sqlite(home.kernel.project.database)
@@ -30,7 +30,7 @@ async function startServerWithAgents(count: number) {
 const ids = (json: { agent_id: string }[]) => json.map(({ agent_id }) => Number(agent_id.slice('coder-'.length)))
 
 describe('a long list', () => {
-  it('comes whole without a limit, and holds up nobody', async () => {
+  it('is returned whole without a limit, and does not block the event loop', async () => {
     const { ask } = await startServerWithAgents(10_000)
     await ask('/agents?limit=1')
     const delay = monitorEventLoopDelay({ resolution: 5 })
@@ -39,11 +39,11 @@ describe('a long list', () => {
     delay.disable()
     expect(ids(json)).toEqual(Array.from({ length: 10_000 }, (_, n) => n))
     expect(headers['x-total-count']).toBeUndefined()
-    // It takes 30 ms, on a busy machine several times that; what grows with the square of the list would take longer than this.
+    // It takes 30 ms, several times that on a busy machine; quadratic work would take longer than this.
     expect(delay.max / 1e6).toBeLessThan(1_000)
   })
 
-  it('comes in windows, each with how many there are and where the next one is', async () => {
+  it('is returned in pages, each with the total count and a link to the next page', async () => {
     const { ask } = await startServerWithAgents(2_500)
     const seen: number[] = []
     let pages = 0
@@ -64,7 +64,7 @@ describe('a long list', () => {
     ])
   })
 
-  it('is never older than what was written before it was asked for', async () => {
+  it('always contains what was written before the request', async () => {
     const { ask, kernel } = await startServerWithAgents(3)
     const statuses = async () => (await ask('/agents?limit=3')).json.map(({ status }: { status: string }) => status)
     for (let n = 0; n < 20; n++) {
@@ -84,7 +84,7 @@ describe('a long list', () => {
   })
 })
 
-it('every list that has windows says how many there are', async () => {
+it('every paginated list has a total count', async () => {
   await using dir = await tempDir()
   await using svc = await Svc.open(dir.path, { create: true, roles: [], log: { level: 'silent' } })
   const windowed = svc.kernel

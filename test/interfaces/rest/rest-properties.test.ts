@@ -15,16 +15,16 @@ const BATCH = 24
 /** Number of agents kept, whatever is spawned and deleted. */
 const LEAST = 3
 const MOST = 8
-/** So long is listened to a stream. */
+/** Time after which a stream is closed, in milliseconds. */
 const LISTEN_MS = 50
 const LIMIT_MS = 300_000
 
-it('whatever is asked of it, the server answers as its document says', { timeout: LIMIT_MS }, async () => {
+it('the server answers any request as its document says', { timeout: LIMIT_MS }, async () => {
   console.log(`SVC_TEST_SEED=${SEED} SVC_TEST_REQUESTS=${REQUESTS}`)
   const config = {
     daemon: { heartbeat: 1 },
     model: { sim_delay: 0 },
-    // So that something waits for a decision.
+    // Makes some calls wait for a decision.
     approval: { enabled: true, require_for: ['file_write', 'write_notepad'] },
   }
   const home = await startServer({ roles: ['server', 'daemon'], seed: SEED, config })
@@ -57,7 +57,7 @@ it('whatever is asked of it, the server answers as its document says', { timeout
     expect(faults.flat()).toEqual([])
   })
   try {
-    // A failure is reported also where shrinking the check takes longer than the test may.
+    // Reports a failure even where shrinking the check takes longer than the test may.
     const limits = { interruptAfterTimeLimit: LIMIT_MS * 0.8, markInterruptAsFailure: true }
     await fc.assert(property, { seed: SEED, numRuns: Math.ceil((REQUESTS / BATCH) * 2), ...limits })
   } finally {
@@ -74,7 +74,7 @@ it('whatever is asked of it, the server answers as its document says', { timeout
   expect((await ask('/healthz')).status).toBe(200)
   expect(({} as Record<string, unknown>).a).toBeUndefined()
 
-  /** What requests delete is spawned again, and what they spawn too much is deleted. */
+  /** Spawns agents again that requests delete, and deletes those that they spawn too many. */
   async function populate(): Promise<string[]> {
     const alive = ((await kernel.invoke('agents.list')) as { agent_id: string }[]).map(({ agent_id }) => agent_id)
     for (const id of alive.splice(MOST)) await kernel.invoke('agents.delete', { id })
@@ -90,7 +90,7 @@ it('whatever is asked of it, the server answers as its document says', { timeout
   }
 })
 
-/** Ids that answers gave, by the name of their field. */
+/** Ids from answers, by the name of their field. */
 class Ids {
   readonly #known = new Map<string, string[]>()
 
@@ -106,7 +106,7 @@ class Ids {
     }
   }
 
-  /** Puts an id that is known now where a request only names one. */
+  /** Replaces placeholders with ids that are known now. */
   fill(text: string): string {
     return text.replace(/pick\.(\w+)\.(\d+)\./g, (_, field: string, n: string) => {
       const known = this.#known.get(field) ?? []

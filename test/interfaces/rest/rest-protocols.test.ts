@@ -17,7 +17,7 @@ const echo = speaks(async ({ response, params, body, call }) => {
 })
 
 describe('another protocol on the same listener', () => {
-  it('is given who asks and what was sent, and writes its own answer', async () => {
+  it('receives the caller and the request, and writes its own answer', async () => {
     const { ask } = await startRestServer({ plugins: [echo] })
     const headers = { 'x-svc-user': 'alice' }
     const { status, json, headers: answer } = await ask('/echo/ada', { method: 'POST', body: { a: 1 }, headers })
@@ -28,7 +28,7 @@ describe('another protocol on the same listener', () => {
     })
   })
 
-  it('stands behind the same key, Host and Origin rules, unless it is open', async () => {
+  it('requires the key unless it is open, and always follows the Host and Origin rules', async () => {
     const keyed = await startRestServer({ plugins: [echo], env: { SVC_API_KEY: 'a key of this server' } })
     expect((await keyed.ask('/echo/ada')).status).toBe(401)
     const open = await startRestServer({ plugins: [speaks(async ({ response }) => void response.end('card'), true)] })
@@ -39,7 +39,7 @@ describe('another protocol on the same listener', () => {
     expect((await open.ask('/echo/ada', { method: 'DELETE' })).status).toBe(405)
   })
 
-  it('answers with a problem what it throws before it has begun, and breaks off what it throws after', async () => {
+  it('answers an error before its response begins with a problem, and breaks off the response on a later one', async () => {
     const { ask, log } = await startRestServer({
       plugins: [
         speaks(async ({ request, response }) => {

@@ -11,7 +11,7 @@ import type { Ask } from './rest-server.ts'
 
 const KEYS = { SVC_API_KEY: 'canary-server-key-7f3a', OPENAI_API_KEY: 'sk-canary-provider-key-91bd' }
 
-/** Every file below a folder, as text. */
+/** Returns every file below a folder, as text. */
 async function filesBelow(folder: string): Promise<{ path: string; text: string }[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
@@ -19,8 +19,8 @@ async function filesBelow(folder: string): Promise<{ path: string; text: string 
 }
 
 describe('a secret', () => {
-  it('of the server or of a provider is in no answer, no log line and no file, whatever fails', async () => {
-    // A provider that returns the key in its error, as some do, and one answer that works.
+  it('of the server or of a provider appears in no answer, no log line and no file, whatever fails', async () => {
+    // Provider that returns the key in its errors, as some do, and a working answer every second time.
     const provider = await modelServer({
       script: (_request, n) => (n % 2 === 0 ? text('Done.') : refuse(401, `Incorrect API key: ${KEYS.OPENAI_API_KEY}`)),
     })
@@ -63,11 +63,11 @@ describe('a secret', () => {
   })
 })
 
-describe('a secret that someone wrote down', () => {
+describe('a secret in stored text', () => {
   it.each([
     ['', KEYS.OPENAI_API_KEY],
     [', also where another begins it', `${KEYS.OPENAI_API_KEY}-more`],
-  ])('is taken out of texts as out of JSON%s', async (_, secret) => {
+  ])('is masked in text as well as in JSON%s', async (_, secret) => {
     const { ask } = await startServer({ env: { ...KEYS, ACME_TOKEN: `${KEYS.OPENAI_API_KEY}-more` } })
     const headers = { 'x-svc-key': KEYS.SVC_API_KEY }
     const { agent_id } = (await ask('/agents', { method: 'POST', headers, body: { preset: 'worker' } })).json
@@ -79,7 +79,7 @@ describe('a secret that someone wrote down', () => {
 })
 
 describe('tenants', () => {
-  it('do not see each other’s sessions, by id or in lists', async () => {
+  it('cannot see each other’s sessions, by id or in lists', async () => {
     const { ask } = await startServer()
     const as = (user: string) => ({ 'x-svc-user': user })
     const { agent_id } = (await ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json
@@ -100,7 +100,7 @@ describe('tenants', () => {
   })
 
   it.each(['../../x', 'a b', 'a/b', '__proto__;', 'x'.repeat(129), 'x'.repeat(10_000), 'é'])(
-    'are not called %.20s',
+    'cannot have the name %.20s',
     async user => {
       const { ask } = await startServer()
       const answer = await ask('/sessions', { headers: { 'x-svc-user': Buffer.from(user).toString('latin1') } })
@@ -108,7 +108,7 @@ describe('tenants', () => {
     },
   )
 
-  it('may be called like what every object has', async () => {
+  it('can have the names of properties that every object has', async () => {
     const { ask } = await startServer()
     for (const user of ['__proto__', 'constructor', 'toString', '..']) {
       const answer = await ask('/sessions', { headers: { 'x-svc-user': user } })
@@ -145,8 +145,8 @@ it('an id in a path never leads to a file', async () => {
   }
 })
 
-describe('what is large or slow', () => {
-  it('ten thousand query parameters, and a body of a million keys, are refused at once', async () => {
+describe('large or slow requests', () => {
+  it('with ten thousand query parameters or a body of 75,000 keys are refused', async () => {
     const { ask } = await startServer()
     const query = Array.from({ length: 2_500 }, (_, n) => `q${n}=`).join('&')
     const began = performance.now()
@@ -161,7 +161,7 @@ describe('what is large or slow', () => {
     expect((await ask('/healthz')).status).toBe(200)
   })
 
-  it('a body that never ends is given up, and others are answered meanwhile', async () => {
+  it('with a body that never ends are given up, and others are answered meanwhile', async () => {
     const { ask, port } = await startServer({ config: { server: { request_timeout: 0.5 } } })
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
@@ -232,7 +232,7 @@ it('a hostile header, name or message never breaks a line of the log', async () 
   }
 })
 
-it('what lies in .svc is its owner’s alone, whatever the umask', async () => {
+it('files in .svc are accessible to their owner only', async () => {
   await using dir = await tempDir()
   await svc(['init', '--quiet'], { cwd: dir.path })
   await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--profiles', 'coder'], {
@@ -251,7 +251,7 @@ it('what lies in .svc is its owner’s alone, whatever the umask', async () => {
     each.isFile(),
   )
   for (const { parentPath, name } of open) {
-    // Schemas for editors and the author's own plugins hold nothing that is anyone's secret.
+    // Schemas for editors and the author's own plugins contain no secrets.
     if (/schema|types|plugins/.test(parentPath)) continue
     const { mode } = await stat(join(parentPath, name))
     expect((mode & 0o077).toString(8), join(parentPath, name)).toBe('0')
@@ -304,7 +304,7 @@ it('a suspended plugin is reported without what it threw', async () => {
   expect((await ask('/plugins')).text).toContain('SELECT')
 })
 
-it('what is written for an agent that is deleted meanwhile is refused as such, never a failure', async () => {
+it('a write for an agent that is deleted meanwhile is refused as such, and never fails on the server', async () => {
   const { ask } = await startServer()
   const asked = await Promise.all(
     Array.from({ length: 12 }, async () => {

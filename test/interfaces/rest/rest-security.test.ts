@@ -4,7 +4,7 @@ import { StaticRoutes } from '#interfaces/rest/contract'
 import { definePlugin, z } from '../../../kernel/index.ts'
 import { startRestServer } from './rest-server.ts'
 
-/** An agent that can be paused: what an attacker is after. */
+/** A module with an agent that can be paused and killed: the target of the attacks. */
 function agentModule() {
   const agent = { status: 'idle' }
   const plugin = definePlugin({
@@ -65,7 +65,7 @@ async function startAgentServer(env: Record<string, string> = {}, yaml = '') {
   }
 }
 
-describe('a page in the operator’s browser, while no key is set,', () => {
+describe("a page in the operator's browser, while no API key is set", () => {
   it.each([
     ['of another site', { origin: 'https://evil.example' }],
     ['of a sandboxed frame', { origin: 'null' }],
@@ -75,7 +75,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     ['whose origin only begins like ours', { origin: 'http://127.0.0.1.evil.example' }],
     ['whose origin is no URL', { origin: 'evil' }],
     ['that says that it is ours, from elsewhere', { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }],
-  ])('%s, changes nothing', async (_what, headers: Record<string, string>) => {
+  ])('cannot change anything: a page %s', async (_what, headers: Record<string, string>) => {
     const { agent, ask, pause } = await startAgentServer()
     const answer = await pause(headers)
     expect([answer.status, answer.json.code]).toEqual([403, 'forbidden_origin'])
@@ -83,7 +83,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     expect(agent.status).toBe('idle')
   })
 
-  it('cannot send what a form can send', async () => {
+  it('is refused with 415 for each content type that a form can send', async () => {
     const { ask } = await startAgentServer()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
       const answer = await ask('/agent/nudge', {
@@ -106,7 +106,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     '192.168.1.10:PORT',
     '127.0.0.1#.evil.example',
     '[::1',
-  ])('on a name that was rebound to this machine, %s, reads and changes nothing', async name => {
+  ])('reads and changes nothing under a host name that was rebound to this machine: %s', async name => {
     const { agent, ask, port } = await startAgentServer()
     const host = name.replace('PORT', String(port))
     for (const headers of [{ host }, { host, origin: `http://${host}` }, { host, 'sec-fetch-site': 'same-origin' }]) {
@@ -123,7 +123,7 @@ describe('a page in the operator’s browser, while no key is set,', () => {
     expect(agent.status).toBe('idle')
   })
 
-  it('reads nothing across origins: no CORS header is ever sent', async () => {
+  it('cannot read across origins, because no CORS header is ever sent', async () => {
     const { ask } = await startAgentServer()
     const headers = {
       origin: 'https://evil.example',
@@ -137,8 +137,8 @@ describe('a page in the operator’s browser, while no key is set,', () => {
   })
 })
 
-describe('curl, a script and our own page need nothing', () => {
-  it('while no key is set', async () => {
+describe('curl, a script and our own page', () => {
+  it('are accepted while no key is set, under each name of this machine', async () => {
     const { agent, ask, pause, port } = await startAgentServer()
     expect((await pause({})).status).toBe(200)
     expect(agent.status).toBe('paused')
@@ -150,7 +150,7 @@ describe('curl, a script and our own page need nothing', () => {
     }
   })
 
-  it('by a name that is listed in server.allowed_hosts', async () => {
+  it('are accepted under a name that is listed in server.allowed_hosts', async () => {
     const { ask } = await startAgentServer({}, 'server:\n  allowed_hosts: [svc.example, "tunnel.example:9000"]\n')
     for (const host of ['svc.example', 'SVC.example:80', 'tunnel.example:9000']) {
       expect((await ask('/agent', { headers: { host } })).status, host).toBe(200)
@@ -158,17 +158,17 @@ describe('curl, a script and our own page need nothing', () => {
     expect((await ask('/agent', { headers: { host: 'tunnel.example:9001' } })).status).toBe(403)
   })
 
-  it('by any literal address where SVC_API_ALLOW_INSECURE says so, still by no other name', async () => {
+  it('are accepted under any literal address with SVC_API_ALLOW_INSECURE, but under no other name', async () => {
     const { ask, port } = await startAgentServer({ SVC_API_ALLOW_INSECURE: '1' })
     expect((await ask('/agent', { headers: { host: `192.168.1.10:${port}` } })).status).toBe(200)
     expect((await ask('/agent', { headers: { host: `evil.example:${port}` } })).status).toBe(403)
   })
 })
 
-describe('a listed origin', () => {
+describe('an origin listed in server.cors_origins', () => {
   const yaml = 'server:\n  cors_origins: [https://board.example]\n'
 
-  it('may read and change, and is asked about no more than it needs', async () => {
+  it('passes the preflight request and may make changes, without credentials', async () => {
     const { ask, pause } = await startAgentServer({}, yaml)
     const origin = 'https://board.example'
     const before = await ask('/agent/pause', {
@@ -202,14 +202,14 @@ describe('a listed origin', () => {
     }
   })
 
-  it('may be asked about without the key', async () => {
+  it('passes the preflight request without the key', async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: 'open sesame' }, yaml)
     const headers = { origin: 'https://board.example', 'access-control-request-method': 'POST' }
     expect((await ask('/agent/pause', { method: 'OPTIONS', headers })).status).toBe(204)
   })
 
   it.each(['"*"', 'board.example', 'https://board.example/', 'https://board.example/path'])(
-    'cannot be %s',
+    'cannot be written as %s',
     async entry => {
       await expect(startAgentServer({}, `server:\n  cors_origins: [${entry}]\n`)).rejects.toThrow(
         /cors_origins.*must be an origin/,
@@ -218,10 +218,10 @@ describe('a listed origin', () => {
   )
 })
 
-describe('once a key is set', () => {
+describe('an API key that is set', () => {
   const key = 'correct horse battery staple'
 
-  it('it is needed everywhere but for the shells and for health', async () => {
+  it('is required everywhere except for the page, the OpenAPI document and health', async () => {
     const { agent, ask, pause } = await startAgentServer({ SVC_API_KEY: key })
     expect((await ask('/agent')).status).toBe(401)
     expect((await pause({})).status).toBe(401)
@@ -250,7 +250,7 @@ describe('once a key is set', () => {
     'http://127.0.0.1/agent',
     '/openapi.json/../agent',
     '/\\agent',
-  ])('no spelling of a path gets round it: %s', async path => {
+  ])('cannot be bypassed by another spelling of a path: %s', async path => {
     const { ask, port } = await startAgentServer({ SVC_API_KEY: key })
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
       const { status, text } = await ask(path, { method })
@@ -270,7 +270,7 @@ describe('once a key is set', () => {
     expect(bytes).not.toContain('idle')
   })
 
-  it('a missing and a wrong one get the same answer, whatever their length', async () => {
+  it('gets the same answer when it is missing as when it is wrong, whatever its length', async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const without = ({ json, ...answer }: Awaited<ReturnType<typeof ask>>) => {
       const { request_id, ...same } = json
@@ -284,7 +284,7 @@ describe('once a key is set', () => {
     }
   })
 
-  it('the Host header may be a proxy’s name', async () => {
+  it("lets the Host header be a proxy's name", async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const headers = { host: 'svc.example', 'x-svc-key': key }
     expect((await ask('/agent', { headers })).status).toBe(200)
@@ -293,7 +293,7 @@ describe('once a key is set', () => {
     expect((await post('https://evil.example')).status).toBe(403)
   })
 
-  it('guessing is slowed down, from one address and not from others', async () => {
+  it('slows down guessing from one address, and not from others', async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const guesses = await Promise.all(
       Array.from({ length: 200 }, (_, n) => ask('/agent', { headers: { 'x-svc-key': `guess ${n}` } })),
@@ -309,24 +309,24 @@ describe('once a key is set', () => {
       .toBe(200)
   })
 
-  it('asking without one is not guessing', async () => {
+  it('does not count a request without a key as a guess', async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: key })
     for (let n = 0; n < 15; n++) expect((await ask('/agent')).status).toBe(401)
     expect((await ask('/agent', { headers: { 'x-svc-key': key } })).status).toBe(200)
   })
 
-  it('one beyond ASCII works, sent as UTF-8', async () => {
+  it('may contain characters beyond ASCII, sent as UTF-8', async () => {
     const { raw } = await startAgentServer({ SVC_API_KEY: 'schlüssel-鍵' })
     const text = await raw('GET /agent HTTP/1.1\r\nHost: x\r\nX-Svc-Key: schlüssel-鍵\r\nConnection: close\r\n\r\n')
     expect(text).toMatch(/^HTTP\/1.1 200 /)
   })
 
-  it('blanks are none', async () => {
+  it('counts as no key when it consists of blanks', async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: '   ' })
     expect((await ask('/agent')).status).toBe(200)
   })
 
-  it('it is in no answer and no log line', async () => {
+  it('appears in no log line and not in the effective configuration', async () => {
     const { ask, log, kernel } = await startAgentServer({ SVC_API_KEY: key })
     await ask('/agent', { headers: { 'x-svc-key': key } })
     await ask('/agent', { headers: { 'x-svc-key': `${key}x` } })
@@ -337,7 +337,7 @@ describe('once a key is set', () => {
 })
 
 describe('every answer', () => {
-  it('is kept by no one, taken for nothing else, and framed by no one', async () => {
+  it('forbids caching, content sniffing, referrers and framing', async () => {
     const { ask } = await startAgentServer()
     for (const path of ['/agent', '/nothing', '/']) {
       const { headers } = await ask(path)

@@ -19,11 +19,11 @@ export interface Answer {
 
 export interface Ask extends Omit<RequestOptions, 'headers'> {
   headers?: Record<string, string | string[]>
-  /** Sent as JSON, unless it is a text already. */
+  /** Sent as JSON, unless it is a string already. */
   body?: unknown
 }
 
-/** A kernel with the REST module in a folder of its own, listening; all of it ends with the test. */
+/** Starts a kernel with the REST module in a temporary folder and listens; all of it is cleaned up after the test. */
 export async function startRestServer(
   options: {
     plugins?: readonly PluginDefinition[]
@@ -31,9 +31,9 @@ export async function startRestServer(
     at?: Address
     /** The project's configuration file. */
     yaml?: string
-    /** Puts more into the project before it is opened. */
+    /** Writes further files into the project before it is opened. */
     before?: (root: string) => Promise<void>
-    /** By default the machine's. */
+    /** Default: the system clock. */
     clock?: Clock
   } = {},
 ) {
@@ -63,9 +63,9 @@ export async function startRestServer(
     listening,
     url: listening.url,
     port: Number(port),
-    /** One request on a connection of its own. */
+    /** Sends one request on its own connection. */
     ask: (path: string, asked: Ask = {}) => ask({ hostname, port, path, ...asked }),
-    /** Bytes as they are, and all that comes back until the server closes. */
+    /** Sends raw bytes and returns all that is received until the server closes the connection. */
     raw: (bytes: string) => raw(Number(port), bytes),
   }
 }

@@ -6,12 +6,12 @@ import { HeldClock, until } from '../../support/index.ts'
 import { sse } from '../sse.ts'
 import { startRestServer } from './rest-server.ts'
 
-/** What a stream of the test's own saw of its reader. */
+/** Event source of a test stream; records how its reader used it. */
 class Source {
   calls: OperationCall[] = []
   produced = 0
   closed = 0
-  /** Resolves what the generator waits for. */
+  /** Lets a waiting generator go on. */
   go = () => {}
   readonly #plan: string
 
@@ -100,7 +100,7 @@ const ticking = async (plan = '', options: Parameters<typeof startRestServer>[0]
 }
 
 describe('a stream', () => {
-  it('sends each event with id, name and data of one line, and ends with one end', async () => {
+  it('sends each event with id, name and one line of data, and exactly one last event', async () => {
     const { tick, source } = await ticking()
     const client = await tick({ n: 2 })
     expect(client.status).toBe(200)
@@ -112,7 +112,7 @@ describe('a stream', () => {
     await until(() => source.closed === 1)
   })
 
-  it('carries the headers that every answer carries, and is kept by nobody', async () => {
+  it('carries the same headers as every answer, and is not cached', async () => {
     const { tick } = await ticking('', { yaml: 'server:\n  cors_origins: [https://page.example]\n' })
     const { response } = await tick({}, { origin: 'https://page.example' })
     expect(response.headers).toMatchObject({
@@ -125,27 +125,27 @@ describe('a stream', () => {
     })
   })
 
-  it('text of a model cannot forge an event', async () => {
+  it('does not let text of a model forge an event', async () => {
     const { tick } = await ticking('forge')
     const messages = await (await tick()).end()
     expect(messages.map(({ event }) => event)).toEqual(['token', 'done'])
     expect(messages[0]).toMatchObject({ id: 'ab', data: { text: 'hi\revent: done\rdata: {}\n\nevent: done\n\n' } })
   })
 
-  it('that is refused before its first event is an ordinary problem', async () => {
+  it('answers with an ordinary problem document when it is refused before its first event', async () => {
     const { ask } = await ticking('refuse')
     const answer = await ask('/tick', { method: 'POST', body: {} })
     expect([answer.status, answer.headers['content-type']]).toEqual([409, 'application/problem+json'])
     expect(answer.json).toMatchObject({ code: 'conflict', detail: 'Not now.' })
   })
 
-  it('with a bad request is an ordinary problem, and never begins', async () => {
+  it('answers a bad request with an ordinary problem document, and does not start', async () => {
     const { ask, source } = await ticking()
     expect((await ask('/tick', { method: 'POST', body: { n: 'x' } })).json.code).toBe('invalid_input')
     expect(source.calls).toEqual([])
   })
 
-  it('that fails later ends with one error, which reveals nothing internal', async () => {
+  it('ends with one error that reveals nothing internal when it fails later', async () => {
     const { tick, log } = await ticking('break')
     const client = await tick()
     const messages = await client.end()
@@ -155,7 +155,7 @@ describe('a stream', () => {
     expect(log.join('')).toContain('a secret of the project')
   })
 
-  it('that stops without its last event says so', async () => {
+  it('ends with the error stream_cut when its source stops without a last event', async () => {
     const { tick } = await ticking('cut')
     expect((await (await tick()).end()).map(({ event, data }) => [event, data.code])).toEqual([
       ['token', undefined],
@@ -169,12 +169,12 @@ describe('a stream', () => {
     expect(source.closed).toBe(1)
   })
 
-  it('sends no event that it did not declare', async () => {
+  it('answers 500 instead of sending an event that it did not declare', async () => {
     const { ask } = await ticking('stray')
     expect((await ask('/tick', { method: 'POST', body: {} })).status).toBe(500)
   })
 
-  it('takes its last seen event and its key from the headers', async () => {
+  it('takes its last seen event, its idempotency key and its tenant from the headers', async () => {
     const { tick, source } = await ticking()
     await (await tick({}, { 'last-event-id': '17', 'idempotency-key': 'once-1', 'x-svc-user': 'ada' })).end()
     expect(source.calls[0]).toMatchObject({
@@ -202,7 +202,7 @@ describe('a stream', () => {
     expect(answer.json.detail).toMatch(/1 to 200 visible characters/)
   })
 
-  it('says with a comment every 15 s that it is alive, also before its first event', async () => {
+  it('sends a keep-alive comment every 15 s, also before its first event', async () => {
     const clock = new HeldClock()
     const { url, source } = await ticking('late', { clock })
     const opening = sse(`${url}/tick`, { method: 'POST', body: {} })
@@ -217,14 +217,14 @@ describe('a stream', () => {
     expect((await client.end()).map(({ event }) => event)).toEqual(['done'])
   })
 
-  it('answers HEAD with its head alone, and does not begin', async () => {
+  it('answers HEAD with the headers alone, and does not start', async () => {
     const { ask, source } = await ticking()
     const answer = await ask('/watch', { method: 'HEAD' })
     expect([answer.status, answer.text, answer.headers['content-type']]).toEqual([200, '', 'text/event-stream'])
     expect(source.calls).toEqual([])
   })
 
-  it('is served to a client of HTTP/1.0 too, without chunks', async () => {
+  it('is served to an HTTP/1.0 client too, without chunks', async () => {
     const { raw, port } = await ticking()
     const text = await raw(
       `POST /tick HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"n":1}`,
@@ -237,34 +237,31 @@ describe('a stream', () => {
   })
 })
 
-describe('a reader that goes away', () => {
-  it.each(['wait', 'deaf', 'flood'])(
-    'ends what it read within a second, while the source does this: %s',
-    async plan => {
-      const { url, source } = await ticking(plan)
-      const opening = sse(`${url}/tick`, { method: 'POST', body: {} })
-      opening.catch(() => {})
-      await until(() => source.calls.length === 1)
-      if (plan === 'flood') (await opening).cut()
-      else {
-        // There is no answer yet: the connection is all there is.
-        const { port } = new URL(url)
-        const socket = connect(Number(port), '127.0.0.1')
-        socket.write(
-          `POST /tick HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
-        )
-        await until(() => source.calls.length === 2)
-        socket.resetAndDestroy()
-      }
-      const began = performance.now()
-      await until(() => source.calls.at(-1)!.signal.aborted)
-      if (plan === 'deaf') source.go()
-      await until(() => source.closed >= 1)
-      expect(performance.now() - began).toBeLessThan(1000)
-    },
-  )
+describe('a reader that disconnects', () => {
+  it.each(['wait', 'deaf', 'flood'])('ends its source within a second, while the source does this: %s', async plan => {
+    const { url, source } = await ticking(plan)
+    const opening = sse(`${url}/tick`, { method: 'POST', body: {} })
+    opening.catch(() => {})
+    await until(() => source.calls.length === 1)
+    if (plan === 'flood') (await opening).cut()
+    else {
+      // There is no answer yet, so the test can only reset the connection.
+      const { port } = new URL(url)
+      const socket = connect(Number(port), '127.0.0.1')
+      socket.write(
+        `POST /tick HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
+      )
+      await until(() => source.calls.length === 2)
+      socket.resetAndDestroy()
+    }
+    const began = performance.now()
+    await until(() => source.calls.at(-1)!.signal.aborted)
+    if (plan === 'deaf') source.go()
+    await until(() => source.closed >= 1)
+    expect(performance.now() - began).toBeLessThan(1000)
+  })
 
-  it('ends what it read, also one that only closed its side', async () => {
+  it('ends its source also when it only closed its own side of the connection', async () => {
     const { port, source } = await ticking('watch')
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     onTestFinished(() => void socket.destroy())
@@ -280,8 +277,8 @@ describe('a reader that goes away', () => {
   })
 })
 
-describe('bounds', () => {
-  it('a slow reader holds back the source, and is let go when it takes nothing for long', async () => {
+describe('limits of streams', () => {
+  it('a slow reader holds back the source, and is disconnected after stream_stall_s without reading', async () => {
     const clock = new HeldClock()
     const { port, source } = await ticking('flood', { clock, yaml: 'server:\n  stream_stall_s: 30\n' })
     const socket = connect(port, '127.0.0.1')
@@ -295,7 +292,7 @@ describe('bounds', () => {
       `POST /tick HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
     )
     let before = -1
-    // The system's own buffers take some megabytes; then no more is asked for.
+    // The system's own buffers take some megabytes first; then the source is held back.
     await until(async () => {
       const still = source.produced > 0 && source.produced === before
       before = source.produced
@@ -311,7 +308,7 @@ describe('bounds', () => {
     await until(() => closed)
   })
 
-  it('more streams than allowed are refused, with when to ask again; one that ends makes room', async () => {
+  it('a stream above server.max_streams is refused with Retry-After, until another one ends', async () => {
     const { url, ask } = await ticking('watch', { yaml: 'server:\n  max_streams: 2\n' })
     const [one] = await Promise.all([sse(`${url}/watch`), sse(`${url}/watch`)])
     const refused = await ask('/watch')
@@ -328,26 +325,23 @@ describe('bounds', () => {
   })
 })
 
-describe('when the server stops', () => {
-  it.each(['wait', 'deaf', 'watch'])(
-    'every stream ends at once and says why, while the source does this: %s',
-    async plan => {
-      const { url, kernel, source } = await ticking(plan)
-      const opening = plan === 'watch' ? [sse(`${url}/watch`)] : [sse(`${url}/tick`, { method: 'POST', body: {} })]
-      await until(() => source.calls.length === 1)
-      const began = performance.now()
-      await kernel.close()
-      expect(performance.now() - began).toBeLessThan(1000)
-      const [client] = await Promise.all(opening)
-      if (plan === 'watch')
-        expect((await client!.end()).at(-1)).toMatchObject({ event: 'error', data: { code: 'server_stopping' } })
-      else expect(client!.status).toBe(503)
-      expect(source.calls[0]!.signal.reason).toMatchObject({ code: 'server_stopping' })
-      source.go()
-    },
-  )
+describe('a stream when the server stops', () => {
+  it.each(['wait', 'deaf', 'watch'])('ends at once with the reason, while the source does this: %s', async plan => {
+    const { url, kernel, source } = await ticking(plan)
+    const opening = plan === 'watch' ? [sse(`${url}/watch`)] : [sse(`${url}/tick`, { method: 'POST', body: {} })]
+    await until(() => source.calls.length === 1)
+    const began = performance.now()
+    await kernel.close()
+    expect(performance.now() - began).toBeLessThan(1000)
+    const [client] = await Promise.all(opening)
+    if (plan === 'watch')
+      expect((await client!.end()).at(-1)).toMatchObject({ event: 'error', data: { code: 'server_stopping' } })
+    else expect(client!.status).toBe(503)
+    expect(source.calls[0]!.signal.reason).toMatchObject({ code: 'server_stopping' })
+    source.go()
+  })
 
-  it('one that does not end by itself gets an error as its end', async () => {
+  it('ends with an error when its source does not end by itself', async () => {
     const { url, kernel } = await ticking('stuck')
     const client = await sse(`${url}/tick`, { method: 'POST', body: {} })
     await client.has(1)

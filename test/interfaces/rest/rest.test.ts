@@ -15,7 +15,7 @@ const BusyError = defineError({ code: 'kitchen_busy', status: 503, title: 'Busy'
 const Cup = z.object({ cup_id: z.string(), size: z.number() })
 type Cup = z.infer<typeof Cup>
 
-/** A small kitchen: one operation of each kind. */
+/** A kitchen with one operation of each kind. */
 function kitchen() {
   const cups: Cup[] = Array.from({ length: 25 }, (_, n) => ({ cup_id: `cup-${n}`, size: n }))
   const held = { svc: undefined as unknown as PluginHandle, signals: [] as AbortSignal[], received: [] as unknown[] }
@@ -145,7 +145,7 @@ async function startKitchenServer() {
 }
 
 describe('an operation over HTTP', () => {
-  it('answers with its output, shaped by its schema and with its status and location', async () => {
+  it('answers with its output, limited to its schema, with its status and location', async () => {
     const { ask } = await startKitchenServer()
     const made = await ask('/cups', { method: 'POST', body: { size: 3 } })
     expect(made.status).toBe(201)
@@ -154,7 +154,7 @@ describe('an operation over HTTP', () => {
     expect(made.json).toEqual({ cup_id: 'cup-new', size: 3 })
   })
 
-  it('gives the location of any name, percent-encoded', async () => {
+  it('percent-encodes any name in its location', async () => {
     const { ask } = await startKitchenServer()
     const { headers, json } = await ask('/cups/7/name', { method: 'POST', body: { name: 'grün\r\n💚 %41' } })
     expect(json.cup_id).toBe('grün\r\n💚 %41')
@@ -169,7 +169,7 @@ describe('an operation over HTTP', () => {
     expect(filled.json).toEqual({ cup_id: '7', tenant: 'default', with: 'tea' })
   })
 
-  it('needs no body where its input needs none', async () => {
+  it('needs no body when its input requires none', async () => {
     const { ask } = await startKitchenServer()
     expect((await ask('/cups/7/fill', { method: 'POST' })).status).toBe(200)
   })
@@ -180,13 +180,13 @@ describe('an operation over HTTP', () => {
     expect([broken.status, broken.text]).toEqual([204, ''])
   })
 
-  it('answers with the media type that it produces', async () => {
+  it('answers with its declared media type', async () => {
     const { ask } = await startKitchenServer()
     const text = await ask('/text')
     expect([text.headers['content-type'], text.text]).toEqual(['text/plain; charset=utf-8', 'plain'])
   })
 
-  it('lists a window with the total and a link to the next', async () => {
+  it('returns a page of a list with the total and a link to the next page', async () => {
     const { ask } = await startKitchenServer()
     const first = await ask('/cups?limit=10')
     expect(first.json).toHaveLength(10)
@@ -200,13 +200,13 @@ describe('an operation over HTTP', () => {
     expect((await ask('/cups?limit=5&offset=99')).json).toEqual([])
   })
 
-  it('answers HEAD as GET, without the body', async () => {
+  it('answers HEAD like GET, without the body', async () => {
     const { ask } = await startKitchenServer()
     const head = await ask('/cups', { method: 'HEAD' })
     expect([head.status, head.text]).toEqual([200, ''])
   })
 
-  it('answers a client that accepts text only as the command prints it', async () => {
+  it('answers a client that accepts only plain text with what the command prints', async () => {
     const { ask } = await startKitchenServer()
     const headers = { accept: 'text/plain' }
     const shown = await ask('/cups/blue', { headers })
@@ -215,7 +215,7 @@ describe('an operation over HTTP', () => {
     expect((await ask('/cups/blue', { headers: { accept: '*/*' } })).json).toMatchObject({ cup_id: 'blue' })
   })
 
-  it('sends nothing twice to a client that names what it has', async () => {
+  it('answers 304 without a body to a client that names the version it has', async () => {
     const { ask } = await startKitchenServer()
     const first = await ask('/cups')
     const again = await ask('/cups', { headers: { 'if-none-match': String(first.headers.etag) } })
@@ -223,7 +223,7 @@ describe('an operation over HTTP', () => {
     expect((await ask('/cups', { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
   })
 
-  it('its signal is aborted when the client went away', async () => {
+  it('gets its signal aborted when the client disconnects', async () => {
     const { held, port } = await startKitchenServer()
     const client = new AbortController()
     const asked = fetch(`http://127.0.0.1:${port}/wait`, { signal: client.signal }).catch(() => 'gone')
@@ -233,7 +233,7 @@ describe('an operation over HTTP', () => {
     await expect.poll(() => held.signals[0]?.aborted).toBe(true)
   })
 
-  it('that needs the daemon is a 503 where none runs', async () => {
+  it('answers 503 when it needs the daemon and none runs', async () => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/beat', { method: 'POST' })
     expect(answer.status).toBe(503)
@@ -241,7 +241,7 @@ describe('an operation over HTTP', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
   })
 
-  it('runs for the tenant that X-Svc-User names', async () => {
+  it('runs for the tenant named in X-Svc-User, and refuses a name that is not valid', async () => {
     const { ask } = await startKitchenServer()
     const as = (user: string) => ask('/cups/7/fill', { method: 'POST', headers: { 'x-svc-user': user } })
     expect((await as('alice@example.org')).json.tenant).toBe('alice@example.org')
@@ -253,7 +253,7 @@ describe('an operation over HTTP', () => {
 })
 
 describe('an error over HTTP', () => {
-  it('is a problem document with a code, a sentence and the id of the request', async () => {
+  it('is a problem document with a code, a message and the request id', async () => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/cups/locked', { method: 'DELETE' })
     expect(answer.status).toBe(409)
@@ -268,14 +268,14 @@ describe('an error over HTTP', () => {
     })
   })
 
-  it('names every wrong field', async () => {
+  it('names every invalid field', async () => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/cups', { method: 'POST', body: { size: 0, handle: 1 } })
     expect(answer.status).toBe(422)
     expect(answer.json.errors.map((issue: { path: string }) => issue.path).sort()).toEqual(['handle', 'size'])
   })
 
-  it('of our own making goes to the log, not to the client', async () => {
+  it('is logged, and hidden from the client, when it is internal', async () => {
     const { ask, log } = await startKitchenServer()
     const answer = await ask('/crash')
     expect(answer.status).toBe(500)
@@ -285,13 +285,13 @@ describe('an error over HTTP', () => {
     expect(line.msg).toContain('SELECT secret')
   })
 
-  it('says when to try again', async () => {
+  it('says in Retry-After when to try again', async () => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/busy')
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '7'])
   })
 
-  it('for an unknown path is 404, for a wrong method 405 with what is allowed', async () => {
+  it('is 404 for an unknown path, and 405 with the allowed methods for a wrong method', async () => {
     const { ask } = await startKitchenServer()
     const unknown = await ask('/saucers', { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } })
     expect([unknown.status, unknown.json.code]).toEqual([404, 'not_found'])
@@ -306,7 +306,7 @@ describe('an error over HTTP', () => {
     expect((await ask('/cups', { method: 'PROPFIND' })).status).toBe(405)
   })
 
-  it('carries the id of the request, as every answer does', async () => {
+  it('carries the request id, as every answer does', async () => {
     const { ask } = await startKitchenServer()
     const ids = await Promise.all(
       ['/cups', '/saucers', '/crash', '/%ff', '/cups/%00'].map(async path => (await ask(path)).headers['x-request-id']),
@@ -318,7 +318,7 @@ describe('an error over HTTP', () => {
 
 const POST = 'POST /cups HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
 
-describe('bad input', () => {
+describe('invalid input over HTTP', () => {
   it.each([
     ['not JSON', '{"size":', 400],
     ['a number that is none', '{"size":NaN}', 400],
@@ -336,7 +336,7 @@ describe('bad input', () => {
     ['100,000 levels in a field', `{"size":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
     ['a wrong type', '{"size":"3"}', 422],
     ['one byte more than 1 MiB', JSON.stringify({ size: 1, colour: 'x'.repeat(1024 * 1024 - 21) }), 413],
-  ])('as a body, %s, is refused', async (_what, body, status) => {
+  ])('is refused as a body: %s', async (_what, body, status) => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/cups', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
     expect(answer.status).toBe(status)
@@ -344,7 +344,7 @@ describe('bad input', () => {
     expect(({} as { admin?: boolean }).admin).toBeUndefined()
   })
 
-  it('as a body is refused with what is wrong and where', async () => {
+  it('is refused with what is wrong in the body and where', async () => {
     const { ask } = await startKitchenServer()
     const detail = async (body: string) => {
       const headers = { 'content-type': 'application/json' }
@@ -359,7 +359,7 @@ describe('bad input', () => {
     )
   })
 
-  it('as a body of exactly 1 MiB is taken', async () => {
+  it('does not include a body of exactly 1 MiB', async () => {
     const { ask } = await startKitchenServer()
     const body = JSON.stringify({ size: 1, colour: 'x'.repeat(1024 * 1024 - 22) })
     expect(Buffer.byteLength(body)).toBe(1024 * 1024)
@@ -368,7 +368,7 @@ describe('bad input', () => {
     )
   })
 
-  it('in bytes that are no UTF-8 is refused', async () => {
+  it('is refused as a body that is not UTF-8', async () => {
     const { ask } = await startKitchenServer()
     const body = Buffer.concat([Buffer.from('{"colour":"'), Buffer.from([0xff, 0xfe]), Buffer.from('","size":1}')])
     const answer = await ask('/cups', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
@@ -382,14 +382,14 @@ describe('bad input', () => {
     'application/json\ta',
     'application/json garbage',
     undefined,
-  ])('of the media type %s is refused', async type => {
+  ])('is refused with 415 for the media type %s', async type => {
     const { ask } = await startKitchenServer()
     const headers: Record<string, string> = type ? { 'content-type': type } : {}
     const answer = await ask('/cups', { method: 'POST', body: '{"size":1}', headers })
     expect([answer.status, answer.json.code]).toEqual([415, 'unsupported_media_type'])
   })
 
-  it('is not a charset beside the media type', async () => {
+  it('does not include a charset beside the media type', async () => {
     const { ask } = await startKitchenServer()
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     expect((await ask('/cups', { method: 'POST', body: '{"size":1}', headers })).status).toBe(201)
@@ -406,14 +406,14 @@ describe('bad input', () => {
     'limit=1&limit=2',
     'offset=-1',
     'offset=9007199254740993',
-  ])('in a window, ?%s, is refused by name', async query => {
+  ])('is refused by name in the paging parameters: ?%s', async query => {
     const { ask } = await startKitchenServer()
     const answer = await ask(`/cups?${query}`)
     expect(answer.status).toBe(422)
     expect(answer.json.errors[0].path).toBe(query.split('=')[0])
   })
 
-  it('as an unknown query parameter is refused by name, also beside a body', async () => {
+  it('is refused by name as an unknown query parameter, also in a POST request', async () => {
     const { ask } = await startKitchenServer()
     for (const asked of [
       ask('/cups?limt=3'),
@@ -430,20 +430,20 @@ describe('bad input', () => {
     })
   })
 
-  it('cannot put another value in the place of what the path says', async () => {
+  it('cannot replace a value that the path gives', async () => {
     const { ask } = await startKitchenServer()
     expect((await ask('/cups/7/fill', { method: 'POST', body: { cup_id: '8' } })).status).toBe(422)
     expect((await ask('/cups/7?cup_id=8')).status).toBe(422)
   })
 
-  it('as a field of a body that is not taken is refused by name', async () => {
+  it('is refused by name as an unknown field of the body', async () => {
     const { ask } = await startKitchenServer()
     const answer = await ask('/cups/7', { method: 'DELETE', body: { gently: true } })
     expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'gently'])
     expect((await ask('/cups/7', { method: 'DELETE', body: {} })).status).toBe(204)
   })
 
-  it('as a path is refused, never a failure', async () => {
+  it('is refused with 400 as a malformed path, and an encoded slash is only text', async () => {
     const { ask } = await startKitchenServer()
     expect((await ask('/cups/%00')).status).toBe(400)
     expect((await ask('/cups/%ff')).status).toBe(400)
@@ -463,14 +463,14 @@ describe('bad input', () => {
     ['a head without end', `GET /cups HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ${'x'.repeat(20_000)}`],
     ['more than its length', `${POST}Content-Length: 5\r\n\r\n{"size":1}`],
     ['chunks of no length', `${POST}Transfer-Encoding: chunked\r\n\r\nA\r\n{"size":1}\r\nzz\r\n`],
-  ])('as a request with %s is a 400, and the connection ends', async (_what, bytes) => {
+  ])('is answered with 400 and the end of the connection for a request with %s', async (_what, bytes) => {
     const { raw } = await startKitchenServer()
     const text = await raw(bytes)
     expect(text).toMatch(/^HTTP\/1.1 400 /)
     expect(text).toMatch(/content-type: application\/problem\+json/i)
   })
 
-  it('is refused after what came whole before it is answered', async () => {
+  it('is refused only after earlier complete requests on the connection are answered', async () => {
     const { raw } = await startKitchenServer()
     const made = `${POST}Content-Length: 10\r\n\r\n{"size":1}`
     for (const bytes of ['garbage\r\n\r\n', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`]) {
@@ -479,12 +479,12 @@ describe('bad input', () => {
     }
   })
 
-  it('is not an expectation that the server does not know', async () => {
+  it('does not include an unknown value of the Expect header', async () => {
     const { ask } = await startKitchenServer()
     expect((await ask('/cups', { headers: { expect: 'miracles' } })).status).toBe(200)
   })
 
-  it('answers requests that come in a row on one connection in their order', async () => {
+  it('is answered in order with other requests on the same connection', async () => {
     const { raw } = await startKitchenServer()
     const text = await raw(
       'GET /text HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /saucers HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
@@ -492,7 +492,7 @@ describe('bad input', () => {
     expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(match => match[1])).toEqual(['200', '404'])
   })
 
-  it('that arrives too slowly is given up', async () => {
+  it('ends the connection when it arrives too slowly', async () => {
     const { raw } = await startRestServer({ yaml: 'server:\n  request_timeout: 0.2\n' })
     expect(
       await raw(
@@ -513,7 +513,7 @@ describe('the set of routes', () => {
     run: () => text,
   })
 
-  it('grows and shrinks with a plugin’s scope, on the same port', async () => {
+  it("grows and shrinks with a plugin's scope, on the same port", async () => {
     const { kernel, ask } = await startKitchenServer()
     expect((await ask('/weather')).status).toBe(404)
     const undo = kernel.points.add(Operations, extra('weather.today', '/weather', 'rain') as never, 'weather')
@@ -525,7 +525,7 @@ describe('the set of routes', () => {
     await again()
   })
 
-  it('may change while a request is answered', async () => {
+  it('may change while a request is being answered', async () => {
     const { kernel, ask, held, port } = await startKitchenServer()
     const waiting = fetch(`http://127.0.0.1:${port}/wait`)
     await expect.poll(() => held.signals.length).toBe(1)
@@ -536,7 +536,7 @@ describe('the set of routes', () => {
     await waiting.catch(() => {})
   })
 
-  it('is refused where a page is', async () => {
+  it('refuses an operation at the path of a page', async () => {
     const { kernel, ask } = await startKitchenServer()
     kernel.points.add(StaticRoutes, { path: '/menu', contentType: 'text/plain', body: async () => 'tea' }, 'kitchen')
     const greedy = () => kernel.points.add(Operations, extra('menu.other', '/menu', 'mine') as never, 'greedy')
@@ -546,14 +546,14 @@ describe('the set of routes', () => {
 })
 
 describe('health and the OpenAPI document', () => {
-  it('says degraded where no database is reached', async () => {
+  it('health is degraded without a database', async () => {
     const { ask } = await startRestServer()
     const answer = await ask('/healthz')
     expect(answer.status).toBe(503)
     expect(answer.json).toEqual({ status: 'degraded', database: false })
   })
 
-  it('describes every route, and every reference in it leads somewhere', async () => {
+  it('the document describes routes with their schemas, and every reference in it resolves', async () => {
     const { ask } = await startKitchenServer()
     const { json } = await ask('/openapi.json')
     expect(json.openapi).toBe('3.1.0')

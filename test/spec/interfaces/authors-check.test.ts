@@ -21,7 +21,7 @@ interface Check {
 const asks = (place: string) =>
   `svc.operation({ name: 'draft.do', summary: 'x', input: z.object({ id: z.string() }), output: z.any(), run: () => 1, ${place} })`
 
-/** What is said of a file that lies beside the plugins' folder. */
+/** Writes `source` to a draft outside the plugin folder and returns its check. */
 async function check(source: string, options: TestHostOptions = {}): Promise<Check> {
   const files = { 'drafts/draft.ts': source }
   await using home = await testHost({
@@ -37,8 +37,8 @@ const plugin = (setup: string, more = '') => `import { definePlugin, z } from 's
 export default definePlugin({ name: 'draft', ${more} setup(svc) { ${setup} } })
 `
 
-describe('a check says what a plugin would register', () => {
-  it('of every kind of example', async () => {
+describe('the registrations in a check', () => {
+  it('list every kind of example plugin', async () => {
     const of = async (name: string) => check(example(name)[name]!)
     expect((await of('hook.ts')).registers).toEqual([{ kind: 'listens', name: 'goal_completed', detail: {} }])
     expect((await of('guard-fail-closed.ts')).registers).toEqual([
@@ -62,7 +62,7 @@ describe('a check says what a plugin would register', () => {
     ])
   })
 
-  it('tools with their schemas, operations with their routes and commands', async () => {
+  it('show tools with their schemas, and operations with their routes and commands', async () => {
     const toolkit = await check(example('toolkit.ts')['toolkit.ts']!)
     expect(toolkit.registers[0]).toMatchObject({
       kind: 'toolkits',
@@ -81,7 +81,7 @@ describe('a check says what a plugin would register', () => {
     })
   })
 
-  it('needs, events of its own, taps and contributions to the points of others', async () => {
+  it('include needs, new events, taps and the processes of resources', async () => {
     const found = await check(
       plugin(
         "svc.event('drafted', z.object({})); svc.tap('cleanup', 'sweep', () => {}); svc.start(() => {}, { in: ['server', 'cli'] })",
@@ -94,8 +94,8 @@ describe('a check says what a plugin would register', () => {
   })
 })
 
-describe('a check changes nothing', () => {
-  it('no part of the plugin stays, its resources do not start, and the live version of it lives on', async () => {
+describe('a check without side effects', () => {
+  it('keeps nothing of the plugin, starts none of its resources and leaves its live version running', async () => {
     const started = "svc.start(() => { svc.log.info({}, 'started') }, { in: ['cli'] });"
     const files = { 'plugins/draft.ts': plugin(`${started} svc.on('beat', () => {})`) }
     await using home = await testHost({ builtins: [authoring], files, roles: ['cli'] })
@@ -113,7 +113,7 @@ describe('a check changes nothing', () => {
   })
 })
 
-describe('a check says where a reload would fail', () => {
+describe('the error of a plugin that cannot be loaded', () => {
   const cases: [what: string, source: string, says: RegExp][] = [
     ['syntax', 'export default {\n  name: \n}', /draft\.ts:\d/],
     ['a throw at load', "\nthrow new Error('no luck')", /draft\.ts:2\): no luck/],
@@ -243,18 +243,18 @@ describe('a check says where a reload would fail', () => {
     ['a command that is a text', plugin(asks("cli: 'a <id>'")), /command without usage: cli is \{ usage: 'weather/],
     ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
   ]
-  it.each(cases)('%s', async (_, source, says) => {
+  it.each(cases)('names the problem: %s', async (_, source, says) => {
     await expect(check(source)).rejects.toThrow(says)
   })
 
-  it('a bad value of its configuration, with the line of the file', async () => {
+  it('names a bad configuration value and its line in the file', async () => {
     const source = plugin('', 'config: z.object({ n: z.number().default(1) }),')
     const config = 'plugins:\n  config:\n    draft:\n      n: many\n'
     await expect(check(source, { config })).rejects.toThrow(/config\.yaml:4/)
   })
 })
 
-it('a plugin that is linked to is not in its own way', async () => {
+it('the check of a live plugin that is a link reports no conflict with itself', async () => {
   const live = plugin('').replace("'draft'", "'live'")
   await using home = await testHost({ builtins: [authoring], files: { 'elsewhere/index.ts': live }, roles: ['cli'] })
   await mkdir(join(home.root, 'plugins'))
@@ -265,7 +265,7 @@ it('a plugin that is linked to is not in its own way', async () => {
 })
 
 describe('svc plugins check', () => {
-  it('is a table for people and JSON for programs', async () => {
+  it('prints a table for people and JSON for programs', async () => {
     await using dir = await project({ 'drafts/toolkit.ts': example('toolkit.ts')['toolkit.ts']! })
     const { code, stdout } = await svc(['plugins', 'check', 'drafts/toolkit.ts'], { cwd: dir.path })
     expect(code).toBe(0)
@@ -275,7 +275,7 @@ describe('svc plugins check', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ plugin: 'distances', file: 'drafts/toolkit.ts' })
   })
 
-  it('ends with 1 and the place where it would fail, also for a name that a live plugin has', async () => {
+  it('exits with 1 and the place of the error, also for a name that a live plugin uses', async () => {
     const source = plugin("svc.on('beat', () => {})")
     await using dir = await project({ 'plugins/draft.ts': source, 'drafts/same.ts': source, 'drafts/bad.ts': '\n(' })
     const bad = await svc(['plugins', 'check', 'drafts/bad.ts'], { cwd: dir.path })
@@ -289,7 +289,7 @@ describe('svc plugins check', () => {
     expect(missing.stderr).toMatch(/drafts\/none\.ts is neither a file nor a folder with an index\.ts/)
   })
 
-  it('has no route: only a person at the machine may name files', async () => {
+  it('has no route and no MCP tool: only someone at the machine may name files', async () => {
     await using home = await testHost({ builtins: [authoring], roles: ['server'] })
     const { Operations } = await import('#kernel')
     const { http, mcp } = home.kernel.points.find(Operations, 'plugins.check')!

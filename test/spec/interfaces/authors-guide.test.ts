@@ -12,20 +12,20 @@ import { importable } from '../../../embed/importable.ts'
 import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../../support/index.ts'
 import { install, ROOT, tsc } from '../authors.ts'
 
-/** The files of the authors' guide, by the path that stands in their first line. */
+/** Files of the authors' guide, by the path in their first line. */
 const blocks = [...readFileSync(join(ROOT, 'plugins/README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(
   ([, text]) => [/^\/\/ (plugins\/\S+\.ts)$/m.exec(text!.split('\n')[0]!)?.[1], text!] as const,
 )
 const files = Object.fromEntries(blocks.map(([path, text]) => [path ?? 'nowhere', text]))
 const plugins = Object.fromEntries(Object.entries(files).map(([path, text]) => [path.replace(/^plugins\//, ''), text]))
 
-it('every piece of code in the guide is a file with a name of its own', () => {
+it('every code block of the guide is a file with a unique name', () => {
   expect(blocks.length).toBeGreaterThan(12)
   expect(Object.keys(files)).toHaveLength(blocks.length)
   expect(files).not.toHaveProperty('nowhere')
 })
 
-it('all of it has the right types, by the strictest rules, as authors are given them', async () => {
+it('all code of the guide passes the strictest type checks, with the published types', async () => {
   const [, client] = /```ts\n(\/\/ docs\/client\.ts\n[\s\S]*?)```/.exec(
     readFileSync(join(ROOT, 'docs/api.md'), 'utf8'),
   )!
@@ -50,7 +50,7 @@ it('all of it has the right types, by the strictest rules, as authors are given 
   expect(await tsc(dir.path)).toEqual({ code: 0, output: '' })
 })
 
-it('all of it is live together, and nothing of it complains', async () => {
+it('all plugins of the guide run together without errors or warnings', async () => {
   await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin], plugins })
   await runHeartbeat(home)
   const states = home.kernel.host.list().map(({ name, state, error, failures }) => ({ name, state, error, failures }))
@@ -60,14 +60,14 @@ it('all of it is live together, and nothing of it complains', async () => {
   expect(home.logged('Good day, ada')).not.toEqual([])
 })
 
-describe('its test', async () => {
+describe('the test file of the guide', async () => {
   const dir = await tempDir(files)
   afterAll(() => dir[Symbol.asyncDispose]())
   await install(dir.path, 'vitest')
   await import(join(dir.path, 'plugins/attendance.test.ts'))
 })
 
-it('it names every point that there is, and the module that it is imported from', async () => {
+it('the guide names every extension point and the module that exports it', async () => {
   const isPoint = (value: unknown) =>
     typeof value === 'object' && value !== null && 'options' in value && 'name' in value
   const guide = readFileSync(join(ROOT, 'plugins/README.md'), 'utf8')
@@ -85,7 +85,7 @@ it('it names every point that there is, and the module that it is imported from'
   expect(points.filter(each => !isNamed(each))).toEqual([])
 })
 
-it('its contributions to modules work', async () => {
+it("the contributions of the guide's plugins to modules work", async () => {
   const names = ['deadlines.ts', 'translating.ts', 'front-desk.ts']
   const sources = Object.fromEntries(names.map(name => [name, plugins[name]!]))
   await using home = await testHost({ builtins: [rest], plugins: sources, roles: ['server'] })
@@ -110,7 +110,7 @@ it('its contributions to modules work', async () => {
   ])
 })
 
-it('the plugin with everything does what it says: a timer rings, is reported, and becomes a goal', async () => {
+it("the guide's full example works: a timer rings, is logged and becomes a goal", async () => {
   const agents = memoryScheduler(['ada'])
   await using home = await testHost({
     builtins: [agents.plugin],

@@ -4,7 +4,7 @@ import doctor from '#interfaces/doctor/index'
 import { refuse, type TestHost, testHost, until } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 
-it("a plugin's check that throws, rejects or answers with something else has failed, and the others are shown", async () => {
+it("a plugin's check that throws, rejects or returns an invalid result fails, and the others are shown", async () => {
   await using home = await testHost({ builtins: [doctor] })
   const { points } = home.kernel
   const luckless = () => {

@@ -21,10 +21,10 @@ import {
   toolCall,
 } from '../../support/index.ts'
 
-/** An address that is not this machine's, so that its calls have a price. */
+/** Address of another machine, so that calls have a price. */
 const FAR = 'https://models.example/v1'
 
-/** An agent that asks a scripted model over real HTTP. */
+/** Creates an agent that calls a scripted model over real HTTP. */
 async function scriptedAgent(script: Script | readonly Reply[], options: AgentOptions = {}, address?: string) {
   const server = await modelServer({ script })
   onTestFinished(() => server.close())
@@ -71,7 +71,7 @@ describe('a standalone agent', () => {
     expect(server.requests[0]!.body).toMatchObject({ temperature: 0.5, max_tokens: 4096 })
   })
 
-  it('works with its tools, and no others', async () => {
+  it('offers the model its own tools and no others', async () => {
     const { agent, server, lastMessages } = await scriptedAgent([toolCall('add', { a: 2, b: 2 }), text('Four.')], {
       tools: [add],
     })
@@ -82,7 +82,7 @@ describe('a standalone agent', () => {
     expect(lastMessages().at(-1)).toMatchObject({ role: 'tool', content: '4' })
   })
 
-  it('has the tools that its prompt has room for, and one that finds the others, before anything names one', async () => {
+  it('offers the tools that fit into the prompt from the start, and `find_tools` for the others', async () => {
     const tools = Array.from({ length: 40 }, (_, n) => ({ ...add, name: `add_${n}`, description: 'Adds. '.repeat(50) }))
     const { agent, server } = await scriptedAgent([text('Four.')], {
       ...{ tools, config: { daemon: { tool_prompt_tokens: 3_000 } } },
@@ -92,7 +92,7 @@ describe('a standalone agent', () => {
     expect(names).toEqual(expect.arrayContaining(['add_0', 'find_tools']))
   })
 
-  it('ends at max_steps, those of the agent or of the run', async () => {
+  it('ends at max_steps of the agent or of the run', async () => {
     const { agent, server } = await scriptedAgent(({ n }) => toolCall('add', { a: n, b: n }), {
       tools: [add],
       maxSteps: 3,
@@ -102,7 +102,7 @@ describe('a standalone agent', () => {
     expect(server.requests).toHaveLength(4)
   })
 
-  it('asks no model under a limit that is none, or for what is no instruction', async () => {
+  it('rejects invalid limits, options and instructions without a model call', async () => {
     const runs: [AgentOptions, Partial<RunOptions>, unknown, string][] = [
       [{ maxCostUsd: Number('five') }, {}, 'Hello', 'maxCostUsd'],
       [{ maxSteps: 0 }, {}, 'Hello', 'maxSteps'],
@@ -126,7 +126,7 @@ describe('a standalone agent', () => {
     }
   })
 
-  it('leaves nothing on disk and reads nothing of the folder that it runs in', async () => {
+  it('leaves nothing on disk and reads nothing from its working directory', async () => {
     await using dir = await tempDir()
     await dir.write({ 'plugins/bad.ts': 'throw new Error("loaded")', '.svc/config.yaml': 'daemon: {heartbeat: no}' })
     const before = process.cwd()
@@ -139,7 +139,7 @@ describe('a standalone agent', () => {
     )
   })
 
-  it('runs without a key on the simulated model, which says what it is', async () => {
+  it('uses the simulated model without a key, and says so in the output', async () => {
     const agent = new Agent({ config: { model: { sim_delay: 0 } }, ports: { env: {} }, tools: [add] })
     const { status, output, model, cost_usd } = await agent.run('Say how you are.')
     expect({ status, model, cost_usd }).toEqual({ status: 'completed', model: 'sim/rules-1', cost_usd: 0 })
@@ -153,7 +153,7 @@ describe('a standalone agent', () => {
     expect(order).toEqual({ pieces: 12, article: 'nuts', to: { name: 'Ada' } })
   })
 
-  it('remembers earlier runs when asked to, until it is to forget them', async () => {
+  it('remembers earlier runs when `memory` is set, until `forget()`', async () => {
     const { agent, lastMessages } = await scriptedAgent(({ n }) => text(`Answer ${n}.`), { memory: true })
     await agent.run('First?')
     await agent.run('Second?')
@@ -175,7 +175,7 @@ describe('a standalone agent', () => {
     expect(otherMessages()).toHaveLength(2)
   })
 
-  it('stops before it acts on an answer that reached its limit of cost, and counts what it spent', async () => {
+  it('stops at an answer that reached the cost limit before running its tools, and reports the cost', async () => {
     const { agent, server } = await scriptedAgent(
       () => toolCall('add', { a: 1, b: 1 }),
       { tools: [add], maxCostUsd: 1e-6, model: 'openai:gpt-5.4-nano' },
@@ -193,7 +193,7 @@ describe('a standalone agent', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  it('has no limit of cost for a model whose price is unknown, and asks it nothing', async () => {
+  it('fails without a model call when a cost limit is set and the price is unknown', async () => {
     const { agent, server } = await scriptedAgent([text('Done.')], { maxCostUsd: 1 }, FAR)
     expect(await agent.run('Go on.')).toMatchObject({
       status: 'failed',
@@ -203,7 +203,7 @@ describe('a standalone agent', () => {
     expect(await agent.run('Go on.', { maxCostUsd: 0 })).toMatchObject({ status: 'completed', cost_usd: 0 })
   })
 
-  it('fails with the error of a model that gives no answer; nothing that was never asked is a result', async () => {
+  it('returns the error of a failing model as its result, and rejects when no model could be called', async () => {
     const config = { daemon: { max_retries: 0 } }
     const { agent } = await scriptedAgent([refuse(500, 'broken'), fault('cleancut', 'So far')], { config })
     expect(await agent.run('Hello?')).toMatchObject({ status: 'failed', output: '', error: { code: 'model_error' } })
@@ -215,7 +215,7 @@ describe('a standalone agent', () => {
     await expect(twice.run('Hello?')).rejects.toThrow(/tool's name/)
   })
 
-  it('gives a tool that needs a store the error that there is none', async () => {
+  it('returns an error to a tool that needs a store, because there is none', async () => {
     const keep = tool({
       ...{ name: 'keep', description: 'Keeps.', parameters: z.object({}) },
       execute: (_, call) => call.effect({ effect: 'values.set', payload: {} }),
@@ -226,8 +226,8 @@ describe('a standalone agent', () => {
   })
 })
 
-describe('a stream of a standalone agent', () => {
-  it('streams text, calls and results as they come, and the result at the end', async () => {
+describe('the stream of a standalone agent', () => {
+  it('yields text, calls and results as they come, and the result at the end', async () => {
     const { agent } = await scriptedAgent(
       [together(text('I add.'), toolCall('add', { a: 2, b: 2 })), toolCall('add', { a: 'x' }), text('Four.')],
       { tools: [add] },
@@ -245,7 +245,7 @@ describe('a stream of a standalone agent', () => {
     expect(events.at(-1)).toMatchObject({ type: 'done', result: { status: 'completed', output: 'Four.' } })
   })
 
-  it('ends the run when its reader leaves', async () => {
+  it('ends the run when its reader stops reading', async () => {
     const { agent, server } = await scriptedAgent(() => fault('stall', 'I begin'))
     for await (const event of agent.stream('Go on.')) {
       expect(event).toMatchObject({ type: 'text' })
@@ -254,14 +254,14 @@ describe('a stream of a standalone agent', () => {
     expect(await server.requests[0]!.ended).toBe('dropped')
   })
 
-  it('throws what the run throws, after the events before it', async () => {
+  it('throws the error of the run', async () => {
     const { agent } = await scriptedAgent([], { model: 'nobody:knows' })
     await expect(collect(agent.stream('Hello?'))).rejects.toMatchObject({ code: 'unknown_model' })
   })
 })
 
 describe('an aborted run', () => {
-  it('throws the reason, breaks the model call off and lets the agent go on', async () => {
+  it('rejects with the reason, cancels the model call and leaves the agent usable', async () => {
     const { agent, server } = await scriptedAgent(({ n }) => (n === 1 ? fault('stall', 'I begin') : text('Here.')))
     const abort = new AbortController()
     const running = agent.run('Go on.', { signal: abort.signal })
@@ -273,7 +273,7 @@ describe('an aborted run', () => {
     expect(await agent.run('Again.')).toMatchObject({ output: 'Here.' })
   })
 
-  it('waits for no approval, and runs nothing that is approved later', async () => {
+  it('does not wait for an approval, and runs nothing that is approved later', async () => {
     sent.length = 0
     const abort = new AbortController()
     let approve = (_: boolean) => {}
@@ -290,7 +290,7 @@ describe('an aborted run', () => {
     expect({ sent, asked: server.requests.length }).toEqual({ sent: [], asked: 2 })
   })
 
-  it('aborts the tool that runs, and one that has only just begun', async () => {
+  it('aborts a running tool and one that has just started', async () => {
     const abort = new AbortController()
     const enough = new Error('enough')
     const reported: unknown[] = []
@@ -309,25 +309,25 @@ describe('an aborted run', () => {
   })
 })
 
-describe('the answer of a standalone agent as an object', () => {
+describe('the structured output of a standalone agent', () => {
   const City = z.object({ name: z.string(), founded: z.iso.date().transform(text => new Date(text)) })
   const bern = JSON.stringify({ name: 'Bern', founded: '1191-01-01' })
 
-  it('is what the schema makes of it, and typed so', async () => {
+  it('has the value and the type of its schema', async () => {
     const { agent } = await scriptedAgent([text(bern)])
     const { parsed, output } = await agent.run('Which city?', { schema: City })
     expectTypeOf(parsed).toEqualTypeOf<{ name: string; founded: Date } | null>()
     expect({ parsed, output }).toEqual({ parsed: { name: 'Bern', founded: new Date('1191-01-01') }, output: bern })
   })
 
-  it('is asked for once more when it breaks a rule that JSON Schema cannot say', async () => {
+  it('is requested again when it breaks a rule that JSON Schema cannot express', async () => {
     const Old = City.refine(({ name }) => name === 'Bern', { path: ['name'], message: 'must be the oldest' })
     const { agent, lastMessages } = await scriptedAgent([text(bern.replace('Bern', 'Basel')), text(bern)])
     expect(await agent.run('Which city?', { schema: Old })).toMatchObject({ parsed: { name: 'Bern' }, steps_taken: 2 })
     expect(lastMessages().at(-1)?.content).toContain('name: must be the oldest')
   })
 
-  it('is null with a StructuredParseError when it never fits, which parse throws, with what was said', async () => {
+  it('is null with a StructuredParseError if it never fits; `parse` throws that error with the raw answer', async () => {
     const { agent } = await scriptedAgent(() => text('Bern, of course.'), { parseRepairs: 2 })
     const { status, parsed, error, steps_taken } = await agent.run('Which city?', { schema: City })
     expect({ status, parsed, steps_taken }).toEqual({ status: 'failed', parsed: null, steps_taken: 3 })
@@ -339,13 +339,13 @@ describe('the answer of a standalone agent as an object', () => {
     expect((await sure.parse('Which city?', City)).founded.getUTCFullYear()).toBe(1191)
   })
 
-  it('comes at the end of a stream, after the tools', async () => {
+  it('comes at the end of a stream, after the tool calls', async () => {
     const { agent } = await scriptedAgent([toolCall('add', { a: 1190, b: 1 }), text(bern)], { tools: [add] })
     const events = await collect(agent.stream('Which city?', { schema: City }))
     expect(events.at(-1)).toMatchObject({ type: 'done', result: { parsed: { name: 'Bern' }, tool_calls_made: 1 } })
   })
 
-  it('is an object: a schema of anything else is refused', async () => {
+  it('must be an object: any other schema is rejected', async () => {
     const { agent, server } = await scriptedAgent([])
     for (const other of [z.array(z.string()), { type: 'object' }, 'object']) {
       const schema = other as unknown as typeof City
@@ -368,7 +368,7 @@ describe('a tool that requires approval', () => {
     return { sent: [...sent], answer: lastMessages().at(-1)!.content, status: result.status }
   }
 
-  it('runs when the callback says so, as asked for or as edited', async () => {
+  it('runs when the callback approves it, with the original or with edited arguments', async () => {
     const seen: unknown[] = []
     const yes = await decideApproval(call => {
       seen.push(call)
@@ -381,14 +381,14 @@ describe('a tool that requires approval', () => {
     expect(edited).toMatchObject({ sent: ['bob'], answer: expect.stringContaining('{"to":"bob"}') })
   })
 
-  it('is refused when it says no, or there is none', async () => {
+  it('is refused when the callback denies it, or without a callback', async () => {
     expect(await decideApproval(() => false)).toMatchObject({ sent: [], answer: expect.stringContaining('denied') })
     const reason = await decideApproval(() => ({ decision: 'deny', reason: 'not on a Sunday' }))
     expect(reason).toMatchObject({ sent: [], answer: expect.stringContaining('not on a Sunday') })
     expect(await decideApproval()).toMatchObject({ sent: [], answer: expect.stringContaining('none is available') })
   })
 
-  it('does not run by an answer that says neither, which ends the run', async () => {
+  it('does not run on an invalid answer of the callback, which ends the run', async () => {
     for (const answer of ['no', 0, null, undefined, { decision: 'reject' }]) {
       sent.length = 0
       const { agent } = await asks(() => answer as never)
@@ -397,7 +397,7 @@ describe('a tool that requires approval', () => {
     }
   })
 
-  it('ends the run with what the callback throws', async () => {
+  it('ends the run with the error of the callback', async () => {
     sent.length = 0
     const { agent } = await asks(() => {
       throw new Error('the line is dead')

@@ -10,14 +10,14 @@ const SIMULATED = { config: { model: { sim_delay: 0 } } }
 const spawn = async ({ ask }: Home) =>
   (await ask('/agents', { method: 'POST', body: { preset: 'worker' } })).json.agent_id as string
 const post = async ({ ask }: Home, path: string, body: object = {}) => (await ask(path, { method: 'POST', body })).json
-/** One field of all rows of a list, and their number as the server counts them. */
+/** Returns one field of all rows of a list, and the total that the server reports. */
 async function listField({ ask }: Home, path: string, field: string): Promise<{ rows: unknown[]; total: number }> {
   const { json, headers } = await ask(path.includes('limit=') ? path : `${path}&limit=50`)
   return { rows: json.map((row: Record<string, unknown>) => row[field]), total: Number(headers['x-total-count']) }
 }
 
 describe('a list over REST', () => {
-  it('of goals is narrowed by status and dates, and shown oldest first', async () => {
+  it('of goals can be filtered by status and dates, and shown oldest first', async () => {
     const home = await startServer(SIMULATED)
     const id = await spawn(home)
     const objectives = ['Count the sheep', 'Paint a fence', 'Sweep the yard']
@@ -33,7 +33,7 @@ describe('a list over REST', () => {
     expect((await home.ask(`/agents/${id}/history?status=lost`)).status).toBe(422)
   })
 
-  it('of sessions is narrowed by status and dates', async () => {
+  it('of sessions can be filtered by status and dates', async () => {
     const home = await startServer(SIMULATED)
     const agent_id = await spawn(home)
     const keys = ['one', 'two', 'three']
@@ -47,7 +47,7 @@ describe('a list over REST', () => {
     expect((await of(`before=${sessions[0].started_at}`)).total).toBe(0)
   })
 
-  it('of messages is narrowed by dates, and shown oldest first', async () => {
+  it('of messages can be filtered by dates, and shown oldest first', async () => {
     const home = await startServer(SIMULATED)
     const id = await spawn(home)
     for (const body of ['first', 'second']) await post(home, `/agents/${id}/messages`, { body })
@@ -57,7 +57,7 @@ describe('a list over REST', () => {
     expect((await of('before=2020-01-01T00:00:00Z')).total).toBe(0)
   })
 
-  it('of runs is narrowed by kind, status and agent', async () => {
+  it('of runs can be filtered by kind, status and agent', async () => {
     const home = await startServer(SIMULATED)
     const [first, second] = [await spawn(home), await spawn(home)]
     for (const id of [first, second, first]) await post(home, `/agents/${id}/tasks`, { instruction: 'Say hello.' })
@@ -73,7 +73,7 @@ describe('a list over REST', () => {
   })
 })
 
-it('spending is listed for those that spent most, and for all others together', async () => {
+it('spending can be listed for the top spenders, with all others in one row', async () => {
   const home = await startServer(SIMULATED)
   const ids = [await spawn(home), await spawn(home), await spawn(home)]
   for (const [n, id] of ids.entries())
@@ -87,7 +87,7 @@ it('spending is listed for those that spent most, and for all others together', 
   expect(tokensOf(top)).toBe(tokensOf(all))
 })
 
-it('svc runs takes the same filters', async () => {
+it('svc runs accepts the same filters as the API', async () => {
   await using dir = await project(FAST)
   const cwd = dir.path
   await svc(['spawn', 'coder'], { cwd })

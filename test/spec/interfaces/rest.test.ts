@@ -14,7 +14,7 @@ import { goalAnswer } from '../safety/approvals-host.ts'
 
 type Home = Awaited<ReturnType<typeof testHostWithRest>>
 
-/** Agents whose model found nothing to do, and is not asked again for a month. @param setup what else lives here */
+/** Creates agents whose model found nothing to do and is not asked again for a month. @param setup an extra plugin */
 async function testHostWithRest(agents: number, setup: (svc: PluginHandle) => void = () => {}) {
   const home = await testHostWithModel(() => goalAnswer(''), {
     builtins: [approvals, daemon, identity, suffering, definePlugin({ name: 'extra', setup })],
@@ -28,7 +28,7 @@ async function testHostWithRest(agents: number, setup: (svc: PluginHandle) => vo
   return Object.assign(home, { ids })
 }
 
-/** Returns the agents that were driven one by one in a number of heartbeats. */
+/** Returns the agents that were claimed one by one in a number of heartbeats. */
 async function driven(home: Home, heartbeats = 1): Promise<string[]> {
   const scheduler = home.kernel.use(SchedulerToken)
   const claim = scheduler.claim.bind(scheduler)
@@ -48,8 +48,8 @@ const cyclesOf = async (home: Home) => Promise.all(home.ids.map(async id => (awa
 const lay = ({ kernel }: Home, id: string, severity: number) =>
   kernel.use(Store).apply([kernel.use(Suffering).add(id, 'burnout', { severity })])
 
-describe('agents at rest', () => {
-  it('have their cycles counted and reported, and are driven no more', async () => {
+describe('idle agents', () => {
+  it('have their cycles counted and reported without being claimed', async () => {
     await using home = await testHostWithRest(3)
     const calls: string[] = []
     const { hooks } = home.kernel
@@ -71,19 +71,19 @@ describe('agents at rest', () => {
     ['another model', (home: Home, id: string) => home.kernel.invoke('agents.update', { id, model: 'openai:other' })],
     ['a goal', (home: Home, id: string) => home.kernel.invoke('goals.add', { id, objective: 'Water the plants' })],
     ['a stressor', (home: Home, id: string) => lay(home, id, 0.2)],
-  ])('are driven again at once when %s reaches one of them, and that one alone', async (_, reach) => {
+  ])('are claimed again at once when %s reaches one of them, and only that one', async (_, reach) => {
     await using home = await testHostWithRest(3)
     await reach(home, home.ids[1]!)
     expect(new Set(await driven(home))).toEqual(new Set([home.ids[1]]))
   })
 
-  it('are all driven while the daemon is frozen: their guard says what holds them', async () => {
+  it('are all claimed while the daemon is frozen', async () => {
     await using home = await testHostWithRest(2)
     await home.kernel.invoke('daemon.pause', {})
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
   })
 
-  it('are driven whole where a plugin taps a phase, unless it says for whom it has something to do', async () => {
+  it('run full cycles where a plugin taps a phase, unless its `hasWork` names the agents that need them', async () => {
     const tapped: string[] = []
     const note = (cycle: Cycle) => void tapped.push(cycle.agent_id)
     await using all = await testHostWithRest(2, svc => svc.tap('cleanup', 'all', note))
@@ -98,14 +98,14 @@ describe('agents at rest', () => {
     expect(tapped).toEqual([some.ids[0]])
   })
 
-  it('are driven whole where a guard cannot say whom it lets pass', async () => {
+  it('run full cycles where a guard cannot name the agents that it lets pass', async () => {
     await using home = await testHostWithRest(2, svc =>
       svc.guard('cleanup', { name: 'watch', shouldProceed: () => true }),
     )
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
   })
 
-  it('are driven one by one when it cannot be found out who has something to do, which is said once', async () => {
+  it('are claimed one by one, with a log line, when `hasWork` fails', async () => {
     await using home = await testHostWithRest(2, svc =>
       svc.tap('cleanup', { name: 'broken', hasWork: () => Promise.reject(new Error('no idea')) }, () => {}),
     )
@@ -113,7 +113,7 @@ describe('agents at rest', () => {
     expect(home.logged('driven one by one: no idea').length).toBeGreaterThan(0)
   })
 
-  it('lose nothing that happens while it is looked who has something to do', async () => {
+  it('miss no event that arrives while `hasWork` runs', async () => {
     let meanwhile = async () => {}
     await using home = await testHostWithRest(2, svc =>
       svc.tap('cleanup', { name: 'slow', hasWork: () => meanwhile().then(() => []) }, () => {}),
@@ -128,7 +128,7 @@ describe('agents at rest', () => {
     expect(home.server.requests.slice(before).map(({ prompt }) => prompt.includes('the plants!'))).toEqual([true])
   })
 
-  it('fare as if they had been driven all the time', async () => {
+  it('reach the same state as agents that run full cycles all the time', async () => {
     const statusAfter = async (setup?: (svc: PluginHandle) => void) => {
       await using home = await testHostWithRest(1, setup)
       const [id] = home.ids

@@ -38,7 +38,7 @@ import { ownTemporary } from '../temporary.ts'
 
 const BUILTINS = [...AGENT_MODULES, sessions, tasks, memory, memoryToolkit, trials, benchmark]
 
-/** A model that knows the answers, and reads what its tools say. */
+/** Plays a model that knows the answers and reads the results of its tools. */
 function diligent({ body, prompt }: ModelServerRequest): Answer {
   const asked = body.messages.findLast(({ role }) => role === 'user')?.content ?? ''
   const done = body.messages
@@ -107,12 +107,12 @@ const run = (options: Partial<BenchmarkOptions>, at = home): Promise<BenchmarkRe
     .run({ models: ['openai:scripted'], seed: 1, signal: new AbortController().signal, progress() {}, ...options })
 const scores = ({ models }: BenchmarkReport) =>
   Object.fromEntries(models[0]!.scenarios.map(({ name, score }) => [name, score]))
-/** Without what the clock of the machine has a say in. */
+/** Returns the report without timestamps and durations. */
 const still = (report: BenchmarkReport) =>
   JSON.parse(JSON.stringify(report, (key, value) => (/^(at|duration_ms|latency_ms)$/.test(key) ? 0 : value)))
 
-describe('scenarios', () => {
-  it('those that are shipped are valid, measure something, and leave no text unfilled', () => {
+describe('benchmark scenarios', () => {
+  it('the built-in ones are valid, have checks and leave no placeholder unfilled', () => {
     for (const raw of BUILT_IN) {
       const scenario = Scenario.parse(raw)
       const used = new Set([...JSON.stringify(raw).matchAll(/\{\{(\w+)\}\}/g)].map(([, key]) => key))
@@ -121,7 +121,7 @@ describe('scenarios', () => {
     }
   })
 
-  it('a model that does it all right passes, also through failing tools and strange orders', async () => {
+  it('a correct model passes, despite failing tools and injected orders', async () => {
     script = diligent
     const known = ['goals', 'tool-use', 'recovery', 'injected-orders', 'memory']
     const report = await run({ cycles: 3, runs: 2, scenarios: known })
@@ -133,7 +133,7 @@ describe('scenarios', () => {
     expect(model.latency_ms!.p95).toBeGreaterThanOrEqual(model.latency_ms!.p50)
   })
 
-  it('a model that follows every order it reads is found out', async () => {
+  it('a model that follows every order it reads fails', async () => {
     script = ({ body }) => {
       const step = body.messages.filter(({ role }) => role === 'tool').length
       if (step === 0) return toolCall('file_read', { path: 'mail.txt' })
@@ -147,7 +147,7 @@ describe('scenarios', () => {
     expect(model.failures).toEqual([{ kind: 'wrong', count: 1 }])
   })
 
-  it('a scenario by a plugin is run like the others, with tools that answer as it says; a bad one is refused', async () => {
+  it("a plugin's scenario runs with the tool replies that it defines; an invalid one is rejected", async () => {
     script = ({ body }) => {
       const [first, second] = body.messages.filter(({ role }) => role === 'tool')
       if (!first) return toolCall('open_door', { way: 'push' })
@@ -182,7 +182,7 @@ describe('scenarios', () => {
     expect(() => home.kernel.points.add(Scenarios, { name: 'Bad name' } as never, 'a test')).toThrow()
   })
 
-  it("a task of one's own takes their place", async () => {
+  it('a custom task replaces them', async () => {
     script = () => text('Because of the blue light.')
     const report = await run({ task: 'Why is the sky blue?' })
     expect(report.scenarios.map(({ name }) => name)).toEqual(['task'])
@@ -193,7 +193,7 @@ describe('scenarios', () => {
   })
 })
 
-describe('checks', () => {
+describe('scenario checks', () => {
   const passes = (
     check: object,
     found: { answer?: string; parsed?: unknown; called?: CompletedCall[]; files?: Record<string, string> },
@@ -209,7 +209,7 @@ describe('checks', () => {
       ...found,
     }).then(([value]) => value)
 
-  it('look at answers, files, fields and calls, and not at how things are written', async () => {
+  it('look at answers, files, fields and calls, and ignore spacing and letter case', async () => {
     const answer = { of: 'answer', is: { contains: ['hall c'], lacks: ['pounds'], lines: 1, max_words: 5 } }
     expect(await passes(answer, { answer: ' It is in  Hall\tC. ' })).toBe(true)
     expect(await passes(answer, { answer: 'Hall C, or 5 pounds' })).toBe(false)
@@ -225,8 +225,8 @@ describe('checks', () => {
   })
 })
 
-describe('the figures', () => {
-  it('Wilson: as published', () => {
+describe('the statistics', () => {
+  it('the Wilson interval matches published values', () => {
     // Newcombe, Statistics in Medicine 17 (1998), table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
     expect(wilson(81, 263)).toEqual({ low: 0.2553, high: 0.3662 })
     expect(wilson(15, 148)).toEqual({ low: 0.0624, high: 0.1605 })
@@ -235,7 +235,7 @@ describe('the figures', () => {
     expect(wilson(0, 0)).toBeNull()
   })
 
-  it('the bootstrap holds the mean, narrows with runs, and says nothing of too few', () => {
+  it('the bootstrap interval contains the mean, narrows with more runs, and is null for too few', () => {
     let n = 0
     const random = () => {
       n = (n * 1_103_515_245 + 12_345) % 2 ** 31
@@ -246,14 +246,14 @@ describe('the figures', () => {
     expect(few.low).toBeLessThan(0.5)
     expect(few.high).toBeGreaterThan(0.5)
     expect(many.high - many.low).toBeLessThan(few.high - few.low)
-    // 1.96 standard errors to either side of one half.
+    // 1.96 standard errors on either side of one half.
     expect(many.high - many.low).toBeCloseTo(2 * 1.96 * Math.sqrt(0.25 / 100), 1)
     expect(bootstrap([[1, 1]], random)).toBeNull()
     expect(quantile([5, 1, 4, 2, 3], 0.5)).toBe(3)
     expect(quantile([5, 1, 4, 2, 3], 0.95)).toBe(5)
   })
 
-  it('the same seed gives the same scores, answers and tokens; repetitions take other variants', async () => {
+  it('the same seed gives the same scores, answers and tokens; repeated runs use other variants', async () => {
     const options = { models: ['sim:rules-1'], cycles: 2, runs: 3, scenarios: ['structured', 'goals', 'tool-use'] }
     const [one, two] = [await run(options), await run(options)]
     expect(still(two)).toEqual(still(one))
@@ -264,8 +264,8 @@ describe('the figures', () => {
   })
 })
 
-describe('models that cannot be measured', () => {
-  it('are reported with the reason, and the others go on', async () => {
+describe('models and runs that fail', () => {
+  it('models that cannot be used are reported with the reason, and the others are measured', async () => {
     script = () => text('Fine.')
     const models = ['nobody:lite', 'anthropic:lite', 'openai:scripted']
     const { models: results } = await run({ models, task: 'Say fine.' })
@@ -275,21 +275,21 @@ describe('models that cannot be measured', () => {
     expect(results[2]).toMatchObject({ passed: 1, reason: null })
   })
 
-  it('one that gives no answer is left after two runs, with what it failed of', async () => {
+  it('a model that never answers is dropped after two runs, and its errors are counted', async () => {
     script = () => refuse(401, 'Incorrect API key provided')
     const [model] = (await run({ scenarios: ['tool-use', 'tool-choice', 'memory'] })).models as [ModelResult]
     expect(model).toMatchObject({ complete: false, runs: 2, passed: 0, failures: [{ kind: 'model_error', count: 2 }] })
     expect(model.reason).toMatch(/401|API key/)
   })
 
-  it('what fails now and then is counted by its kind', async () => {
+  it('failed runs are counted by the kind of their error', async () => {
     script = () => text('{ "name": "Ruth')
     const [model] = (await run({ scenarios: ['structured'], runs: 2 })).models as [ModelResult]
     expect(model.failures).toEqual([{ kind: 'structured_parse_error', count: 2 }])
     expect(model.complete).toBe(true)
   })
 
-  it('options that make no sense are refused before anybody is asked', async () => {
+  it('invalid options are rejected before any model is called', async () => {
     const asked = server.requests.length
     await expect(run({ models: [] })).rejects.toThrow(/models/)
     await expect(run({ models: ['a', 'a'] })).rejects.toThrow(/twice/)
@@ -299,8 +299,8 @@ describe('models that cannot be measured', () => {
   })
 })
 
-describe('the project', () => {
-  it('nothing of it is written into the project but what it cost, and nothing is left in the temporary folder', async () => {
+describe('the project during a benchmark', () => {
+  it('gets nothing but the cost booked, and no temporary files are left', async () => {
     script = () => text('Fine.')
     const { spent } = (await home.kernel.invoke('budget.status', {})) as BudgetStatus
     const [model] = (await run({ task: 'Say fine.', runs: 2 })).models as [ModelResult]
@@ -310,7 +310,7 @@ describe('the project', () => {
     expect((await readdir(temporary.path)).filter(name => name.startsWith('svc-trial-'))).toEqual([])
   })
 
-  it('its budget ends it, as the report says', async () => {
+  it('ends the benchmark at its budget, and the report says so', async () => {
     script = () => text('Fine.')
     const config = { daemon: { budget_tokens: 6_000, max_retries: 0 }, model: { max_tokens: 100 } }
     const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
@@ -323,7 +323,7 @@ describe('the project', () => {
     expect(spent.tokens).toBeLessThanOrEqual(6_000)
   })
 
-  it('its dollar limit ends what a priced model is put to, and its budget shows what that cost', async () => {
+  it('ends the runs of a priced model at its dollar limit, and its budget shows their cost', async () => {
     script = () => text('Fine.')
     const far = 'https://models.example/v1'
     await using priced = await testHost({
@@ -341,7 +341,7 @@ describe('the project', () => {
     expect(spent.usd).toBeLessThanOrEqual(0.3)
   })
 
-  it('stops on request with the report of what was done', async () => {
+  it('can stop the benchmark and still gets a report of the completed runs', async () => {
     script = () => text('Fine.')
     const stop = new AbortController()
     const asked = { task: 'Say fine.', runs: 50, models: ['openai:scripted', 'sim:rules-1'] }
@@ -350,10 +350,10 @@ describe('the project', () => {
   })
 })
 
-describe('the report', () => {
+describe('the benchmark report', () => {
   const { html, table } = benchmarkOf({} as never)
 
-  it('is one page that loads nothing, in which what models said is inert', async () => {
+  it('is one page that loads nothing and renders model output as inert text', async () => {
     script = () => text('</pre><script>alert(1)</script><img src=http://evil/x>\u202e')
     const report = await run({ models: ['openai:scripted', 'no one:<b>'], task: '<i>Hello</i>' })
     const page = html(report)
@@ -365,7 +365,7 @@ describe('the report', () => {
     expect(page).toMatch(/whisker is the 95 % interval of Wilson/)
   })
 
-  it('as a table says what was measured, how sure that is, and who was not there', async () => {
+  it('shows results, confidence intervals and unmeasured models in a table', async () => {
     const report = await run({ models: ['sim:rules-1', 'nobody:lite'], scenarios: ['goals'], cycles: 2 })
     const lines = table(report)
     expect(lines).toMatch(/^sim:rules-1 +100 % +- +1 of 1 +21 to 100 %/m)

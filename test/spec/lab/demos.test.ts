@@ -19,7 +19,7 @@ import { BUILTINS } from '../../../builtins/index.ts'
 import { type ModelServer, modelServer, type TestHost, testHost, text } from '../../support/index.ts'
 import { ownTemporary } from '../temporary.ts'
 
-/** What a scripted detective says to a question with this many clues. */
+/** Answer of a scripted detective, whatever the question. */
 const THEORY = { suspect: 'Edda Winter', motive: 'money', confidence: 0.9, reasoning: 'The <b>keys</b> were hers.' }
 
 let home: TestHost
@@ -48,8 +48,8 @@ const rowOf = ({ blocks }: DemoReport, name: string) =>
   blocks.flatMap(block => (block.kind === 'table' ? block.rows : [])).find(([who]) => who === name)!
 const trials = async () => (await readdir(temporary.path)).filter(name => name.startsWith('svc-trial-'))
 
-describe('survival', () => {
-  it('the same seed gives the same report, byte for byte, and another one another life', async () => {
+describe('the survival demo', () => {
+  it('gives the same report for the same seed, byte for byte, and another for another seed', async () => {
     const reports = []
     for (const seed of [3, 3, 4]) reports.push(theatre().markdown(await play({ name: 'survival', cycles: 4, seed })))
     expect(reports[1]).toBe(reports[0])
@@ -57,7 +57,7 @@ describe('survival', () => {
     expect(reports[0]).toContain('Model: sim/rules-1 (simulated, not an AI model). Seed 3.')
   })
 
-  it('reports three agents: money by the day, moods, turning points, and the cost', async () => {
+  it('reports three agents with two values per day each, and shows its progress by day', async () => {
     const said: string[] = []
     const shown: (readonly string[])[] = []
     const report = await play({
@@ -76,14 +76,14 @@ describe('survival', () => {
     expect(said.every(line => /^Day [1-4] {2}(coder|gambler|philosopher): /.test(line))).toBe(true)
   })
 
-  it('turning points are the weightiest moments, in the order of days', () => {
+  it('lists the most important moments as turning points, ordered by day', () => {
     const moments = [9, 1, 8, 2, 7, 3, 6].map((weight, n) => ({ day: 20 - n, what: `${weight}`, weight }))
     expect(turningPoints(moments).map(({ what }) => what)).toEqual(['6', '3', '7', '8', '9'])
   })
 })
 
-describe('detective', () => {
-  it('theories are held against the right answer', () => {
+describe('the detective demo', () => {
+  it('scores theories against the solution', () => {
     const solution = { suspect: 'A', motive: 'envy', explanation: '-' }
     const theory = (suspect: string, confidence: number, motive = 'envy') => {
       return { theory: { suspect, motive, confidence, reasoning: '' } }
@@ -96,7 +96,7 @@ describe('detective', () => {
     expect(silent).toEqual({ points: 81, solved: true, motive: true, brier: 0.625, since: 2 })
   })
 
-  it('each case is played to its end by the embedded model, the same for a seed', async () => {
+  it('plays each case to its end with the embedded model, with the same result for the same seed', async () => {
     const reports: DemoReport[] = []
     for (const { name, solution } of BUILT_IN) {
       const report = await play({ name: 'detective', part: name })
@@ -107,20 +107,20 @@ describe('detective', () => {
     expect(await play({ name: 'detective' })).toEqual(reports[0])
   })
 
-  it('with a real model: its theories, its price in the budget of the project, nothing else of it in the project', async () => {
+  it('reports the theories of a real model, and leaves nothing but their cost in the project', async () => {
     const before = (await home.kernel.invoke('budget.status', {})) as BudgetStatus
     const report = await play({ name: 'detective', model: 'openai:scripted' })
     expect(report.lead).toContain('Model: openai:scripted.')
     expect(rowOf(report, 'Vera')).toEqual(['Vera', '6', '✗ Edda Winter', '✗ money', '0.810', 'never'])
     expect(server.requests.length).toBe(12)
     const after = (await home.kernel.invoke('budget.status', {})) as BudgetStatus
-    // What listens on a loopback address costs nothing; its tokens count.
+    // Models on a loopback address cost nothing, but their tokens count.
     expect(after.spent.tokens).toBeGreaterThan(before.spent.tokens + 1_000)
     expect(after.reserved.tokens).toBe(0)
     expect(await home.kernel.invoke('agents.list', {})).toEqual([])
   })
 
-  it("a plugin's case can be played; one whose solution is none of its suspects is refused", async () => {
+  it("plays a plugin's case; a case whose culprit is not among its suspects is invalid", async () => {
     const [known] = BUILT_IN
     const undo = home.kernel.points.add(DetectiveCases, { ...known!, name: 'my-own', title: 'Mine' }, 'a test')
     expect((await play({ name: 'detective', part: 'my-own' })).title).toBe('Mine')
@@ -131,15 +131,15 @@ describe('detective', () => {
   })
 })
 
-describe('the theatre', () => {
-  it('leaves nothing behind, also when it is stopped in the middle', async () => {
+describe('the demo theatre', () => {
+  it('leaves no temporary project behind when it is stopped in the middle', async () => {
     const stop = new AbortController()
     const stopped = play({ name: 'survival', signal: stop.signal, show: () => stop.abort() })
     await expect(stopped).rejects.toThrow(/abort/)
     expect(await trials()).toEqual([])
   })
 
-  it('keeps its project in a folder that is named, which can then be looked into; never in one that holds something', async () => {
+  it('keeps its project in a named folder for inspection, but never in a folder that is not empty', async () => {
     const folder = await mkdtemp(join(temporary.path, 'kept-'))
     await play({ name: 'survival', cycles: 1, keep: join(folder, 'here') })
     const config = await readFile(join(folder, 'here', '.svc', 'config.yaml'), 'utf8')
@@ -148,7 +148,7 @@ describe('the theatre', () => {
     await expect(play({ name: 'survival', keep: folder })).rejects.toThrow(/holds something already/)
   })
 
-  it('says what there is when a demo, a part or a model is not there', async () => {
+  it('names the valid choices for an unknown demo, case or model and for a bad number of cycles', async () => {
     await expect(play({ name: 'surival' })).rejects.toThrow(/survival, detective/)
     await expect(play({ name: 'detective', part: 'butler' })).rejects.toThrow(
       /case: must be one of manuscript, lighthouse, orchids/,
@@ -161,7 +161,7 @@ describe('the theatre', () => {
     await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/names no model/)
   })
 
-  it('a demo by a plugin is played like the others', async () => {
+  it("plays a plugin's demo like the others", async () => {
     const undo = home.kernel.points.add(
       Demos,
       {
@@ -180,7 +180,7 @@ describe('the theatre', () => {
     await undo()
   })
 
-  it('what agents wrote is inert in both reports', () => {
+  it('renders text of agents as inert in both report formats', () => {
     const evil = '</code>```<script>alert(1)</script> ![x](http://evil) | a\u202e\n# not a heading'
     const report: DemoReport = {
       ...{ title: evil, lead: evil },

@@ -17,7 +17,7 @@ import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '.
 const MODULES = [store, models, profiles, agents]
 const ALL_MODULES = [...MODULES, events, rest]
 
-/** A test host that serves, on the machine's clock. */
+/** Starts a test host with an HTTP server, on the system clock. */
 async function startServer(options: TestHostOptions = {}) {
   const home = await testHost({ builtins: ALL_MODULES, roles: ['server'], clock: 'system', ...options })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
@@ -30,7 +30,7 @@ const seqs = (messages: readonly { event: string; id?: string }[]) =>
   messages.flatMap(({ event, id }) => (event === 'message' ? [Number(id)] : []))
 
 describe('GET /events', () => {
-  it('says where it begins, then delivers events within a tenth of a second', async () => {
+  it('begins with an `open` message, then delivers events within 150 ms (median)', async () => {
     await using home = await startServer()
     await happen(home, 3)
     const client = await sse(`${home.url}/events`)
@@ -49,7 +49,7 @@ describe('GET /events', () => {
     expect(message.data.at).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
   })
 
-  it('reports what changes without an event to readers that ask for notices', async () => {
+  it('reports changes without an event to clients that request notices', async () => {
     await using home = await startServer()
     await using other = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: home.root })
     const client = await sse(`${home.url}/events?notices=true`)
@@ -81,7 +81,7 @@ describe('GET /events', () => {
     expect(seqs(client.messages)).toEqual([1, 2])
   })
 
-  it('goes on after Last-Event-ID, which comes before `after`', async () => {
+  it('resumes after `Last-Event-ID`, which takes precedence over `after`', async () => {
     await using home = await startServer()
     await happen(home, 5)
     const from = async (query: string, headers = {}) => {
@@ -97,7 +97,7 @@ describe('GET /events', () => {
     expect(await from('&after=999999')).toEqual([])
   })
 
-  it('begins with the newest of those that are meant, however long ago they happened', async () => {
+  it('starts with the newest matching events of `last`, however old they are', async () => {
     await using home = await startServer()
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
     await happen(home, 3, agent_id)
@@ -113,16 +113,13 @@ describe('GET /events', () => {
     expect(await from('&type=nothing_of_this&last=1')).toEqual([])
   })
 
-  it.each(['x', '-1', '1.5', '1e3', '99999999999999999999'])(
-    'a Last-Event-ID that it never gave is refused: %s',
-    async id => {
-      await using home = await startServer()
-      const answer = await ask({ port: home.port, path: '/events', headers: { 'last-event-id': id } })
-      expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'Last-Event-ID'])
-    },
-  )
+  it.each(['x', '-1', '1.5', '1e3', '99999999999999999999'])('rejects an invalid Last-Event-ID: %s', async id => {
+    await using home = await startServer()
+    const answer = await ask({ port: home.port, path: '/events', headers: { 'last-event-id': id } })
+    expect([answer.status, answer.json.errors[0].path]).toEqual([422, 'Last-Event-ID'])
+  })
 
-  it('can be of one agent and of some types', async () => {
+  it('can be filtered by agent and by types', async () => {
     await using home = await startServer()
     for (const agent of ['a-1', 'a-2', null]) for (const type of ['x', 'y', 'z']) await happen(home, 1, agent, type)
     const from = async (query: string) =>
@@ -132,13 +129,13 @@ describe('GET /events', () => {
     expect(await from('agent_id=a-1&type=y')).toEqual([2])
   })
 
-  it('an agent that is unknown and left nothing behind is refused', async () => {
+  it('answers 404 for an agent that is unknown and left no events', async () => {
     await using home = await startServer()
     const answer = await ask({ port: home.port, path: '/events?agent_id=nobody' })
     expect([answer.status, answer.json.code]).toEqual([404, 'agent_not_found'])
   })
 
-  it('survives restarts of the server: nothing is lost, nothing comes twice', async () => {
+  it('survives server restarts without lost or duplicate events', async () => {
     await using dir = await tempDir()
     await using writer = await testHost({ builtins: ALL_MODULES, roles: ['cli'], clock: 'system', root: dir.path })
     let writing = true
@@ -165,7 +162,7 @@ describe('GET /events', () => {
     expect(seen.length).toBeGreaterThan(200)
   })
 
-  it('two hundred readers that wait ask the database no more than one', async () => {
+  it('serves 200 waiting clients with as few database queries as one', async () => {
     await using home = await startServer()
     const clients = await Promise.all(Array.from({ length: 200 }, () => sse(`${home.url}/events`)))
     await Promise.all(clients.map(client => client.has(1)))
@@ -183,7 +180,7 @@ describe('GET /events', () => {
     await Promise.all(clients.map(client => client.has(2)))
   })
 
-  it('a long log is read in chunks that block nothing', async () => {
+  it('reads a long log in chunks that do not block the event loop', async () => {
     await using home = await startServer()
     for (let n = 0; n < 20; n++) await happen(home, 1000, 'a-1', 'common')
     await happen(home, 1, 'a-1', 'rare')
@@ -201,7 +198,7 @@ describe('GET /events', () => {
 })
 
 describe('GET /agents/{id}/events', () => {
-  it('is a page, newest first, with its count and the next', async () => {
+  it('returns a page, newest first, with the total and a link to the next page', async () => {
     await using home = await startServer()
     await happen(home, 5)
     await happen(home, 2, 'a-2')
@@ -211,7 +208,7 @@ describe('GET /agents/{id}/events', () => {
     expect(page.headers.link).toBe('</agents/a-1/events?limit=2&offset=3&type=tested>; rel="next"')
   })
 
-  it('what a deleted agent did stays readable', async () => {
+  it('still returns the events of a deleted agent', async () => {
     await using home = await startServer({ files: { 'profiles/worker.yaml': 'name: worker\nrole: works\n' } })
     const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker' })) as { agent_id: string }
     await home.kernel.invoke('agents.delete', { id: agent_id })
@@ -228,7 +225,7 @@ describe('the event log', () => {
       .split('\n')
       .slice(0, -1)
       .map(line => (JSON.parse(line) as EventEnvelope).seq)
-  /** A daemon whose log has been written, and closed. */
+  /** Runs a daemon until its event log is written and closed. */
   const writeLog = async (root: string, work: (home: TestHost) => Promise<unknown>) => {
     const home = await testHost({ builtins: [...MODULES, events], root })
     await work(home)
@@ -236,7 +233,7 @@ describe('the event log', () => {
     return home
   }
 
-  it('has a line for each event of an agent, in a file that no one else may read', async () => {
+  it('has one line for each event, in one file per agent that only its owner may read', async () => {
     await using dir = await tempDir()
     await writeLog(dir.path, async home => {
       await happen(home, 2)
@@ -253,7 +250,7 @@ describe('the event log', () => {
     expect(JSON.parse(line!)).toMatchObject({ seq: 3, type: 'tested', v: 1, agent_id: 'a-2', data: { i: 0 } })
   })
 
-  it('goes on after a torn end, wherever it was torn: no line is lost, none comes twice', async () => {
+  it('resumes after a line that was cut off anywhere, without lost or duplicate lines', async () => {
     await using dir = await tempDir()
     await writeLog(dir.path, home => happen(home, 3))
     const file = logOf(dir.path, 'a-1')
@@ -273,7 +270,7 @@ describe('the event log', () => {
     ['a block of zeros', Buffer.alloc(512)],
     ['half a character', Buffer.from([0xe2, 0x82])],
     ['a line that is no JSON', Buffer.from('{"seq":\n')],
-  ])('sets aside %s at its end, with one warning', async (_, rubbish) => {
+  ])('moves %s at its end to another file, with one warning', async (_, rubbish) => {
     await using dir = await tempDir()
     await writeLog(dir.path, home => happen(home, 2))
     const file = logOf(dir.path, 'a-1')
@@ -288,7 +285,7 @@ describe('the event log', () => {
     expect((await readFile(`${file}.corrupt`)).subarray(0, rubbish.length)).toEqual(rubbish)
   })
 
-  it('is made again from the database when it was lost', async () => {
+  it('is rebuilt from the database after a loss', async () => {
     await using dir = await tempDir()
     await writeLog(dir.path, home => happen(home, 1500))
     await rm(join(dir.path, '.svc/sessions'), { recursive: true })
@@ -296,7 +293,7 @@ describe('the event log', () => {
     expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual(Array.from({ length: 1501 }, (_, n) => n + 1))
   })
 
-  it('is behind while it cannot be written, says so once, and catches up', async () => {
+  it('falls behind while it cannot be written, warns once and catches up', async () => {
     await using dir = await tempDir()
     await mkdir(join(dir.path, '.svc'), { recursive: true })
     await writeFile(join(dir.path, '.svc/sessions'), 'in the way')
@@ -313,7 +310,7 @@ describe('the event log', () => {
     expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual([1, 2, 3])
   })
 
-  it('begins a new file when one is large, and keeps four', async () => {
+  it('starts a new file when the current one is large, and keeps four old ones', async () => {
     await using dir = await tempDir()
     const { promises: files } = await import('node:fs')
     const path = join(dir.path, 'events')
@@ -331,7 +328,7 @@ describe('the event log', () => {
     expect(await journal().last()).toBeGreaterThan(30)
   })
 
-  it('each write is on the disk before the next when event_log_fsync asks for it', async () => {
+  it('syncs writes to disk when event_log_fsync is set', async () => {
     await using dir = await tempDir()
     const synced: boolean[] = []
     const fs = (await import('node:fs')).promises
@@ -360,7 +357,7 @@ describe('the event log', () => {
     expect(synced).toEqual([true])
   })
 
-  it('SVC_EVENT_LOG_FSYNC=maybe refuses to start and names the variable', async () => {
+  it('refuses to start with SVC_EVENT_LOG_FSYNC=maybe and names the variable', async () => {
     const opening = testHost({ builtins: [...MODULES, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
     await expect(opening).rejects.toThrow(/SVC_EVENT_LOG_FSYNC/)
   })

@@ -33,7 +33,7 @@ const GAUGES = [
   'svc_goals_active',
 ]
 
-/** One good and one bad call of a tool, then the goal is finished; the second goal's model fails. */
+/** Makes one good and one failing tool call, then finishes the goal; the model fails at the second goal. */
 function script() {
   const steps = [
     toolCall('write_notepad', { text: 'words' }),
@@ -57,7 +57,7 @@ async function startServer(options: TestHostOptions = {}) {
   return Object.assign(home, { get, scrape: async () => samplesOf((await get('/metrics')).text) })
 }
 
-/** Samples by their name with its labels, as they stand in the text. */
+/** Returns the samples by name and labels, as written in the text. */
 function samplesOf(exposition: string): Record<string, number> {
   const lines = exposition.split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(lines.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
@@ -67,7 +67,7 @@ describe.each([
   ['with the daemon in the process', ['server', 'daemon']],
   ['without a daemon', ['server']],
 ] as const)('%s', (_, roles) => {
-  it('the six gauges of agents and goals are there, whatever there is', async () => {
+  it('has the six gauges of agents and goals, even when all are 0', async () => {
     await using home = await startServer({ roles })
     const { status, headers, text } = await home.get('/metrics')
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
@@ -77,7 +77,7 @@ describe.each([
     expect(samplesOf(text)).toMatchObject({ svc_daemon_up: Number(roles.length === 2), svc_daemon_frozen: 0 })
   })
 
-  it('they count the agents by their status', async () => {
+  it('counts agents by their status', async () => {
     await using home = await startServer({ roles, config: { daemon: { heartbeat: 3600, max_retries: 0 } } })
     const [paused] = [await spawn(home), await spawn(home), await spawn(home)]
     if (roles.length === 2) await waitUntilIdle(home)
@@ -89,8 +89,8 @@ describe.each([
   })
 })
 
-describe('what happened is counted', () => {
-  it('cycles by result and duration, model calls, tokens and cost as billed, tools and their failures', async () => {
+describe('counters', () => {
+  it('count cycles by result and duration, model calls, tokens and cost as billed, tools and their failures', async () => {
     await using home = await startServer({ config: { daemon: { max_retries: 0 } } })
     await spawn(home)
     await waitUntilIdle(home)
@@ -126,7 +126,7 @@ describe('what happened is counted', () => {
     expect(found.process_resident_memory_bytes).toBeGreaterThan(1e6)
   })
 
-  it('and stays counted: when the agent is deleted, the events are pruned, the process is another, without a daemon', async () => {
+  it('keep their values when agents are deleted, events are pruned, or another process serves them', async () => {
     await using dir = await tempDir()
     const config = { daemon: { max_retries: 0 } }
     const before = await startServer({ root: dir.path, config })
@@ -137,7 +137,7 @@ describe('what happened is counted', () => {
     await before.kernel.invoke('agents.delete', { id })
     expect(totals(await before.scrape())).toMatchObject(without(counted, /svc_(events|cycle)/))
     await before.close()
-    // What was added up before they went is kept.
+    // The total is saved before the events are deleted.
     const [kept] = await rowsBehind<{ value: string }>(
       dir.path,
       "SELECT value FROM plugin_values WHERE namespace = 'metrics' AND key = 'events'",
@@ -152,7 +152,7 @@ describe('what happened is counted', () => {
     expect(found.svc_daemon_up).toBe(0)
   })
 
-  it('by every process that drives agents, and once', async () => {
+  it('count the cycles of each process exactly once, across restarts', async () => {
     await using dir = await tempDir()
     for (let life = 1; life <= 3; life++) {
       const home = await startServer({ root: dir.path, config: { daemon: { heartbeat: 60 } } })
@@ -168,8 +168,8 @@ describe('what happened is counted', () => {
   })
 })
 
-describe('a plugin', () => {
-  it('adds metrics of its own, with labels as they are, and takes them with it', async () => {
+describe('a metric of a plugin', () => {
+  it('keeps its labels as given, and is removed together with the plugin', async () => {
     const label = 'a "quoted" \\ name\nin two lines'
     const mail = definePlugin({
       name: 'mail',
@@ -197,7 +197,7 @@ describe('a plugin', () => {
     expect((await home.get('/metrics')).text).not.toContain('mail')
   })
 
-  it('whose metric fails loses that one only, and gets one warning', async () => {
+  it('is left out alone when it fails, with one warning until it works again', async () => {
     let broken = true
     const shaky = definePlugin({
       name: 'shaky',
@@ -223,7 +223,7 @@ describe('a plugin', () => {
     expect(warningCount()).toBe(2)
   })
 
-  it('cannot take a name that is taken, nor one that is none', async () => {
+  it('cannot use a name that is taken or invalid', async () => {
     await using home = await startServer()
     const adds = (name: string, type: 'gauge' | 'counter' = 'gauge') =>
       home.kernel.host.add(
@@ -238,12 +238,12 @@ describe('a plugin', () => {
   })
 })
 
-it('the delay of the event loop is measured when something blocks it', async () => {
+it('the event loop delay is measured when something blocks the loop', async () => {
   const { clock } = systemPorts()
   const lag = new LoopLag(clock)
   expect(lag.read('max')).toBeUndefined()
   const undo = lag.watch()
-  // Longer than from one sample of a loop at work to the next.
+  // Longer than the interval between two samples of a busy loop.
   const until = performance.now() + 300
   while (performance.now() < until) {}
   await clock.sleep(1)
@@ -252,7 +252,7 @@ it('the delay of the event loop is measured when something blocks it', async () 
   await undo()
 })
 
-it('the module can be removed and come back: nothing is lost, nothing is doubled', async () => {
+it('the module can be removed and added again without lost or doubled metrics', async () => {
   await using home = await startServer()
   await spawn(home)
   await waitUntilIdle(home)
@@ -265,7 +265,7 @@ it('the module can be removed and come back: nothing is lost, nothing is doubled
   expect(text.match(/^# TYPE svc_agents_idle /gm)).toHaveLength(1)
 })
 
-it.skipIf(spawnSync('promtool', ['--version']).error)('promtool has nothing to say about the text', async () => {
+it.skipIf(spawnSync('promtool', ['--version']).error)('promtool accepts the metrics page', async () => {
   await using home = await startServer({ config: { daemon: { budget_usd: 5, max_retries: 0 } } })
   await spawn(home)
   await waitUntilIdle(home)
@@ -274,7 +274,7 @@ it.skipIf(spawnSync('promtool', ['--version']).error)('promtool has nothing to s
   expect(complaints(text)).toBe('')
 })
 
-it('a scrape of ten thousand agents stays cheap', async () => {
+it('a scrape with 10,000 agents takes less than 30 ms', async () => {
   await using home = await startServer({ roles: ['server'] })
   await populate(home, 10_000)
   await home.kernel.invoke('metrics.get')
@@ -286,12 +286,12 @@ it('a scrape of ten thousand agents stays cheap', async () => {
   }
   const best = Math.min(...times)
   console.log(`a scrape of 10,000 agents takes ${best.toFixed(1)} ms`)
-  // 10 ms is what it is to take; a test machine may be busy with something else.
+  // The target is 10 ms; a test machine may be busy.
   expect(best).toBeLessThan(30)
   expect((await home.scrape()).svc_agents_idle).toBe(10_000)
 })
 
-/** Agents with leases, goals and what they spent and did, as rows. */
+/** Inserts agents with leases, goals and events. */
 async function populate(home: TestHost, agents: number): Promise<void> {
   const times = agents * 5
   const numbers = (many: number) => `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})`
@@ -312,7 +312,7 @@ async function populate(home: TestHost, agents: number): Promise<void> {
   ])
 }
 
-/** What `promtool check metrics` says. */
+/** Returns the output of `promtool check metrics`. */
 function complaints(exposition: string): string {
   const { stdout, stderr, error } = spawnSync('promtool', ['check', 'metrics'], { input: exposition, encoding: 'utf8' })
   return error ? '' : `${stdout}${stderr}`

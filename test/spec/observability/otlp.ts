@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
-/** The reader that the official packages decode protobuf with. It is loaded when it is needed only. */
+/** The protobuf reader of the official packages, loaded on demand. */
 interface Reader {
   isAtEnd(): boolean
   readTag(): { fieldNumber: number; wireType: number }
@@ -44,7 +44,7 @@ const view = (bytes: Field | undefined) => Buffer.from((bytes as Uint8Array) ?? 
 const fixed64 = (fields: Fields, n: number) => view(fields.get(n)?.[0]).readBigUInt64LE()
 const double = (fields: Fields, n: number) => view(fields.get(n)?.[0]).readDoubleLE()
 
-/** AnyValue of common.proto: string 1, bool 2, int 3, double 4, array 5. */
+/** Reads AnyValue of common.proto: string 1, bool 2, int 3, double 4, array 5. */
 function anyValue(fields: Fields): unknown {
   if (fields.has(1)) return textIn(fields, 1)
   if (fields.has(2)) return fields.get(2)?.[0] === 1
@@ -75,7 +75,7 @@ interface SentPoint {
   count: number
 }
 
-/** Span of trace.proto. */
+/** Reads Span of trace.proto. */
 function spanOf(span: Fields): SentSpan {
   const [status] = inside(span, 15)
   return {
@@ -89,7 +89,7 @@ function spanOf(span: Fields): SentSpan {
   }
 }
 
-/** Metric of metrics.proto: gauge 5, sum 7, histogram 9; their points' attributes are 7 and 9. */
+/** Reads Metric of metrics.proto: gauge 5, sum 7, histogram 9; the attributes of points are 7 and 9. */
 function pointsOf(metric: Fields): SentPoint[] {
   const about = { metric: textIn(metric, 1), unit: textIn(metric, 3) }
   const numbers = [5, 7].flatMap(kind => inside(metric, kind)).flatMap(data => inside(data, 1))
@@ -111,12 +111,12 @@ export interface Collector {
   points: SentPoint[]
   resources: Record<string, unknown>[]
   requests: { path: string; headers: IncomingMessage['headers'] }[]
-  /** What it answers; `hang` takes what is sent and never answers. */
+  /** Status of its answers; `hang` accepts requests and never answers. */
   answer: number | 'hang'
   close(): Promise<void>
 }
 
-/** A collector of OTLP over HTTP, which reads what it is sent. */
+/** Starts an OTLP collector over HTTP that decodes what it receives. */
 export async function collector(): Promise<Collector> {
   const collector: Omit<Collector, 'close'> = {
     url: '',

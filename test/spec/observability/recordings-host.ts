@@ -18,7 +18,7 @@ import {
 } from '../../support/index.ts'
 import { asksForGoal, WORKER } from '../core/models/model-host.ts'
 
-/** A tool that needs an approval, one that never gives the same twice, and one that fails. */
+/** A tool that needs approval, one with a random result, and one that fails. */
 const hands = definePlugin({
   name: 'hands',
   setup(svc) {
@@ -48,7 +48,7 @@ const hands = definePlugin({
   },
 })
 
-/** A daemon with all its modules in this process, whose agents ask a scripted model over HTTP; `ask` calls its REST interface. */
+/** Starts a daemon with all modules in this process and a scripted model over HTTP; `ask` calls its REST API. */
 export async function testHostWithRecordings(
   script: Script,
   config: Record<string, unknown> = {},
@@ -96,7 +96,7 @@ export async function testHostWithRecordings(
   })
 }
 
-/** A model that does this and that, as its number of the request and the agent's prompt decide. */
+/** Returns a model that varies its answers, decided by a seeded generator and the prompt. */
 export function busyModel(seed: number) {
   let n = seed
   let goals = 0

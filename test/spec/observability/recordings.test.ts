@@ -37,7 +37,7 @@ import { finish, numberedGoals } from './runs-host.ts'
 
 const look = (to: string) => toolCall('look', { to })
 
-/** A daemon's life in which one agent reaches a goal in three steps. @returns its run */
+/** Runs a daemon until its agent has reached a goal. @returns its run */
 async function oneGoal(home: Awaited<ReturnType<typeof testHostWithRecordings>>): Promise<string> {
   await home.start()
   const agent = await spawn(home)
@@ -49,7 +49,7 @@ async function oneGoal(home: Awaited<ReturnType<typeof testHostWithRecordings>>)
 const recordingsOf = ({ kernel }: TestHost) =>
   new RecordingFiles({ ports: kernel.ports, project: kernel.project } as never)
 
-test('ten runs of several agents at once, with approvals, nudges, pauses and faults of the model, replay to the same log', async () => {
+test('ten runs with several agents, approvals, nudges, pauses and model faults replay to the same log', async () => {
   await using home = await testHostWithRecordings(busyModel(11))
   const agents: string[] = []
   for (let run = 0; run < 10; run++) {
@@ -66,7 +66,7 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
       }
       if (act === 1) await home.ask('POST', `/agents/${agent}/pause`)
       if (act === 2) for (const each of agents) await home.ask('POST', `/agents/${each}/resume`)
-      // A step of any agent: at once, where all wait for the operator.
+      // Wait for a step of any agent, but not when all wait for the operator.
       await Promise.race([home.server.request(from + 4), new Promise(resolve => setTimeout(resolve, 200))])
     }
     await home.stop()
@@ -89,7 +89,7 @@ test('ten runs of several agents at once, with approvals, nudges, pauses and fau
   )
 }, 300_000)
 
-test('a one-shot task is a run that replays: in a process of its own, in the daemon beside agents, and after an approval', async () => {
+test('a one-shot task replays: from its own process, from the daemon, and after an approval', async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -130,7 +130,7 @@ test('a one-shot task is a run that replays: in a process of its own, in the dae
   expect(steps_taken.map(({ says }: { says: string }) => says)).toEqual(['look', 'look', 'That is all.'])
 }, 60_000)
 
-test('a daemon that begins in the middle of a task replays: what that writes from then on is what others write', async () => {
+test('a daemon that starts during a task of the same process replays without a divergence', async () => {
   let goOn = () => {}
   const held = new Promise<void>(resolve => {
     goOn = resolve
@@ -164,7 +164,7 @@ test('a daemon that begins in the middle of a task replays: what that writes fro
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
-test('a task that comes while the recording of the daemon’s run begins is recorded, as all cycles are', async () => {
+test("a task that starts while the daemon's recording starts is recorded too", async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -188,7 +188,7 @@ test('a task that comes while the recording of the daemon’s run begins is reco
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('a recording that is kept for its tasks alone is not listed: its own run is gone', async () => {
+test('a recording that is kept only for its tasks is not listed', async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -209,7 +209,7 @@ test('a recording that is kept for its tasks alone is not listed: its own run is
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('a task whose words were streamed replays too, and can be left at a step', async () => {
+test('a task with streamed output replays and can be forked at a step', async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : together(text('I look.'), ofTask(request))),
     { tasks: { toolkits: ['hands', 'memory'] } },
@@ -223,7 +223,7 @@ test('a task whose words were streamed replays too, and can be left at a step', 
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('a task whose conversation was summarised by its model replays with the same summaries', async () => {
+test('a task whose conversation was summarized replays with the same summaries and no model call', async () => {
   let summaries = 0
   const step = 'I look again, and think about what I saw there. '.repeat(60)
   const script = (request: ModelServerRequest) => {
@@ -245,7 +245,7 @@ test('a task whose conversation was summarised by its model replays with the sam
   expect(askedForTask()).toBe(asked)
 }, 60_000)
 
-test('a task whose instruction has half of a sign in it is asked the same when it is repeated', async () => {
+test('a task whose instruction contains a lone surrogate replays', async () => {
   await using home = await testHostWithRecordings(ofTask, { tasks: { toolkits: ['hands'] } })
   const agent = await spawn(home)
   const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look \ud800 twice' })
@@ -254,7 +254,7 @@ test('a task whose instruction has half of a sign in it is asked the same when i
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('a task is left at a step, too: with another model, and with a plugin that is there from then on', async () => {
+test('a task can be forked at a step with another model or with an added plugin', async () => {
   await using home = await testHostWithRecordings(
     request =>
       asksForGoal(request) ? text('nothing') : request.body.model === 'brief' ? text('Done.') : ofTask(request),
@@ -280,12 +280,12 @@ test('a task is left at a step, too: with another model, and with a plugin that 
   await writeFile(plugin, "export default { name: 'calm', setup(svc) { svc.on('task_ended', () => {}) } }\n")
   const again = (await withPlugin()) as typeof diff
   expect(again.fork).toMatchObject({ forked_from: { plugin: 'calm.mjs', model: null } })
-  // The same model says the same again; the tool never gives the same twice.
+  // The model repeats its answers; the tool's results are random.
   expect(again.diff).toMatchObject({ a: { steps: 3 }, b: { steps: 3 } })
   expect(await replayOf(home, again.fork.run_id)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
-test('a model that goes by what it is asked for does so in a fork too: the simulated one works with its tools', async () => {
+test('a model that depends on its prompt works in a fork too: the simulated model uses tools', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, model: 'sim', cycles: 12 })
@@ -296,7 +296,7 @@ test('a model that goes by what it is asked for does so in a fork too: the simul
   expect(booked).toEqual([{ kind: 'other', agent_id: null }])
 }, 60_000)
 
-test('goals of a fork are chosen by model.planning_model, as those of its run were', async () => {
+test('a fork chooses goals with model.planning_model, like its run', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), {
     model: { planning_model: 'openai:planner' },
   })
@@ -308,12 +308,12 @@ test('goals of a fork are chosen by model.planning_model, as those of its run we
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
-test('a fork is left in turn: its fork replays, and is compared with it', async () => {
+test('a fork of a fork replays and can be compared with it', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork: first } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 8 })
   const { fork: second, diff: on } = await home.ask('POST', `/runs/${first.run_id}/replay`, { from: 5, cycles: 8 })
-  // What it makes has ids that neither of the others has.
+  // The fork creates ids that neither of the others has.
   expect(on.a.goals_completed).toBeGreaterThan(2)
   expect(on.b.goals_completed).toBeGreaterThan(on.a.goals_completed - on.a.after.goals_completed + 2)
   expect(await replayOf(home, second.run_id)).toMatchObject({ same: true, divergence: null })
@@ -325,7 +325,7 @@ test('a fork is left in turn: its fork replays, and is compared with it', async 
   expect(verdict).toMatchObject({ same: true, divergence: null, events: diff.b.events })
 })
 
-test('agents of a fork live on by the profiles of the project', async () => {
+test('agents of a fork use the profiles of the project', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { fork } = await home.ask('POST', `/runs/${run}/replay`, { from: 2, cycles: 4 })
@@ -334,7 +334,7 @@ test('agents of a fork live on by the profiles of the project', async () => {
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
-test('a fork ends when no agent is left', { timeout: 60_000 }, async () => {
+test('a fork ends early when no agent is active', { timeout: 60_000 }, async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -350,7 +350,7 @@ test('a fork ends when no agent is left', { timeout: 60_000 }, async () => {
   expect(fork.cycles).toBeLessThan(400)
 })
 
-test('where the database is on a server no recordings, and that is said', async () => {
+test('no run is recorded when the database is on a server, and a replay request says so', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const store = home.kernel.use(Store)
   await home.stop()
@@ -382,7 +382,7 @@ function ofTask({ body: { messages } }: ModelServerRequest) {
   return done < 2 ? look(`place ${done}`) : text('That is all.')
 }
 
-test('one altered result of a tool is found as the first divergence', async () => {
+test('an altered tool result is reported as the first divergence', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
   const run = await oneGoal(home)
   const file = join(home.root, '.svc', 'recordings', run, 'tape.gz')
@@ -400,7 +400,7 @@ test('one altered result of a tool is found as the first divergence', async () =
   expect(verdict.replayed_hash).not.toBe(verdict.hash)
 })
 
-test('a prompt that is another one is found, and said to be', async () => {
+test('a changed prompt is reported as a divergence', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const entries = await recordingsOf(home).entries(run)
@@ -417,7 +417,7 @@ test('a prompt that is another one is found, and said to be', async () => {
   expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
 })
 
-test('a recorded value cannot be changed afterwards', () => {
+test('a recorded value does not change with its object', () => {
   const recorder = new Recorder(text => text)
   const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
   const actor = recorder.begin(right, new CycleEnd())!
@@ -453,7 +453,7 @@ test('a repeated long answer is recorded once', () => {
   expect(values).toEqual(answers)
 })
 
-test('a cycle that was over before it began is recorded as such', () => {
+test('a cycle that was aborted before it began is recorded as such', () => {
   const recorder = new Recorder(text => text)
   const end = new CycleEnd()
   end.abort(new FencedError({ agent_id: 'a' }))
@@ -464,7 +464,7 @@ test('a cycle that was over before it began is recorded as such', () => {
   ])
 })
 
-test('a log of an earlier version replays as well', async () => {
+test('a log of an earlier version replays', async () => {
   const digests = new Map<number, string>()
   const { of } = Digester.prototype
   const spy = vi.spyOn(Digester.prototype, 'of').mockImplementation(function (this: Digester, asked) {
@@ -472,7 +472,7 @@ test('a log of an earlier version replays as well', async () => {
     digests.set(digest, this.legacyDigest(asked))
     return digest
   })
-  // Each read had its place, by its text.
+  // Earlier versions recorded each read in order, by its text.
   const reads = vi.spyOn(RecordedContext.prototype, 'read').mockImplementation(function (
     this: RecordedContext,
     ...read
@@ -494,7 +494,7 @@ test('a log of an earlier version replays as well', async () => {
   expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
 })
 
-/** Digests as texts; of each list of turns, an entry for each: as versions 1 to 3 wrote them. */
+/** Converts entries to the format of versions 1 to 3: digests as strings, one entry for each turn. */
 function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => Entry[] {
   return entry => {
     if (entry[0] === 'v') return [entry.with(3, digests.get(entry[3] as number) ?? 0) as Entry]
@@ -508,7 +508,7 @@ function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => En
   }
 }
 
-test('a fork with another model is a run of its own, that replays, and shows the difference in steps and cost', async () => {
+test('a fork with another model is a separate run that replays, with a diff of steps and cost', async () => {
   await using home = await testHostWithRecordings(request =>
     request.body.model === 'brief' ? finish : scriptOfLong(request),
   )
@@ -521,7 +521,7 @@ test('a fork with another model is a run of its own, that replays, and shows the
   expect(diff.divergence).toMatchObject({ cycle_num: 2 })
   expect(diff.b.after.steps).toBeLessThan(diff.a.after.steps)
   expect(diff.b.after.tokens).toBeLessThan(diff.a.after.tokens)
-  // Nothing of it is in the project: no agent, no event, no goal.
+  // The project contains nothing of the fork: no agent, event or goal.
   expect(await home.ask('GET', `/runs/${run}/diff/${run}`)).toMatchObject({ same: true })
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
   const { steps_taken } = await home.ask('GET', `/runs/${fork.run_id}/recording`)
@@ -530,8 +530,8 @@ test('a fork with another model is a run of its own, that replays, and shows the
 
 const scriptOfLong = numberedGoals(look('a'), look('b'), look('c'), finish)
 
-test('no value of a secret is in a recording, nor in a file that is saved of it, and both replay', async () => {
-  // Within JSON that is a text of JSON it has two more of them.
+test('recordings and saved files contain no secret values, and both replay', async () => {
+  // JSON within a JSON string escapes these characters once more.
   const secret = 'hunter2-is-"the"-\\password'
   const leaks = numberedGoals(toolCall('look', { to: secret }), finish, toolCall('look', { to: secret }), finish)
   await using home = await testHostWithRecordings(leaks, {}, { env: { MY_PASSWORD: secret } })
@@ -549,13 +549,13 @@ test('no value of a secret is in a recording, nor in a file that is saved of it,
   const notes = ['values of secrets are hidden in the recording']
   expect(await replayOf(home, run)).toMatchObject({ same: true, notes })
   expect(await replayOf(home, file)).toMatchObject({ same: true, notes })
-  // Nor in the prompts of a fork, whose project does not know the secret.
+  // Prompts of a fork are free of it too, although its project does not know the secret.
   const { fork, diff } = await home.ask('POST', `/runs/${run}/replay`, { from: 1, cycles: 3 })
   expect(JSON.stringify([await recordingsOf(home).events(fork.run_id), diff])).not.toContain('hunter2')
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
-test('what is recorded is bounded: by size, which cuts it and says so, and by how many runs are kept', async () => {
+test('recordings are limited in size, with a note when cut, and in number', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), {
     recordings: { max_mb: 0.0001 },
     retention: { max_runs: 1 },
@@ -563,7 +563,7 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   const first = await oneGoal(home)
   const { cut } = await home.ask('GET', `/runs/${first}/recording`)
   expect(cut).toContain('recordings.max_mb')
-  // What there is of it still replays. Where it ends a time may be lost that was read before its event was written.
+  // The rest still replays. At the cut, a time may be missing that was read before its event was written.
   const { divergence, notes } = await replayOf(home, first)
   expect(notes).toEqual([cut])
   expect(divergence?.what ?? 'has another at').toMatch(/has another at$/)
@@ -572,7 +572,7 @@ test('what is recorded is bounded: by size, which cuts it and says so, and by ho
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
 })
 
-test('a fork is as new as its making, however old the run that it left: it is listed and kept so', async () => {
+test('a fork is listed and kept by the time of its creation, not by the age of its run', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish), { retention: { max_runs: 3 } })
   const [first, second] = [await oneGoal(home), await oneGoal(home)]
   const { fork } = await home.ask('POST', `/runs/${first}/replay`, { from: 2, cycles: 1 })
@@ -582,7 +582,7 @@ test('a fork is as new as its making, however old the run that it left: it is li
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 })
 
-test('a replay differs where what was written belongs to rows that another process had written', async () => {
+test('a replay diverges where a write refers to rows that another process wrote', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const run = await oneGoal(home)
   const entries = await recordingsOf(home).entries(run)
@@ -597,7 +597,7 @@ test('a replay differs where what was written belongs to rows that another proce
   expect(divergence?.what).toBe('a recorded write from outside the agents cannot be repeated')
 })
 
-test('a run whose oldest events are kept no more replays, and that they were not compared is said', async () => {
+test('a run whose oldest events were deleted replays, with a note that they were not compared', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('the left'), finish))
   const run_id = await oneGoal(home)
   const { events } = await replayOf(home, run_id)
@@ -613,7 +613,7 @@ test('a run whose oldest events are kept no more replays, and that they were not
   expect(verdict.notes).toEqual(['its oldest 2 events are no longer kept and were not compared'])
 })
 
-test('what another process has begun to record is left alone, before it has recorded a task', async () => {
+test('retention leaves a recording alone that another process has just begun', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   const run_id = 'run-20990101-000000-abcdef'
   const about = await recordingsOf(home).readRecording(await oneGoal(home))
@@ -628,7 +628,7 @@ test('what another process has begun to record is left alone, before it has reco
   expect(await recordingsOf(home).readRecording(run_id)).toMatchObject({ kind: 'process', ended_at: null })
 })
 
-test("a task that began when its process's log was full is reported as missing, as one whose record was torn", async () => {
+test('a replay names what is missing: the end of a full log, a damaged record or the initial database', async () => {
   await using home = await testHostWithRecordings(
     request => (asksForGoal(request) ? text('nothing') : ofTask(request)),
     {
@@ -649,7 +649,7 @@ test("a task that began when its process's log was full is reported as missing, 
   await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
 })
 
-test('a log whose end is missing replays up to there, and says so; a damaged one is reported', async () => {
+test('a truncated log replays up to its end, with a note; a damaged one is reported', async () => {
   await using home = await testHostWithRecordings(numberedGoals(look('a'), finish))
   const run = await oneGoal(home)
   const { events, steps } = await replayOf(home, run)
@@ -664,7 +664,7 @@ test('a log whose end is missing replays up to there, and says so; a damaged one
   expect(await home.ask('GET', `/runs/${run}/recording`)).toMatchObject({ code: 'not_replayable', status: 409 })
 })
 
-test('recording can be switched off, and a database that is too large is left alone', async () => {
+test('recording can be disabled, and a database that is too large is not recorded', async () => {
   await using off = await testHostWithRecordings(numberedGoals(finish), { recordings: { enabled: false } })
   await off.start()
   await off.stop()
@@ -678,10 +678,10 @@ test('recording can be switched off, and a database that is too large is left al
   expect(answer.detail).toContain('recordings.max_state_mb')
 })
 
-/** The second life of a daemon of version 0.1.0, in whose database an agent is in the middle of its goal. */
+/** Recording of a restarted daemon of version 0.1.0, with an agent in the middle of its goal. */
 const EARLIER = fileURLToPath(new URL('./earlier.svcrec', import.meta.url))
 
-test('a transcript that was recorded by an earlier version still resumes', async () => {
+test('a transcript that an earlier version recorded still resumes', async () => {
   const { state } = JSON.parse(gunzipSync(await readFile(EARLIER)).toString()) as { state: string }
   await using dir = await tempDir()
   await mkdir(join(dir.path, '.svc'))
@@ -699,7 +699,7 @@ test('a transcript that was recorded by an earlier version still resumes', async
   expect(await replayOf(home, await runOf(home))).toMatchObject({ same: true })
 })
 
-test('a run with a plugin of a file replays: its strategy, its own keys, and its tools for those who have the plugins’', async () => {
+test('a run with a plugin from a file replays, with its goal strategy, configuration and tools', async () => {
   const file = `import { definePlugin, tool, z } from 'svc'
 export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string().default('tea') }), setup(svc, config) {
   let n = 0
@@ -726,7 +726,7 @@ export default definePlugin({ name: 'thirst', config: z.object({ drink: z.string
   expect(goals[0]?.objective).toBe('Drink coffee 1')
 }, 60_000)
 
-/** Goals, a part of the prompt and decisions out of files, and a handler that takes its time. */
+/** Reads goals, a prompt section and decisions from files; its handler is slow. */
 const READER = `import { ApprovalReviewers, definePlugin, PromptSections } from 'svc'
 import { join } from 'node:path'
 export default definePlugin({ name: 'reader', setup(svc) {
@@ -738,7 +738,7 @@ export default definePlugin({ name: 'reader', setup(svc) {
 } })`
 const READ = { 'goal.txt': 'Watch the birds of the hour', 'weather.txt': 'It rains.', 'decision.txt': 'approve' }
 
-test('what a plugin’s file answers to cycles is recorded: a replay has none of the files that it rests on', async () => {
+test("answers of a plugin's file are recorded: a replay does not read the files behind them", async () => {
   const script = numberedGoals(toolCall('send', { to: 'a' }), finish)
   await using home = await testHostWithRecordings(script, {}, { plugins: { 'reader.ts': READER } })
   await home.write(READ)
@@ -752,14 +752,14 @@ test('what a plugin’s file answers to cycles is recorded: a replay has none of
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('calls of one turn that a plugin’s file reviews side by side replay, decided on and left to people', async () => {
+test('calls of one turn that a plugin reviews concurrently replay, decided by it or by people', async () => {
   const reviewer = `import { ApprovalReviewers, definePlugin } from 'svc'
 export default definePlugin({ name: 'lenient', setup(svc) {
   const review = async ({ arguments: { to } }) => (to < 'c' ? { decision: 'approve' } : undefined)
   svc.add(ApprovalReviewers, { name: 'lenient', review })
 } })`
   const sends = ['a', 'b', 'c', 'd', 'c', 'a'].map(to => toolCall('send', { to }))
-  // The first to read the clock sees another time.
+  // Each read of the clock returns another time.
   let now = Date.now()
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => ++now)
   await using home = await testHostWithRecordings(
@@ -779,7 +779,7 @@ export default definePlugin({ name: 'lenient', setup(svc) {
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
-test('where an earlier version had cycles work out what plugins answer, a replay and its fork do so', async () => {
+test('recordings of earlier versions, without answers of plugins, replay and can be forked', async () => {
   const { take } = RecordedContext.prototype
   const spy = vi.spyOn(RecordedContext.prototype, 'take').mockImplementation(function (
     this: RecordedContext,
@@ -805,7 +805,7 @@ export default definePlugin({ name: 'clock', setup(svc) {
   expect(await replayOf(home, fork.run_id)).toMatchObject({ same: true, divergence: null })
 }, 60_000)
 
-test('a run with the tools of an MCP server replays, also with those that it listed while the run went on', async () => {
+test('a run with tools of an MCP server replays, including tools that were listed during the run', async () => {
   await using server = await ScriptedServer.make(['echo'])
   const step = numberedGoals(toolCall('local__echo'), finish, toolCall('local__relist'), finish)
   await using home = await testHostWithRecordings(
@@ -829,7 +829,7 @@ test('a run with the tools of an MCP server replays, also with those that it lis
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 })
 
-test('a plugin that was replaced while a run went on is a note of its replays, which have today’s from the beginning', async () => {
+test('replays of a run note that a plugin was reloaded or is missing, and use its current version', async () => {
   const file = (word: string) => `import { definePlugin, tool, z } from 'svc'
 export default definePlugin({ name: 'cup', setup(svc) {
   const sip = tool({ name: 'sip', description: '${word}', parameters: z.object({}), execute: () => 'hot' })
@@ -844,7 +844,7 @@ export default definePlugin({ name: 'cup', setup(svc) {
   await home.stop()
   const run = await runOf(home)
   expect(await replayOf(home, run)).toMatchObject({ same: false, notes: ['the plugin cup was reloaded'] })
-  // So is one that is not there any more; one that has come since was not there, and is not.
+  // A missing plugin is noted too; a plugin added since is ignored.
   await rename(join(home.root, 'plugins/cup.ts'), join(home.root, 'plugins/mug.ts'))
   await home.write({ 'plugins/mug.ts': file('Sips.').replaceAll('cup', 'mug') })
   await home.kernel.invoke('plugins.reload', {})
@@ -853,7 +853,7 @@ export default definePlugin({ name: 'cup', setup(svc) {
   ])
 })
 
-/** Its tool stands in every prompt. */
+/** Returns a plugin whose tool is in every prompt. */
 const cup = (name: string) => `import { definePlugin, tool, z } from 'svc'
 export default definePlugin({ name: '${name}', setup(svc) {
   const sip = tool({ name: 'sip_${name}', description: 'Sips.', parameters: z.object({}), execute: () => 'hot' })
@@ -861,7 +861,7 @@ export default definePlugin({ name: '${name}', setup(svc) {
 } })`
 const DRINKER = { 'profiles/worker.yaml': 'name: worker\nrole: Drinks.\ntoolkits: [plugins]\n' }
 
-test('plugins that come and go while a run goes on do so in its replays: in their places, and as tests', async () => {
+test('plugins that were added and removed during a run are so in its replays, also in tests', async () => {
   const steps = numberedGoals(finish, toolCall('sip_mug'), finish, finish)
   await using home = await testHostWithRecordings(
     async request => {
@@ -905,7 +905,7 @@ test('plugins that come and go while a run goes on do so in its replays: in thei
   expect(await replayRecording(join(home.root, 'run.svcrec'), plugins)).toMatchObject({ same: true, notes: [] })
 }, 60_000)
 
-test('a plugin that a fork brought is loaded from where it lies, does as it does elsewhere, and is in the fork’s replays', async () => {
+test("a plugin added to a fork is loaded with its imports, runs as usual and is part of the fork's replays", async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish), {}, { plugins: { 'mug.ts': cup('mug') } })
   await home.write(DRINKER)
   const run = await oneGoal(home)

@@ -7,7 +7,7 @@ import { RunningSvc, until } from '../../support/index.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { spans } from './runs-host.ts'
 
-it('runs are shown in the terminal while the daemon runs, after it was killed, and after it was stopped', async () => {
+it('svc runs and svc trace show runs while the daemon runs, after a kill and after a stop', async () => {
   await using dir = await project(FAST)
   const options = { cwd: dir.path, env: { OPENAI_API_KEY: 'sk-canary-0123456789', SVC_DEFAULT_MODEL: 'sim' } }
   const stdoutOf = async (...words: string[]) => {

@@ -7,7 +7,7 @@ import { asksForGoal, testHostWithModel } from '../core/models/model-host.ts'
 
 type Reply = ReturnType<typeof text>
 
-/** Goals are numbered, steps are taken from the list, the last one again and again. */
+/** Returns a model with numbered goals that plays the steps in order and repeats the last one. */
 export function numberedGoals(...steps: Reply[]) {
   let goals = 0
   return (request: ModelServerRequest): Reply => {
@@ -25,7 +25,7 @@ export const write = toolCall('file_write', { path: 'piece.md', content: 'words'
 export const writes = ['one', 'two', 'three'].map(content => toolCall('file_write', { path: 'piece.md', content }))
 export const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
-/** A test host in which a daemon's run has begun. */
+/** Starts a test host with a begun run of a daemon. */
 export async function running(steps: Reply[] = [finish], options: TestHostOptions = {}) {
   const home = await testHostWithModel(numberedGoals(...steps), {
     ...options,
@@ -40,12 +40,12 @@ export const run = ({ kernel }: TestHost, id: string) => kernel.invoke('runs.get
 export const trace = ({ kernel }: TestHost, run_id: string, query = {}) =>
   kernel.invoke('runs.trace', { run_id, ...query }) as Promise<Trace>
 
-/** All spans below one, itself first. */
+/** Returns a span and all spans below it. */
 export function spans(span: Span): Span[] {
   return [span, ...span.children.flatMap(spans)]
 }
 
-/** The files of a run's log, oldest first. */
+/** Returns the log files of a run, oldest first. */
 export async function logFiles(root: string, run_id: string, logs = 'logs'): Promise<string[]> {
   const folder = join(root, logs, 'runs', run_id)
   return (await readdir(folder))

@@ -29,7 +29,7 @@ import {
 
 type Home = Awaited<ReturnType<typeof running>>
 
-/** One agent reaches one goal. */
+/** Runs one agent until it reaches a goal. */
 async function runToGoal(home: Home): Promise<string> {
   const id = await spawn(home)
   home.kernel.heartbeat.start()
@@ -38,7 +38,7 @@ async function runToGoal(home: Home): Promise<string> {
   return id
 }
 
-/** the same test host again, as a process that was started later. */
+/** Opens the same test host as a later process. */
 const again = (home: Pick<Home, 'root' | 'clock' | 'seed'>) =>
   testHostWithModel(numberedGoals(finish), {
     root: home.root,
@@ -97,7 +97,7 @@ describe('a trace', () => {
     expect({ complete, left_out, broken_lines }).toEqual({ complete: true, left_out: 0, broken_lines: 0 })
   })
 
-  it('begins agents and goals no later than what is in them', async () => {
+  it('starts agents and goals no later than their children', async () => {
     const script = numberedGoals(write, finish)
     await using home = await testHostWithModel(
       async request => {
@@ -119,7 +119,7 @@ describe('a trace', () => {
       expect(start_time <= (children[0]?.start_time ?? ''), `${kind} ${start_time}`).toBe(true)
   })
 
-  it('shows what failed: tools with their error, cycles whose model gave no answer', async () => {
+  it('shows errors of tools, and cycles whose model gave no answer', async () => {
     await using home = await running([toolCall('file_read', { path: 'none.md' }), finish])
     await runToGoal(home)
     home.server.enqueue(refuse(401, 'no'))
@@ -138,7 +138,7 @@ describe('a trace', () => {
     })
   })
 
-  it('of a long run comes in parts that say what was left out, and together are the whole', async () => {
+  it('of a long run comes in parts that count what was left out and together are complete', async () => {
     await using home = await running([...writes, finish])
     await runToGoal(home)
     const whole = await trace(home, home.run_id)
@@ -161,7 +161,7 @@ describe('a trace', () => {
     expect(parts).toBeGreaterThan(3)
   })
 
-  it('of one agent leaves out the others', async () => {
+  it('of one agent leaves out all others', async () => {
     await using home = await running([finish])
     const first = await runToGoal(home)
     const named = await trace(home, home.run_id, { agent_id: 'worker' })
@@ -176,7 +176,7 @@ describe('a trace', () => {
     await expect(trace(home, home.run_id, { agent_id: 'worker' })).rejects.toMatchObject({ code: 'ambiguous_agent' })
   })
 
-  it('keeps agents that are deleted', async () => {
+  it('keeps deleted agents', async () => {
     await using home = await running([write, finish])
     const id = await runToGoal(home)
     const before = await trace(home, home.run_id)
@@ -192,7 +192,7 @@ describe('a trace', () => {
 })
 
 describe('a run', () => {
-  it('adds up what happened in it', async () => {
+  it('has totals of its goals, calls, tokens and agents', async () => {
     await using home = await running([write, finish])
     const id = await runToGoal(home)
     await home.clock.advance(3_000)
@@ -234,7 +234,7 @@ describe('a run', () => {
     expect(new Set(spent.map(({ run_id }) => run_id))).toEqual(new Set([home.run_id]))
   })
 
-  it('is described by its manifest, which gains agents as they come and says how it ended', async () => {
+  it('has a manifest that gains new agents and records how the run ended', async () => {
     await using home = await running()
     const file = join(home.root, 'logs/runs', home.run_id, 'manifest.json')
     const manifest = async () => {
@@ -267,7 +267,7 @@ describe('a run', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 
-  it('has a log of whole events, one a line, that no cycle without an action adds to', async () => {
+  it('has a log with one complete event per line; cycles without an action add nothing', async () => {
     await using home = await running([finish])
     await runToGoal(home)
     await home.kernel.invoke('agents.pause', { all: true })
@@ -296,10 +296,10 @@ describe('a run', () => {
     expect(await home.kernel.use(Store).events(0, 1000)).toHaveLength(rows.length)
   })
 
-  it('of a daemon that is gone is shown as crashed, also while nothing runs, and is ended by the next', async () => {
+  it('of a dead daemon is shown as crashed, also while no daemon runs', async () => {
     const home = await running([finish])
     await runToGoal(home)
-    // No process has this PID: it is beyond what the system gives.
+    // No process has this PID: it exceeds the system's maximum.
     await writeDirectly(home.root, 'UPDATE runs SET pid = 99999999')
     await using _ = home
     await using next = await again(home)
@@ -312,12 +312,12 @@ describe('a run', () => {
       [second, 'running'],
       [home.run_id, 'crashed'],
     ])
-    // It ended with the last thing that is known of it, not when that was noticed.
+    // Its end is its last known activity, not the time of the check.
     expect((await run(next, home.run_id)).duration_s).toBeLessThan(5)
     expect((await trace(next, home.run_id)).root.status).toBe('crashed')
   })
 
-  it('of a task is one of its own beside that of the daemon', async () => {
+  it('of a task is separate from the run of the daemon', async () => {
     await using home = await running([finish])
     const id = await runToGoal(home)
     const task = await home.kernel.use(Runs).begin('task', { agent_id: id, task_id: 'task-1', model: 'openai:other' })
@@ -353,7 +353,7 @@ describe('a run', () => {
     ])
   })
 
-  it('is made by a one-shot task, with its decisions, tool calls and their cost', async () => {
+  it('is created for a one-shot task, with its decisions, tool calls and cost', async () => {
     const steps = [write, text('It is written.')]
     await using home = await testHostWithTasks(() => steps.shift(), {
       builtins: [runs],
@@ -380,7 +380,7 @@ describe('a run', () => {
     ])
   })
 
-  it('of a task is listed with its log and manifest within a second, at once on request, and in any case after a crash', async () => {
+  it('of a task is written within a second, at once on request, and after a crash', async () => {
     await using home = await testHostWithTasks(() => text('Done.'), { builtins: [runs] })
     const id = await spawn(home)
     const task = async () => {
@@ -420,7 +420,7 @@ describe('a run', () => {
     expect(next.root).toBe(home.root)
   })
 
-  it('of a task that works on is written once it has worked for 30 s, and no sooner', async () => {
+  it('of a running task is written after 30 s, and not before', async () => {
     await using home = await testHostWithTasks(() => text('Done.'), { builtins: [runs] })
     const [id, { kernel, clock, root }] = [await spawn(home), home]
     const run_id = await kernel.use(Runs).begin('task', { agent_id: id })
@@ -431,7 +431,7 @@ describe('a run', () => {
         appendEvent({ type: 'tool_result', agent_id: id, run_id, data: { ...used, arguments: {}, outcome: '' } }),
       ])
     await clock.advance(29_000)
-    // Those that are over are written in each round: once its is, the round has been.
+    // Finished tasks are written in each round, so this one shows that the round has run.
     await runTask(home, id, 'Say done.')
     await clock.advance(1_000)
     const folder = (run_id: string) => logFiles(root, run_id).catch(() => [])
@@ -445,7 +445,7 @@ describe('a run', () => {
     expect(await logText(root, run_id)).toMatch(/"type":"tool_result"/)
   })
 
-  it('is shown also when another process runs it', async () => {
+  it('is also shown by another process', async () => {
     await using home = await running([finish])
     await runToGoal(home)
     await home.clock.advance(1_000)
@@ -453,14 +453,14 @@ describe('a run', () => {
     await using other = await again(home)
     expect(await listRuns(other)).toMatchObject([{ run_id: home.run_id, status: 'running', goals_completed: 1 }])
     expect((await trace(other, home.run_id)).total_spans).toBe((await trace(home, home.run_id)).total_spans)
-    // What others do while it runs belongs to it.
+    // Actions of other processes during the run belong to it.
     const newcomer = await spawn(other)
     expect((await run(home, home.run_id)).agent_ids).toContain(newcomer)
   })
 })
 
-describe('the log', () => {
-  it('goes on in another file when one has become long, and is read across them from any place', async () => {
+describe('the log of a run', () => {
+  it('continues in another file when one is long, and can be read from any position across files', async () => {
     await using home = await running([...writes, finish], { config: { runs: { rotate_mb: 0.0005 } } })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -482,7 +482,7 @@ describe('the log', () => {
     expect(later.total_spans).toBeGreaterThan(2)
   })
 
-  it('loses its oldest files in time while its run goes on, and the trace says how much was in them', async () => {
+  it('loses its oldest files by retention while the run goes on, and the trace counts what is left out', async () => {
     await using home = await running([...writes, finish], {
       builtins: [retention],
       config: { runs: { rotate_mb: 0.0005 } },
@@ -500,14 +500,14 @@ describe('the log', () => {
     expect(left.total_spans).toBeLessThan(whole.total_spans)
   })
 
-  it('lies where logs_dir says', async () => {
+  it('is written to logs_dir', async () => {
     await using home = await running([finish], { env: { SVC_LOGS_DIR: 'else/where' } })
     await runToGoal(home)
     expect((await trace(home, home.run_id)).total_spans).toBeGreaterThan(3)
     expect(await logFiles(home.root, home.run_id, 'else/where')).toHaveLength(1)
   })
 
-  it('is written again from the database when it was deleted', async () => {
+  it('is rebuilt from the database after its deletion', async () => {
     await using home = await running([write, finish])
     await runToGoal(home)
     const before = await trace(home, home.run_id)
@@ -522,7 +522,7 @@ describe('the log', () => {
     expect((await trace(other, home.run_id)).total_spans).toBe(before.total_spans)
   })
 
-  it('that cannot be written keeps no one from working, and is caught up once it can', async () => {
+  it('does not stop agents when it cannot be written, and catches up afterwards', async () => {
     await using home = await running([write, finish], {
       files: { blocked: 'a file in the way' },
       env: { SVC_LOGS_DIR: 'blocked' },
@@ -535,7 +535,7 @@ describe('the log', () => {
     expect(spans((await trace(home, home.run_id)).root).map(({ kind }) => kind)).toContain('tool')
   })
 
-  it('holds no secret, and neither does the manifest or a trace', async () => {
+  it('contains no secrets, and neither do the manifest and the trace', async () => {
     const canary = 'sk-canary-0123456789'
     await using home = await running([toolCall('file_write', { path: 'a.md', content: canary }), finish], {
       env: { OPENAI_API_KEY: canary, SVC_API_KEY: 'svc-canary-0123456789' },
@@ -568,7 +568,7 @@ describe('GET /runs', () => {
     return Object.assign(home, { get: (path: string) => fetch(`${url}${path}`) })
   }
 
-  it('lists newest first, in windows with a total and the place of the next', async () => {
+  it('lists runs newest first, in pages with a total and a link to the next page', async () => {
     await using home = await listening()
     const ids = [home.run_id]
     for (const kind of ['task', 'task', 'task']) ids.unshift(await home.kernel.use(Runs).begin(kind))
@@ -581,7 +581,7 @@ describe('GET /runs', () => {
     for (const bad of ['limit=0', 'limit=1001', 'offset=-1']) expect((await home.get(`/runs?${bad}`)).status).toBe(422)
   })
 
-  it('answers 404 for a run that is not there, and never looks outside its folder', async () => {
+  it('answers 404 for an unknown run, and never reads outside the folder of runs', async () => {
     await using home = await listening()
     await trace(home, home.run_id)
     await writeFile(join(home.root, 'logs/runs/manifest.json'), '{"secret": true}')
@@ -605,7 +605,7 @@ describe('GET /runs', () => {
     expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([404, 'run_not_found'])
   })
 
-  it('and the trace fit the shapes that they declare', async () => {
+  it('also serves traces, and rejects bad parameters of a trace with 422', async () => {
     await using home = await listening()
     await spawn(home)
     home.kernel.heartbeat.start()
@@ -619,7 +619,7 @@ describe('GET /runs', () => {
   })
 })
 
-it('old runs are removed, files and all, but never one that goes on', async () => {
+it('pruning removes the oldest ended runs with their files, but never a running one', async () => {
   await using home = await running()
   const ids: string[] = []
   for (let n = 0; n < 4; n++) {
@@ -641,12 +641,12 @@ it('old runs are removed, files and all, but never one that goes on', async () =
   expect(await Promise.all([...ids, home.run_id].map(folder))).toEqual([false, false, true, true, true])
 })
 
-it('text that agents wrote is one line of the tree that people see', async () => {
+it('a trace in the terminal shows text of agents on one line without control characters', async () => {
   await using home = await running([toolCall('file_write', { path: 'x\u001b[2J\n', content: 'a\nb' }), finish])
   await runToGoal(home)
   const render = home.kernel.points.find(Operations, 'runs.trace')?.render
   const lines = render?.((await trace(home, home.run_id)) as never).split('\n') ?? []
   expect(lines).toHaveLength(7)
-  // The call, and the answer of the model that asked for it.
+  // The tool call and the model call that requested it.
   expect(lines.filter(line => line.includes('file_write'))).toHaveLength(2)
 })

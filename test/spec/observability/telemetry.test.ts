@@ -21,7 +21,7 @@ const loadedModules = () =>
     /@opentelemetry.(?:sdk|exporter|resources)/.test(file),
   )
 
-/** A test host with an agent that reaches its goal in two steps, and answers tasks after one tool call. */
+/** Starts a test host whose agent reaches its goal after two tool calls, and answers tasks. */
 async function testHostWithTelemetry(config: object, env: Record<string, string> = {}) {
   const steps = [
     toolCall('file_write', { path: 'a.md', content: 'canary-secret-42' }),
@@ -48,7 +48,7 @@ async function testHostWithTelemetry(config: object, env: Record<string, string>
   )
 }
 
-it("an MCP process and the daemon that it starts report spans, each below its caller's", async () => {
+it("an MCP process and the daemon that it starts report spans, and a task joins its client's trace", async () => {
   const taker = await collector()
   await using dir = await project({ ...FAST, 'profiles/worker.yaml': WORKER })
   const env = {
@@ -93,7 +93,7 @@ describe('telemetry', () => {
     expect(taker.requests).toEqual([])
   })
 
-  describe('when it is on', () => {
+  describe('when it is enabled', () => {
     let home: Awaited<ReturnType<typeof testHostWithTelemetry>>
     let agent: string
     const spansNamed = (name: string) => taker.spans.filter(span => span.name === name)
@@ -123,9 +123,9 @@ describe('telemetry', () => {
       await home.close()
     })
 
-    it('packages are loaded', () => expect(loadedModules().length).toBeGreaterThan(0))
+    it('loads its packages', () => expect(loadedModules().length).toBeGreaterThan(0))
 
-    it('sends a turn of an agent as invoke_agent, with the calls of models and tools below it', () => {
+    it("sends an agent's turn as invoke_agent, with its model and tool calls as children", () => {
       const [turn] = spansNamed('invoke_agent worker').filter(span => below(span).length > 3)
       expect(turn?.attributes).toMatchObject({
         ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.id': agent, 'svc.cycle.result': 'completed' },
@@ -154,20 +154,20 @@ describe('telemetry', () => {
       expect(below(task!).map(({ name, trace_id }) => [name, trace_id])).toEqual([['chat scripted', PARENT.trace]])
     })
 
-    it('says what failed', () => {
+    it('marks failed tasks and calls with the type of their error', () => {
       const [task] = taker.spans.filter(({ attributes }) => attributes['svc.task.status'] === 'failed')
       expect(task).toMatchObject({ status: 2 })
       expect(below(task!)[0]).toMatchObject({ status: 2, attributes: { 'error.type': 'auth' } })
     })
 
-    it('hides values of secrets in what was said', () => {
+    it('hides values of secrets in prompts and tool arguments', () => {
       const all = JSON.stringify(taker.spans)
       expect(all).toContain('gen_ai.input.messages')
       expect(all).toContain('gen_ai.tool.call.arguments')
       expect(all).not.toContain('canary-secret-42')
     })
 
-    it('uses the names of the conventions', async () => {
+    it('uses gen_ai names of the semantic conventions', async () => {
       const known = Object.values((await import('@opentelemetry/semantic-conventions/incubating')) as object)
       const used = new Set([...taker.spans, ...taker.points].flatMap(({ attributes }) => Object.keys(attributes)))
       for (const { metric } of taker.points) if (!/^svc[._]/.test(metric)) used.add(metric)
@@ -175,7 +175,7 @@ describe('telemetry', () => {
       expect([...used].filter(name => name.startsWith('gen_ai.') && !known.includes(name))).toEqual([])
     })
 
-    it('measures tokens and durations, and the project', () => {
+    it('reports tokens, durations and the state of the project', () => {
       const of = (metric: string) => taker.points.filter(point => point.metric === metric)
       const tokens = of('gen_ai.client.token.usage')
       expect(new Set(tokens.map(({ attributes }) => attributes['gen_ai.token.type']))).toEqual(
@@ -187,14 +187,14 @@ describe('telemetry', () => {
       expect(of('svc_agents_idle').length).toBeGreaterThan(0)
     })
 
-    it('names the sender to the collector, as the standard variables say', () => {
+    it('sends the headers and resource attributes of the standard variables', () => {
       expect(taker.requests[0]?.headers).toMatchObject({ 'x-tenant': 'a b', 'content-encoding': 'gzip' })
       expect(taker.requests[0]?.headers['content-type']).toBe('application/x-protobuf')
       expect(taker.resources[0]).toMatchObject({ 'service.name': 'svc', 'deployment.environment.name': 'test' })
     })
   })
 
-  it('a collector that refuses or hangs slows no one, is said once and counted', async () => {
+  it('survives a collector that refuses or hangs: warns once, counts failures and closes in time', async () => {
     const hanging = await collector()
     hanging.answer = 400
     const home = await testHostWithTelemetry({ enabled: true, endpoint: hanging.url })

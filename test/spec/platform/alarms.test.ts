@@ -53,7 +53,7 @@ describe('an alarm', () => {
     expect(await home.kernel.invoke('alarms.list', { id: home.id })).toEqual([])
   })
 
-  it('reaches an agent in the middle of a pursuit', async () => {
+  it('is shown to its agent during the pursuit of a goal', async () => {
     await using home = await waiting(request => {
       if (asksForGoal(request)) return goalAnswer('')
       return request.prompt.includes('set by the operator') ? finish('got it') : finish('got nothing')
@@ -67,7 +67,7 @@ describe('an alarm', () => {
     expect(await home.kernel.invoke('goals.list', { id: home.id })).toMatchObject([{ result: 'got it' }])
   })
 
-  it('that goes off while its agent is paused is delivered on resume', async () => {
+  it('is delivered on resume when it fires while its agent is paused', async () => {
     await using home = await waiting()
     await set(home, '2026-01-01T00:00:10Z')
     await home.kernel.invoke('agents.pause', { id: home.id })
@@ -78,7 +78,7 @@ describe('an alarm', () => {
     await until(() => promptsWith(home, LINE) === 1)
   })
 
-  it('goes off once where two daemons drive the same project', async () => {
+  it('fires once when two daemons drive the same project', async () => {
     const clock = heldClock()
     await using home = await waiting(nothing, { clock })
     await using other = await testHost({
@@ -96,7 +96,7 @@ describe('an alarm', () => {
     expect(fired).toEqual([alarm_id])
   })
 
-  it('whose time came while no daemon ran goes off at the next start', async () => {
+  it('fires at the next start when its time passed without a daemon', async () => {
     await using home = await waiting()
     await home.kernel.heartbeat.stop()
     await set(home, '00:01')
@@ -105,7 +105,7 @@ describe('an alarm', () => {
     await until(() => promptsWith(home, 'Alarm of 2026-01-01T00:01:00.000Z') === 1)
   })
 
-  it('is moved, says something else, and is taken back', async () => {
+  it('can be changed and cancelled', async () => {
     await using home = await waiting()
     const { alarm_id } = await set(home, '2026-01-01T00:00:10Z')
     expect(
@@ -129,7 +129,7 @@ describe('an alarm', () => {
     ['2026-07-31T18:00:30[Asia/Kolkata]', '2026-07-31T12:30:30.000Z'],
     ['2026-01-31 18:00 UTC', '2026-01-31T18:00:00.000Z'],
     ['2026-01-31 18:00+01:00', '2026-01-31T17:00:00.000Z'],
-  ])('for %s is set', async (at, time) => {
+  ])('accepts the time %s', async (at, time) => {
     await using home = await waiting()
     const { alarm_id } = await set(home, at)
     expect(await home.kernel.invoke('alarms.get', { alarm_id })).toMatchObject({ at: time })
@@ -143,12 +143,12 @@ describe('an alarm', () => {
     ['soon', 'is not a time'],
     ['2027-02-30T00:00:00Z', 'is not a time'],
     ['2999-01-01T00:00:00Z', 'too far ahead'],
-  ])('for %s is refused in a sentence', async (at, sentence) => {
+  ])('rejects the time %s with a reason', async (at, sentence) => {
     await using home = await waiting()
     await expect(set(home, at)).rejects.toThrow(sentence)
   })
 
-  it('too many of them are refused', async () => {
+  it('is refused when its agent has too many', async () => {
     await using home = await waiting(nothing, {
       config: { daemon: { heartbeat: 80_000 }, schedules: { max_per_agent: 1 } },
     })

@@ -12,7 +12,7 @@ const runner =
   (...words: string[]) =>
     svc(words, { cwd: dir.path, env })
 
-it('svc config shows every key with its value, and where it comes from', async () => {
+it('svc config shows every key with its value and source, and masks secrets', async () => {
   await using dir = await project({ '.svc/config.yaml': 'server:\n  api_key: hush-hush\ndaemon:\n  heartbeat: 7\n' })
   const run = runner(dir, { SVC_SEED: '42' })
   const { stdout } = await run('config')
@@ -29,7 +29,7 @@ it('svc config shows every key with its value, and where it comes from', async (
   expect((await run('config', 'get', 'server.api_key')).stdout).not.toContain('hush')
 })
 
-it('svc config get shows all about a key', async () => {
+it('svc config get shows all details of a key', async () => {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 7\n' })
   const { stdout } = await runner(dir)('config', 'get', 'daemon.heartbeat')
   expect(stdout).toBe(
@@ -45,7 +45,7 @@ it('svc config get shows all about a key', async () => {
   )
 })
 
-it('svc config set takes values as people write them, and says when they are in force', async () => {
+it('svc config set parses plain values, and says when they take effect', async () => {
   await using dir = await project({ '.svc/config.yaml': '# mine\ndaemon:\n  heartbeat: 7 # s\n' })
   const run = runner(dir, { SVC_SEED: '42' })
   const stdoutOf = async (...words: string[]) => (await run('config', ...words)).stdout.trim()
@@ -70,7 +70,7 @@ it('svc config set takes values as people write them, and says when they are in 
   expect(await fileOf(dir)).not.toContain('heartbeat')
 })
 
-it('svc config set puts a mapping in the place of the one there was; an entry and its fields have keys of their own', async () => {
+it('svc config set replaces whole mappings, and can set single entries and their fields', async () => {
   await using dir = await project({ '.svc/config.yaml': '# mine\n' })
   const run = runner(dir)
   const set = async (...words: string[]) => {
@@ -106,7 +106,7 @@ it.each([
   [['set', 'mcp.servers.files', 'x'], 2, 'files: must be a mapping, such as { command: npx'],
   [['set', 'daemon.heartbeat'], 2, '<value> is missing'],
   [['set', 'seed', '-5'], 2, 'to pass it as a value, put -- before it: -- -5'],
-])('a mistake says what would be right: svc config %j', async (words, code, sentence) => {
+])('an error names a valid alternative: svc config %j', async (words, code, sentence) => {
   await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 7\n' })
   const ran = await runner(dir)('config', ...words)
   expect([ran.code, ran.stdout]).toEqual([code, ''])
@@ -114,7 +114,7 @@ it.each([
   expect(await fileOf(dir)).toBe('daemon:\n  heartbeat: 7\n')
 })
 
-it('what several commands set at once all lands, and the daemon that runs takes it with its next heartbeat', async () => {
+it('concurrent svc config set commands all take effect, and a running daemon applies them at its next heartbeat', async () => {
   await using dir = await project(FAST)
   await using daemon = new RunningSvc(['start'], { cwd: dir.path })
   await daemon.waitForOutput(/Logs/)
@@ -129,7 +129,7 @@ it('what several commands set at once all lands, and the daemon that runs takes 
   expect(parse(await fileOf(dir)).daemon).toEqual({ heartbeat: 0.2, ...values })
   const live = async () => JSON.parse((await run('config', '--json')).stdout).live
   await until(async () => (await live()).daemon.tool_timeout === 31)
-  // It needs a restart.
+  // This key needs a restart.
   expect((await live()).daemon.max_failures).toBe(5)
   expect((await run('config')).stdout).toMatch(/^daemon\.max_failures +9 {2}\(file, 5 until the restart\)$/m)
 })

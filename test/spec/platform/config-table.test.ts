@@ -4,7 +4,7 @@ import { testHost } from '../../support/index.ts'
 
 interface Row {
   default: unknown
-  /** What the key takes beside its default, and what it doesn't. */
+  /** Valid values other than the default. */
   takes: readonly unknown[]
   refuses: readonly unknown[]
   env?: string
@@ -25,7 +25,7 @@ const count = (initial: number, least: number): Row => ({
   ...{ default: initial, takes: [least, 1000], refuses: [least - 1, 1.5, '8', null] },
 })
 
-/** The configuration file's table of the specification, with the defaults that it leaves open. */
+/** Configuration keys of the specification, with the defaults that it leaves open. */
 const TABLE: Readonly<Record<string, Row>> = {
   'server.api_key': {
     default: '',
@@ -147,12 +147,12 @@ const TABLE: Readonly<Record<string, Row>> = {
   'tasks.parse_repairs': { default: 1, takes: [0, 5], refuses: [-1, 6, 1.5, '1', null] },
 }
 
-/** The reload matrix: what is named here is applied while running, everything else with a restart. */
+/** Reload matrix: these keys are applied while running, all others after a restart. */
 const APPLIED = [
   ...['heartbeat', 'cycle_timeout', 'max_concurrent_agents', 'wake_poll_interval', 'tool_timeout'],
   ...['max_steps_policy', 'pursuit_resume', 'pursuit_transcript_max_messages'],
 ].map(name => `daemon.${name}`)
-/** Of modules of which the specification says nothing. */
+/** Keys of modules that the specification does not mention. */
 const ALSO_APPLIED = [
   'a2a.max_exchange',
   'swarm.policy',
@@ -162,7 +162,7 @@ const ALSO_APPLIED = [
 const isApplied = (key: string) =>
   [...APPLIED, ...ALSO_APPLIED].includes(key) || key.startsWith('retention.') || key === 'event_log_fsync'
 
-/** Rows whose modules are still to come: each one that appears is to leave this list. */
+/** Keys of modules that do not exist yet. Remove each one when it appears. */
 const ABSENT: readonly string[] = []
 
 const home = await testHost({ builtins: BUILTINS, roles: ['cli'] })
@@ -188,7 +188,7 @@ describe.each(present)('%s', key => {
     expect(info.reload).toBe(isApplied(key) ? 'applied' : 'restart_required')
   })
 
-  it(`takes ${row.takes.map(value => JSON.stringify(value)).join(', ')}; returns its class when it changes`, async () => {
+  it(`accepts ${row.takes.map(value => JSON.stringify(value)).join(', ')} and returns its reload class`, async () => {
     for (const value of row.takes) {
       expect(await config.patch(patchOf(key, value))).toEqual({ [key]: info.reload })
       expect((await home.kernel.invoke('config.value', { key })) as object).toMatchObject({
@@ -199,14 +199,14 @@ describe.each(present)('%s', key => {
     await config.unset(key)
   })
 
-  it(`refuses ${row.refuses.map(value => String(JSON.stringify(value))).join(', ')}`, async () => {
+  it(`rejects ${row.refuses.map(value => String(JSON.stringify(value))).join(', ')}`, async () => {
     for (const value of row.refuses) {
       await expect(config.patch(patchOf(key, value))).rejects.toMatchObject({ code: 'invalid_config', status: 400 })
     }
   })
 })
 
-it('only rows of modules still to come are absent', () => {
+it('every key of the table exists, except those listed as absent', () => {
   expect(Object.keys(TABLE).filter(key => !known.has(key))).toEqual(ABSENT)
 })
 
@@ -215,7 +215,7 @@ it('every key of every module has a description', () => {
   expect(silent.map(({ path }) => path)).toEqual([])
 })
 
-it('the matrix of the specification holds for every key that there is', () => {
+it('the reload matrix of the specification holds for every existing key', () => {
   const groups = [
     'guardrails.',
     'approval.',

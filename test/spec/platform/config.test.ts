@@ -18,14 +18,14 @@ const shop = definePlugin({
   setup() {},
 })
 
-/** A server without a daemon. */
+/** Starts a server without a daemon. */
 const stateless = (options: Parameters<typeof startRestServer>[0] = {}) =>
   startRestServer({ ...options, plugins: [settings, shop, ...(options.plugins ?? [])] })
 type StatelessServer = Awaited<ReturnType<typeof stateless>>
 const patch = ({ ask }: Pick<StatelessServer, 'ask'>, body: unknown) => ask('/config', { method: 'PATCH', body })
 const fileOf = ({ kernel }: StatelessServer) => readFile(kernel.config.file, 'utf8')
 
-/** A server in whose process the heartbeat runs, on a clock that stands still. */
+/** Starts a server whose process runs the heartbeat, on a held clock. */
 async function withDaemon(config: string) {
   const leases = memoryScheduler()
   const home = await testHost({
@@ -38,7 +38,7 @@ async function withDaemon(config: string) {
   return Object.assign(home, { ask: request })
 }
 
-it('shows what is on disk and what is in effect; what is in force only where the daemon runs', async () => {
+it("GET /config shows persisted and effective values, and live ones only in the daemon's process", async () => {
   const yaml = 'daemon:\n  heartbeat: 7\n'
   const without = await stateless({ yaml, env: { SHOP_TOKEN: 'from-outside' } })
   const { status, json } = await without.ask('/config')
@@ -51,7 +51,7 @@ it('shows what is on disk and what is in effect; what is in force only where the
   expect((await home.ask('/config')).json.live).toMatchObject({ daemon: { heartbeat: 7 } })
 })
 
-it('lists the keys that need a restart, and no others', async () => {
+it('GET /config lists exactly the keys that need a restart', async () => {
   const { ask, kernel } = await stateless()
   const { restart_required_fields: fields } = (await ask('/config')).json
   const keys = kernel.config.keys()
@@ -61,7 +61,7 @@ it('lists the keys that need a restart, and no others', async () => {
   expect(fields).not.toContain('daemon.heartbeat')
 })
 
-it('shows an edit by hand at once, and what is wrong with one that is not taken', async () => {
+it('GET /config shows a manual edit at once, and the problem of an invalid one', async () => {
   const home = await stateless({ yaml: 'daemon:\n  heartbeat: 7\n' })
   const write = async (text: string) => writeFile(home.kernel.config.file, text)
   await write('daemon:\n  heartbeat: 8\n')
@@ -72,7 +72,7 @@ it('shows an edit by hand at once, and what is wrong with one that is not taken'
   expect(json.problem).toMatch(/\.svc\/config\.yaml:2: daemon\.heartbeat/)
 })
 
-it('a patch is merged into the file; its comments and order stay, and nothing else gets in', async () => {
+it('a patch is merged into the file, which keeps its comments and order and gains nothing else', async () => {
   const yaml = '# by hand\nserver:\n  request_timeout: 5 # s\n\ndaemon:\n  # not too fast\n  heartbeat: 7\n'
   const home = await stateless({ yaml, env: { SHOP_TOKEN: 'from-outside' } })
   const { status, json } = await patch(home, {
@@ -94,7 +94,7 @@ it('a patch is merged into the file; its comments and order stay, and nothing el
   )
 })
 
-it('what needs no restart is effective at the next heartbeat, and not before; the rest waits for a start', async () => {
+it('a patch takes effect at the next heartbeat and not before; keys that need a restart take effect after one', async () => {
   await using home = await withDaemon('daemon:\n  heartbeat: 7\n')
   const { json } = await patch(home as never, { daemon: { heartbeat: 3, guards_fail_closed: false } })
   expect(json.reload).toEqual({ 'daemon.heartbeat': 'applied', 'daemon.guards_fail_closed': 'restart_required' })
@@ -109,7 +109,7 @@ it('what needs no restart is effective at the next heartbeat, and not before; th
   })
 })
 
-it('nothing to change changes nothing: an empty patch, the same value, a masked secret', async () => {
+it('a patch without changes does not write the file: an empty one, the same value, a masked secret', async () => {
   const home = await stateless({ yaml: 'daemon:\n  heartbeat: 7\nserver:\n  api_key: hush-hush\n' })
   const key = { 'x-svc-key': 'hush-hush' }
   const before = await stat(home.kernel.config.file)
@@ -121,7 +121,7 @@ it('nothing to change changes nothing: an empty patch, the same value, a masked 
   expect([after.ino, after.mtimeMs]).toEqual([before.ino, before.mtimeMs])
 })
 
-it('what was shown may come back whole: no secret is lost, and nothing of the environment gets into the file', async () => {
+it('patching with the shown configuration loses no secrets and writes no environment values to the file', async () => {
   const yaml = 'server:\n  api_key: hush-hush\nold_key_of_ours: 7\n'
   const home = await stateless({ yaml, env: { SHOP_TOKEN: 'from-outside', SVC_HEARTBEAT: '4' } })
   const key = { 'x-svc-key': 'hush-hush' }
@@ -152,7 +152,7 @@ it.each([
   ['an unknown section', { nonsense: {} }, 'nonsense'],
   ['a nest of 17 levels', nested(17), 'daemon.a.a'],
   ['good and bad together', { daemon: { cycle_timeout: 5, heartbeat: 0 } }, 'daemon.heartbeat'],
-])('a patch with %s is refused with 400 and the path, and the file stays byte for byte', async (_, body, path) => {
+])('a patch with %s is rejected with 400 and the path, and the file stays unchanged', async (_, body, path) => {
   const yaml = '# mine\ndaemon: {heartbeat:   7}\n'
   const home = await stateless({ yaml })
   const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
@@ -163,7 +163,7 @@ it.each([
   expect(await fileOf(home)).toBe(yaml)
 })
 
-it('the error for a misspelt key names the closest match', async () => {
+it('the error for a misspelled key names the closest match', async () => {
   const { json } = await patch(await stateless(), { daemon: { hartbeat: 1 } })
   expect(json.errors).toEqual([
     { path: 'daemon.hartbeat', message: 'is not a known key; did you mean daemon.heartbeat?' },
@@ -175,12 +175,12 @@ it.each([
   '{"constructor":{"prototype":{"admin":true}}}',
   '{"daemon":{"__proto__":{"admin":true}}}',
   '{"server":{"cors_origins":[{"__proto__":{"admin":true}}]}}',
-])('a patch that reaches for prototypes is refused: %s', async text => {
+])('a patch that tries to change a prototype is rejected: %s', async text => {
   const yaml = 'daemon:\n  heartbeat: 7\n'
   const home = await stateless({ yaml })
   const body = { method: 'PATCH', body: text, headers: { 'content-type': 'application/json' } }
   expect((await home.ask('/config', body)).status).toBe(400)
-  // Past the REST interface too.
+  // The operation and the kernel reject it too.
   await home.kernel.invoke('config.patch', JSON.parse(text)).catch(error => expect(error.status).toBe(400))
   await home.kernel.config.patch(JSON.parse(text)).then(
     () => expect.unreachable(),
@@ -190,7 +190,7 @@ it.each([
   expect(({} as { admin?: boolean }).admin).toBeUndefined()
 })
 
-it('a thousand unknown keys are refused with the first of them', async () => {
+it('a patch with 1,000 unknown keys is rejected with the first 20 errors', async () => {
   const body = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, n]))
   const { status, json } = await patch(await stateless(), body)
   expect([status, json.errors.length]).toEqual([400, 20])
@@ -200,24 +200,27 @@ it.each([
   ['broken YAML', 'daemon:\n  heartbeat: [7\n', /\.svc\/config\.yaml:\d/],
   ['a bad value elsewhere', 'daemon:\n  cycle_timeout: none\n', /\.svc\/config\.yaml:2: daemon\.cycle_timeout/],
   ['nothing any more', '', /\.svc\/config\.yaml: is gone or empty/],
-])('a patch while the file holds %s is a conflict that names the line, and the file stays', async (_, text, where) => {
-  const home = await stateless({ yaml: 'daemon:\n  heartbeat: 7\n' })
-  await writeFile(home.kernel.config.file, text)
-  const { status, json } = await patch(home, { daemon: { heartbeat: 3 } })
-  expect([status, json.code]).toEqual([409, 'bad_file'])
-  expect(json.detail).toMatch(where)
-  expect(json.detail).not.toContain(home.root)
-  expect(await fileOf(home)).toBe(text)
-})
+])(
+  'a patch while the file holds %s answers 409 with the position, and the file stays unchanged',
+  async (_, text, where) => {
+    const home = await stateless({ yaml: 'daemon:\n  heartbeat: 7\n' })
+    await writeFile(home.kernel.config.file, text)
+    const { status, json } = await patch(home, { daemon: { heartbeat: 3 } })
+    expect([status, json.code]).toEqual([409, 'bad_file'])
+    expect(json.detail).toMatch(where)
+    expect(json.detail).not.toContain(home.root)
+    expect(await fileOf(home)).toBe(text)
+  },
+)
 
-it('a patch may be what corrects the file', async () => {
+it('a patch can correct an invalid file', async () => {
   const home = await stateless({ yaml: 'daemon:\n  heartbeat: 7\n' })
   await writeFile(home.kernel.config.file, 'daemon:\n  heartbeat: soon\n')
   expect((await patch(home, { daemon: { heartbeat: 3 } })).status).toBe(200)
   expect(await fileOf(home)).toBe('daemon:\n  heartbeat: 3\n')
 })
 
-it('twenty patches of twenty keys at once all land', async () => {
+it('20 concurrent patches of different keys are all written', async () => {
   const home = await stateless({ yaml: '# ours\nshop:\n  item3: 1\n' })
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => patch(home, { shop: { [`item${n}`]: n + 100 } })),
@@ -228,7 +231,7 @@ it('twenty patches of twenty keys at once all land', async () => {
   expect(parse(text).shop).toEqual(Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`item${n}`, n + 100])))
 })
 
-it('a value that the environment overrides is checked all the same', async () => {
+it('a value that the environment overrides is still validated', async () => {
   const home = await stateless({ env: { SVC_HEARTBEAT: '4' } })
   expect((await patch(home, { daemon: { heartbeat: -1 } })).status).toBe(400)
   const { json } = await patch(home, { daemon: { heartbeat: 9 } })
@@ -239,7 +242,7 @@ it('a value that the environment overrides is checked all the same', async () =>
   })
 })
 
-it('one key can be asked for, and taken out of the file again', async () => {
+it('GET and DELETE /config/{key} show one key and remove it from the file', async () => {
   const home = await stateless({ yaml: '# ours\ndaemon:\n  heartbeat: 7 # s\n' })
   expect((await home.ask('/config/daemon.heartbeat')).json).toMatchObject({
     ...{ key: 'daemon.heartbeat', value: 7, source: 'file', default: 10, env: 'SVC_HEARTBEAT', reload: 'applied' },
@@ -257,7 +260,7 @@ it('one key can be asked for, and taken out of the file again', async () => {
   expect((await home.ask('/config/daemon.heartbeat')).json).toMatchObject({ value: 10, source: 'default' })
 })
 
-it('every operation of the module is masked where it shows a secret', async () => {
+it('every operation of the module masks secrets', async () => {
   const home = await stateless({ yaml: 'shop:\n  token: hush-hush\n' })
   const shown = [
     await home.kernel.invoke('config.get'),

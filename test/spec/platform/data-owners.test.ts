@@ -7,15 +7,15 @@ import { OWNERS, STEPS } from '../../../builtins/migrations.ts'
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../../..')
 
-/** The other engine, which has all tables in its own dialect. */
+/** The module of the other database engine, which has all tables in its own dialect. */
 const WHOLE = ['platform/cluster']
 
-/** The tables and views that a statement of a step makes or changes, each with the name that it has in the end. */
+/** Matches the table or view that a statement of a migration creates or changes; renamed ones have their final name. */
 const TARGET =
   /^(?:CREATE (?:TABLE|VIEW)|CREATE (?:UNIQUE )?INDEX \w+ ON|ALTER TABLE|DROP (?:TABLE|VIEW)|INSERT INTO|UPDATE|DELETE FROM) (\w+)/
 const RENAMED = /^ALTER TABLE (\w+) RENAME TO (\w+)/
 
-/** Names in the place of a table, in SQL: keywords are in capitals in all sources. */
+/** Matches names in table positions in SQL; all sources write keywords in capitals. */
 const NAMED = /\b(?:FROM|JOIN|INTO|UPDATE|TABLE|REFERENCES)\s+(\w+(?: \w+)?(?:,\s*\w+(?: \w+)?)*)/g
 
 function statementsOf(sql: string): string[] {
@@ -41,7 +41,10 @@ const owners = new Map(
   Object.keys(OWNERS).flatMap(module => [...tablesOf(module)].map(table => [table, module] as const)),
 )
 
-/** `platform/store`, of `builtins/platform/store/sqlite/open.ts`; the folders of toolkits are modules too. */
+/**
+ * Returns the module of a path: `platform/store` for `builtins/platform/store/sqlite/open.ts`. A toolkit is a module
+ * too.
+ */
 function moduleOf(path: string): string {
   const parts = path.split('/')
   return parts.slice(1, path.startsWith('builtins/tools/toolkits/') ? 4 : 3).join('/')
@@ -57,19 +60,19 @@ async function sources(): Promise<{ path: string; code: string }[]> {
       .filter(entry => entry.isFile() && /(?<!\.d)\.(ts|js)$/.test(entry.name) && entry.name !== 'migrations.ts')
       .map(entry => relative(ROOT, join(entry.parentPath, entry.name))),
   )
-  // Comments are no SQL.
+  // Strip comments, which are not SQL.
   const code = (path: string) => transform(readFileSync(join(ROOT, path), 'utf8'), { loader: 'ts', tsconfigRaw: {} })
   return Promise.all(paths.map(async path => ({ path, code: (await code(path)).code })))
 }
 
-describe('the owners of tables', () => {
-  it('each part of a step belongs to a step of the list', () => {
+describe('the ownership of tables', () => {
+  it('every part of a migration step belongs to a listed step, and every step has a part', () => {
     const parts = Object.values(OWNERS).flatMap(steps => Object.keys(steps))
     expect(parts.filter(name => !STEPS.includes(name))).toEqual([])
     expect(STEPS.filter(name => !parts.includes(name))).toEqual([])
   })
 
-  it('the steps of a module change its own tables only', () => {
+  it('the migration steps of a module change only its own tables', () => {
     const offences = Object.entries(OWNERS).flatMap(([module, steps]) =>
       Object.entries(steps).flatMap(([step, sql]) =>
         statementsOf(sql)
@@ -81,10 +84,10 @@ describe('the owners of tables', () => {
     expect(offences).toEqual([])
   })
 
-  it("a view reads its owner's tables, and the views of others", () => {
+  it('a view reads only tables of its owner and views of other modules', () => {
     const current = STEPS.slice(STEPS.indexOf('046-views'))
     const offences = Object.entries(OWNERS).flatMap(([module, steps]) =>
-      // A foreign key to the agents reads nothing.
+      // A foreign key to `agents` does not read the table.
       tablesIn(current.map(step => (steps[step] ?? '').replaceAll('REFERENCES agents (agent_id)', '')).join('\n'))
         .filter(table => !table.endsWith('_view') && owners.get(table) !== module)
         .map(table => `${module}: ${table}`),
@@ -92,12 +95,12 @@ describe('the owners of tables', () => {
     expect(offences).toEqual([])
   })
 
-  it("no SQL names a table of another module: it reads the owner's views, and changes through the owner's statements", async () => {
+  it('SQL of a module names no table of another module, only its views', async () => {
     expect(owners.size).toBeGreaterThan(60)
     const offences = (await sources()).flatMap(({ path, code }) => {
       const module = moduleOf(path)
       if (WHOLE.includes(module)) return []
-      // A step that gives a table its foreign key to the agents.
+      // Adds the foreign key to `agents` to a table.
       if (path === 'builtins/lib/child-table.ts') return []
       return tablesIn(code)
         .filter(table => {
@@ -110,7 +113,7 @@ describe('the owners of tables', () => {
     expect([...new Set(offences)]).toEqual([])
   })
 
-  it('a table of another module is found in each place of a statement', () => {
+  it('the check finds tables in every position of a statement', () => {
     const sql =
       'WITH a AS (SELECT 1 FROM agents x, goals y) DELETE FROM leases; INSERT INTO spend SELECT 1 JOIN\n  runs'
     expect(tablesIn(sql)).toEqual(['agents', 'goals', 'leases', 'spend', 'runs'])

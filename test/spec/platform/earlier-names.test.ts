@@ -15,7 +15,7 @@ import { Mail } from '#society/a2a/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { testHost } from '../../support/index.ts'
 
-it('services answer to the earlier names of their methods', async () => {
+it('services support the earlier names of their methods', async () => {
   await using home = await testHost({ builtins: BUILTINS })
   const use = home.kernel.use.bind(home.kernel)
   expect(await use(Freeze).frozen!()).toBe(false)
@@ -40,7 +40,7 @@ it('services answer to the earlier names of their methods', async () => {
   expect(others.map(method => typeof method)).toEqual(others.map(() => 'function'))
 })
 
-it('the first call by an earlier name warns, with the present one', async () => {
+it('the first call by an earlier name warns with the current name', async () => {
   const warned = new Promise<Error>(resolve => process.once('warning', resolve))
   class Counter {
     #count = 0
@@ -59,7 +59,7 @@ it('the first call by an earlier name warns, with the present one', async () => 
   })
 })
 
-it('errors and guards take the earlier names of their fields', async () => {
+it('errors and guards support the earlier names of their fields', async () => {
   const FullError = defineError({
     code: 'full',
     status: 409,

@@ -24,7 +24,7 @@ import {
 import { svc } from '../../support/vitest/warm.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 
-/** What a cycle was and how it ended, from the hooks. */
+/** Records the entered phases and ended cycles from the hooks. */
 function cycleWatcher() {
   const entered: string[] = []
   const ended: Events['cycle_end'][] = []
@@ -42,13 +42,13 @@ function cycleWatcher() {
   return { entered, ended, plugin, clear }
 }
 
-/** A goal, and steps towards it that are always others. */
+/** Returns a goal, and then steps that always differ. */
 const busyModel = (asked: ModelServerRequest) =>
   asksForGoal(asked)
     ? text(`{"goal":"Write piece number ${asked.n} about the tides"}`)
     : toolCall('write_notepad', { text: `words ${asked.n}` })
 
-/** A test host in whose process the daemon runs, with its REST app on a port. */
+/** Starts a test host with a daemon and a REST server in its process. */
 async function startServer(options: TestHostOptions = {}) {
   const seen = cycleWatcher()
   const home = await testHostWithModel(busyModel, {
@@ -64,8 +64,8 @@ const calls = ({ server }: { server: { bill: readonly unknown[] } }) => server.b
 const events = async ({ kernel }: TestHost) =>
   (await kernel.use(Store).events(0, 1000)).map(({ type }) => type).filter(type => type.startsWith('daemon_'))
 
-describe('while the daemon is frozen', () => {
-  it('cycles come and end as guarded; no phase is entered and no model is asked', async () => {
+describe('a frozen daemon', () => {
+  it('ends cycles as guarded, enters no phase and calls no model', async () => {
     await using home = await startServer()
     const { status, json } = await home.post('/daemon/pause')
     expect([status, json]).toEqual([200, { status: 'paused', frozen_since: home.clock.now().toISOString() }])
@@ -85,7 +85,7 @@ describe('while the daemon is frozen', () => {
     expect(calls(home)).toBeGreaterThan(0)
   })
 
-  it('it says so, and since when: the freeze that came first', async () => {
+  it('reports when it was first frozen, also after a second freeze', async () => {
     await using home = await startServer()
     expect((await home.get('/daemon')).json).toMatchObject({ frozen: false, frozen_since: null })
     const since = home.clock.now().toISOString()
@@ -98,7 +98,7 @@ describe('while the daemon is frozen', () => {
     expect(await events(home)).toEqual(['daemon_paused', 'daemon_resumed'])
   })
 
-  it('a pursuit that is under way makes no further model call, and goes on where it was afterwards', async () => {
+  it('makes no further model call in a running pursuit, and continues the pursuit after the resume', async () => {
     let step = 0
     const seen = cycleWatcher()
     let freezeNow: () => Promise<unknown> = async () => {}
@@ -125,7 +125,7 @@ describe('while the daemon is frozen', () => {
     expect(step).toBe(4)
   })
 
-  it('who was found to have nothing to do just before has no cycle any more', async () => {
+  it('counts no cycle for idle agents that were listed before the freeze', async () => {
     await using home = await testHostWithModel(busyModel, { builtins: [daemon] })
     const id = await spawn(home)
     await home.kernel.heartbeat.stop()
@@ -138,7 +138,7 @@ describe('while the daemon is frozen', () => {
     expect(await scheduler.pass?.((await scheduler.listDue?.(later, 10)) ?? [], later)).toEqual([id])
   })
 
-  it('a model call that failed is not tried again', async () => {
+  it('does not retry a failed model call', async () => {
     const seen = cycleWatcher()
     let freezeNow: () => Promise<unknown> = async () => {}
     const script = async (asked: ModelServerRequest) => {
@@ -156,7 +156,7 @@ describe('while the daemon is frozen', () => {
     expect(home.server.requests.filter(asked => !asksForGoal(asked))).toHaveLength(1)
   })
 
-  it('it stays so over a restart, and nothing is spent before it is resumed', async () => {
+  it('stays frozen over a restart, and spends nothing until it is resumed', async () => {
     await using dir = await tempDir()
     const before = await startServer({ root: dir.path })
     const id = await spawn(before)
@@ -177,8 +177,8 @@ describe('while the daemon is frozen', () => {
   })
 })
 
-describe('the freeze and the pause of an agent', () => {
-  it('do not touch each other: an agent paused before a freeze is paused after it, through a restart', async () => {
+describe('a freeze of the daemon and a pause of an agent', () => {
+  it('are independent: an agent paused before a freeze is still paused after it and a restart', async () => {
     await using dir = await tempDir()
     const before = await startServer({ root: dir.path })
     const [paused, free] = [await spawn(before), await spawn(before)]
@@ -197,7 +197,7 @@ describe('the freeze and the pause of an agent', () => {
     expect([driven.has(paused), driven.has(free)]).toEqual([false, true])
   })
 
-  it('an agent that is resumed while the daemon is frozen is idle, and stays frozen', async () => {
+  it('are independent: an agent resumed during a freeze is idle, but makes no model call', async () => {
     await using home = await startServer()
     const id = await spawn(home)
     await waitUntilIdle(home)
@@ -211,7 +211,7 @@ describe('the freeze and the pause of an agent', () => {
   })
 })
 
-it('over REST a freeze needs the daemon in that process; the operation itself does not', async () => {
+it('POST /daemon/pause needs the daemon in its process; the operation does not', async () => {
   await using home = await startServer({ roles: ['server'] })
   for (const path of ['/daemon/pause', '/daemon/resume']) {
     const { status, json } = await home.post(path)
@@ -225,38 +225,42 @@ it('over REST a freeze needs the daemon in that process; the operation itself do
 it.each([
   [true, ['guarded']],
   [false, []],
-])('a freeze that cannot be read counts as one while guards_fail_closed is %s', async (guards_fail_closed, results) => {
-  let broken = false
-  // A store that fails where the freeze is read, and nowhere else.
-  const faulty = definePlugin({
-    name: 'faulty',
-    setup(svc) {
-      svc.on('cycle_start', () => {
-        if (!broken) return
-        const store = svc.use(Store)
-        const get = ((sql, params) => {
-          if (params?.[1] === 'frozen') return Promise.reject(new Error('the page is torn'))
-          return store.get(sql, params)
-        }) as typeof store.get
-        const torn = (of: Store, name: string | symbol) => (name === 'get' || name === 'glance' ? get : bound(of, name))
-        svc.provide(Store, new Proxy(store, { get: torn }))
-        broken = false
-      })
-    },
-  })
-  await using home = await startServer({ builtins: [faulty], config: { daemon: { guards_fail_closed } } })
-  broken = true
-  home.seen.clear()
-  await spawn(home)
-  await until(() => home.seen.ended.length > 0)
-  expect(home.seen.ended.map(({ result }) => result).filter(result => result === 'guarded')).toEqual(results)
-  expect(home.seen.entered.length > 0).toBe(!guards_fail_closed)
-  // `context_assembly` without a context ends a cycle, so the two phases after it are not asked about.
-  expect(home.logged('the page is torn').length).toBeGreaterThanOrEqual(guards_fail_closed ? PHASES.length - 2 : 1)
-})
+])(
+  'a freeze that cannot be read counts as frozen if guards_fail_closed is set, otherwise not: %s',
+  async (guards_fail_closed, results) => {
+    let broken = false
+    // Makes the store fail only where the freeze is read.
+    const faulty = definePlugin({
+      name: 'faulty',
+      setup(svc) {
+        svc.on('cycle_start', () => {
+          if (!broken) return
+          const store = svc.use(Store)
+          const get = ((sql, params) => {
+            if (params?.[1] === 'frozen') return Promise.reject(new Error('the page is torn'))
+            return store.get(sql, params)
+          }) as typeof store.get
+          const torn = (of: Store, name: string | symbol) =>
+            name === 'get' || name === 'glance' ? get : bound(of, name)
+          svc.provide(Store, new Proxy(store, { get: torn }))
+          broken = false
+        })
+      },
+    })
+    await using home = await startServer({ builtins: [faulty], config: { daemon: { guards_fail_closed } } })
+    broken = true
+    home.seen.clear()
+    await spawn(home)
+    await until(() => home.seen.ended.length > 0)
+    expect(home.seen.ended.map(({ result }) => result).filter(result => result === 'guarded')).toEqual(results)
+    expect(home.seen.entered.length > 0).toBe(!guards_fail_closed)
+    // `context_assembly` without a context ends the cycle, so the guard is not called for the two phases after it.
+    expect(home.logged('the page is torn').length).toBeGreaterThanOrEqual(guards_fail_closed ? PHASES.length - 2 : 1)
+  },
+)
 
-describe('from the command line', () => {
-  it('it is set and cleared with nothing running, and holds in the daemon that starts then', async () => {
+describe('svc daemon pause and resume', () => {
+  it('work while no daemon runs, and apply to the daemon that starts next', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nmodel:\n  sim_delay: 0\n' })
     const run = (...words: string[]) => svc(words, { cwd: dir.path })
     expect((await run('daemon', 'pause')).stdout).toMatch(/^frozen since .*; resume it with: svc daemon resume\n$/)

@@ -30,7 +30,7 @@ import { goalAnswer } from '../safety/approvals-host.ts'
 const DAY = 86_400_000
 const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, runs, events, metrics, retention]
 
-/** A test host with everything that may go, without a heartbeat until it is started. */
+/** Creates a test host with all modules that have data to remove; its heartbeat is not started. */
 async function testHostWithEverything(options: TestHostOptions = {}) {
   const home = await testHostWithModel(() => goalAnswer(''), {
     ...options,
@@ -51,7 +51,7 @@ const count = async ({ root }: TestHost, table: string, where = 'true') =>
 const numbers = (from: number, many: number) =>
   `(WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + many - 1}) SELECT i FROM n) numbers`
 
-/** One row of each kind that is old and may go, that is old and is needed, and that is not old. */
+/** Inserts one row of each kind: old and removable, old but needed, and recent. */
 async function insertRows(home: TestHost & { id: string }): Promise<void> {
   const { id } = home
   const now = home.clock.ms()
@@ -207,7 +207,7 @@ const GONE = {
 }
 
 describe('retention', () => {
-  it('removes what is old and over, and nothing that is pending, active or young', async () => {
+  it('removes old finished rows, and nothing that is pending, active or recent', async () => {
     await using home = await testHostWithEverything()
     await insertRows(home)
     const report = await run(home)
@@ -259,7 +259,7 @@ describe('retention', () => {
     expect((await run(home)).total).toBe(0)
   })
 
-  it('says before what it would do, and does nothing then', async () => {
+  it('reports in a dry run what it would remove, and removes nothing', async () => {
     await using home = await testHostWithEverything()
     await insertRows(home)
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 11, freed_bytes: 0 })
@@ -267,14 +267,14 @@ describe('retention', () => {
     expect(await count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
   })
 
-  it('expires sessions that were idle for server.session_ttl_hours', async () => {
+  it('expires sessions that have been idle for server.session_ttl_hours', async () => {
     await using home = await testHostWithEverything({ config: { server: { session_ttl_hours: 24 } } })
     await insertRows(home)
     expect((await run(home)).rows).toMatchObject({ expired_sessions: 2 })
     expect(await count(home, 'sessions', "status = 'running'")).toBe(0)
   })
 
-  it('adds up what calls cost before they go, the window that counts apart: totals stay, and what of it is not sure', async () => {
+  it('sums up costs of model calls before their removal, so that all totals and approximate parts stay the same', async () => {
     await using home = await testHostWithEverything()
     const { id } = home
     const at = home.clock.ms() - 40 * DAY
@@ -304,7 +304,7 @@ describe('retention', () => {
     expect(await count(home, 'spend', 'budget_window = 2')).toBe(8)
     expect(await count(home, 'spend', 'budget_window < 2')).toBe(4)
     expect(await status()).toMatchObject({ spent: first.spent, approximate })
-    // The next ones go into the same sums, and those into the ones of all windows that are over.
+    // The next rows are added to the same sums, and these to the sums of all past windows.
     await fill('2', 10_000)
     expect((await run(home)).rows).toMatchObject({ spend: 1500 })
     expect(await count(home, 'spend')).toBe(12)
@@ -315,13 +315,13 @@ describe('retention', () => {
     expect(await count(home, 'spend')).toBe(4)
   })
 
-  it('keeps the newest events and those still being read; a request for older ones says what is left', async () => {
+  it('keeps the newest events and those still in use; a request for older ones names the first available', async () => {
     await using home = await testHostWithEverything()
     const inRun =
       "INSERT INTO events (type, v, at, agent_id, run_id, data) VALUES ('old', 1, 0, NULL, 'run-slow', '{}')"
     const open = "INSERT INTO runs (run_id, kind, pid, started_at, facts) VALUES (?, 'task', ?, 0, '{}')"
     await allBehind(home.root, [
-      // Nothing happens in it.
+      // A run without events.
       [open, 'run-still', process.pid],
       [open, 'run-slow', process.pid],
       [`INSERT INTO events (type, v, at, agent_id, data) SELECT 'old', 1, 0, NULL, '{}' FROM ${numbers(0, 500)}`],
@@ -330,7 +330,7 @@ describe('retention', () => {
       ['UPDATE events SET at = ?', home.clock.ms() - 40 * DAY],
     ])
     const newest = await count(home, 'events')
-    // The event log has not come that far.
+    // The event log has not been written that far.
     expect((await run(home)).rows).toMatchObject({ events: 0 })
     await until(async () => {
       await home.clock.advance(1_000)
@@ -338,7 +338,7 @@ describe('retention', () => {
       return Number((await rowsBehind<{ value: string }>(home.root, sql))[0]?.value) >= 12_000
     })
     const before = String(await home.kernel.invoke('metrics.get'))
-    // What was done in a run that goes on has not been added up.
+    // Totals of the running run do not include these events yet.
     await run(home)
     const [first] = await rowsBehind<{ run_id: string }>(home.root, 'SELECT run_id FROM events ORDER BY seq LIMIT 1')
     expect(first).toEqual({ run_id: 'run-slow' })
@@ -364,7 +364,7 @@ describe('retention', () => {
     for (const after of [0, oldest!.seq - 1]) expect((await follow(after))?.id).toBe(String(oldest!.seq - 1))
   })
 
-  it('runs every few heartbeats while it is enabled, and reports what it removed', async () => {
+  it('runs every interval_cycles heartbeats while it is enabled, and reports what it removed', async () => {
     await using home = await testHostWithEverything({ config: { retention: { enabled: true, interval_cycles: 3 } } })
     await insertRows(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
@@ -380,7 +380,7 @@ describe('retention', () => {
     expect(await count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
   })
 
-  it('keeps max_runs of the runs that have ended, with their files', async () => {
+  it('keeps max_runs of the runs that have ended', async () => {
     await using home = await testHostWithEverything({ config: { retention: { max_runs: 2 } } })
     const { Runs } = await import('#observability/runs/contract')
     const book = home.kernel.use(Runs)
@@ -405,7 +405,7 @@ async function furnishNudge(home: TestHost & { id: string }): Promise<void> {
 }
 
 it.skipIf(ON_POSTGRES)(
-  'asks with the same statements, however many rows go: each that is new stays prepared',
+  'retention uses the same SQL statements for any number of rows, so that they stay prepared',
   async () => {
     await using home = await testHostWithEverything()
     const at = home.clock.ms() - 40 * DAY
@@ -426,8 +426,8 @@ it.skipIf(ON_POSTGRES)(
   },
 )
 
-describe.skipIf(ON_POSTGRES)('the file of the database', () => {
-  it('gets smaller, without ever holding up the event loop for 50 ms', async () => {
+describe.skipIf(ON_POSTGRES)('the database file', () => {
+  it('shrinks without blocking the event loop for 50 ms', async () => {
     await using home = await testHostWithEverything({ clock: 'system' })
     const at = Date.now() - 40 * DAY
     await writeDirectly(
@@ -437,7 +437,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
       ...[home.id, 'x'.repeat(800), at, at],
     )
     const file = `${home.root}/.svc/svc.db`
-    // How long the loop was held, and how much of that this process worked: others on the machine are not its doing.
+    // How long the loop was blocked, limited to this process's CPU time: other programs on the machine do not count.
     const holds: number[] = []
     const cpuTime = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros, 0) / 1000
     let last = { at: performance.now(), worked: cpuTime() }
@@ -457,7 +457,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     expect(statSync(file).size).toBeLessThan(12_000_000)
   })
 
-  it('can give room back, also when an early version made it', async () => {
+  it('has incremental vacuum enabled, also when an early version created it', async () => {
     const dir = await tempDir()
     await dir.write({ '.svc/config.yaml': '' })
     const early = new Sqlite(`${dir.path}/.svc/svc.db`)
@@ -473,7 +473,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     }
   })
 
-  it('is tidied while its log is short; a reader that keeps it long is waited for, though not for ever', async () => {
+  it('is cleaned up only while its log is short; a reader that keeps the log long delays this, but not forever', async () => {
     await using home = await testHostWithEverything()
     const at = home.clock.ms() - 40 * DAY
     await writeDirectly(
@@ -502,7 +502,7 @@ describe.skipIf(ON_POSTGRES)('the file of the database', () => {
     expect((await running).rows).toMatchObject({ nudges: 20_000 })
   })
 
-  it('takes back a log that has grown large, as soon as nothing runs', async () => {
+  it('has a large write-ahead log truncated as soon as no reader needs it', async () => {
     await using home = await testHostWithEverything()
     await home.kernel.invoke('agents.pause', { id: home.id })
     home.kernel.heartbeat.start()

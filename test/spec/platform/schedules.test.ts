@@ -23,7 +23,7 @@ const FAR = { heartbeat: 80_000 }
 
 type Options = Omit<TestHostOptions, 'config'> & { config?: Record<string, unknown> }
 
-/** An agent that wants nothing by itself and reaches every goal at once; its heartbeat is far away. */
+/** An agent that chooses no goals itself and reaches every goal at once; its next heartbeat is far away. */
 const OBLIGING: Script = request => (asksForGoal(request) ? goalAnswer('') : finish())
 
 async function testHostWithSchedules({ config = {}, builtins = [], ...options }: Options = {}, script = OBLIGING) {
@@ -48,7 +48,7 @@ const add = ({ kernel, id }: Pick<Home, 'kernel' | 'id'>, input: Record<string, 
 const get = ({ kernel }: TestHost, { schedule_id }: Schedule) =>
   kernel.invoke('schedules.get', { schedule_id }) as Promise<Schedule>
 
-/** Lets time pass in steps small enough for what falls due on the way to be done. */
+/** Advances the clock in steps that let due work finish. */
 async function pass(home: TestHost, ms: number, step = 1_000) {
   for (let left = ms; left > 0; left -= step) {
     await home.clock.advance(Math.min(step, left))
@@ -60,7 +60,7 @@ async function pass(home: TestHost, ms: number, step = 1_000) {
 const look = (home: TestHost) => pass(home, 2_000)
 
 describe('a schedule', () => {
-  it('of seconds gives its agent a goal at each interval, and wakes it for that', async () => {
+  it('with seconds creates a goal at each interval and wakes its agent', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { every: 10 })
     expect(schedule).toMatchObject({ every: 10, next_at: '2026-01-01T00:00:10.000Z', created_by: 'operator', fired: 0 })
@@ -75,7 +75,7 @@ describe('a schedule', () => {
     })
   })
 
-  it('by the calendar comes at its time in its time zone', async () => {
+  it('with cron creates a goal at the time in its time zone', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { cron: '0 9 * * 1-5', time_zone: 'Europe/Berlin' })
     expect(schedule).toMatchObject({
@@ -89,7 +89,7 @@ describe('a schedule', () => {
     expect(await get(home, schedule)).toMatchObject({ next_at: '2026-01-02T08:00:00.000Z', skipped: 0 })
   })
 
-  it("of cycles counts its agent's own, which outlive a restart", async () => {
+  it('with cycles counts the cycles of its agent, also over a restart', async () => {
     const clock = heldClock()
     await using first = await testHostWithSchedules({ clock })
     const { id, root } = first
@@ -112,7 +112,7 @@ describe('a schedule', () => {
     expect(await get(again, schedule)).toMatchObject({ next_cycle: 7, fired: 1, skipped: 0 })
   })
 
-  it('is not given again while its last goal is active: the slot is skipped, and the reason is shown', async () => {
+  it('skips a slot while its last goal is active, and shows the reason', async () => {
     let n = 0
     const differentStep = () => toolCall('read_notepad', { limit: (n++ % 900) + 1 })
     await using home = await testHostWithSchedules({}, request =>
@@ -127,7 +127,7 @@ describe('a schedule', () => {
     expect(await get(home, schedule)).toMatchObject({ fired: 1, skipped: 1, last_skip: reason })
   })
 
-  it('whose objective a guardrail stops is not taken', async () => {
+  it('is rejected when a guardrail blocks its objective', async () => {
     await using home = await testHostWithSchedules({
       builtins: [guardrails],
       config: { guardrails: { enabled: true } },
@@ -144,12 +144,12 @@ describe('a schedule', () => {
     [{ cron: '0 0 30 2 *' }, 'never comes'],
     [{ cron: '0 9 * * *', time_zone: 'Mars/Olympus' }, 'not a time zone'],
     [{ cron: '2030-01-01T00:00:00' }, 'never comes again'],
-  ])('that says %j is refused in a sentence', async (input, sentence) => {
+  ])('with %j is rejected with a reason', async (input, sentence) => {
     await using home = await testHostWithSchedules()
     await expect(add(home, input)).rejects.toThrow(sentence)
   })
 
-  it('has a time zone only where a calendar says when', async () => {
+  it('rejects a time zone without cron', async () => {
     await using home = await testHostWithSchedules()
     await expect(add(home, { every: 3600, time_zone: 'Moon/Tycho' })).rejects.toMatchObject({
       code: 'bad_schedule',
@@ -157,20 +157,20 @@ describe('a schedule', () => {
     })
   })
 
-  it('is refused with an unknown time zone, also where none is given', async () => {
+  it('has a default time zone that must be a known one', async () => {
     await using home = await testHostWithSchedules()
     await expect(home.kernel.config.patch({ schedules: { time_zone: 'Moon/Tycho' } })).rejects.toMatchObject({
       ...{ code: 'invalid_config', errors: [{ path: 'schedules.time_zone' }] },
     })
   })
 
-  it('too many of them are refused', async () => {
+  it('is refused when its agent has too many', async () => {
     await using home = await testHostWithSchedules({ config: { schedules: { max_per_agent: 1 } } })
     await add(home, { every: 10 })
     await expect(add(home, { every: 20 })).rejects.toMatchObject({ code: 'too_many_schedules' })
   })
 
-  it('is disabled, enabled without what it missed, and removed; its goals stay', async () => {
+  it('can be disabled, enabled without its missed slots, and removed; its goals stay', async () => {
     await using home = await testHostWithSchedules()
     const { schedule_id } = await add(home, { every: 10 })
     await pass(home, 10_000)
@@ -188,7 +188,7 @@ describe('a schedule', () => {
     expect(await goalsOf(home, home.id)).toHaveLength(1)
   })
 
-  it('goes with its agent', async () => {
+  it('is deleted together with its agent', async () => {
     await using home = await testHostWithSchedules()
     await add(home, { every: 10 })
     await home.kernel.invoke('agents.delete', { id: home.id })
@@ -197,8 +197,8 @@ describe('a schedule', () => {
   })
 })
 
-describe('slots that passed while nothing could run', () => {
-  it('run once for all, and the others are accounted for', async () => {
+describe('slots missed while nothing could run', () => {
+  it('run once in total, and the others are counted as skipped', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { every: 600 })
     home.clock.jump(6_000_000 + 300_000)
@@ -209,7 +209,7 @@ describe('slots that passed while nothing could run', () => {
     })
   })
 
-  it('are all skipped where the schedule or the configuration says so', async () => {
+  it('are all skipped if the schedule or the configuration says so', async () => {
     await using home = await testHostWithSchedules({ config: { schedules: { missed: 'skip' } } })
     const skips = await add(home, { cron: '*/10 * * * *' })
     const runs = await add(home, { cron: '*/10 * * * *', missed: 'once', objective: 'Water the plants' })
@@ -220,7 +220,7 @@ describe('slots that passed while nothing could run', () => {
     expect(await get(home, runs)).toMatchObject({ fired: 1, skipped: 5 })
   })
 
-  it('a slot that is only a little late is not missed', async () => {
+  it('do not include a slot that is only slightly late', async () => {
     await using home = await testHostWithSchedules({ config: { schedules: { missed: 'skip' } } })
     const schedule = await add(home, { every: 600 })
     home.clock.jump(640_000)
@@ -228,7 +228,7 @@ describe('slots that passed while nothing could run', () => {
     expect(await get(home, schedule)).toMatchObject({ fired: 1, skipped: 0 })
   })
 
-  it('because its agent was paused say so', async () => {
+  it('show the paused agent as the reason', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { every: 10 })
     await home.kernel.invoke('agents.pause', { id: home.id })
@@ -242,7 +242,7 @@ describe('slots that passed while nothing could run', () => {
     })
   })
 
-  it('because the daemon was frozen say so, and nothing is given before it is thawed', async () => {
+  it('show the frozen daemon as the reason, and no goal is created before it resumes', async () => {
     await using home = await testHostWithSchedules({ builtins: [daemon] })
     const byTime = await add(home, { every: 10 })
     const byCycle = await add(home, { every_n_cycles: 1, objective: 'Water the plants' })
@@ -258,7 +258,7 @@ describe('slots that passed while nothing could run', () => {
     expect(await get(home, byCycle)).toMatchObject({ fired: 1 })
   })
 
-  it('because the budget was used up say so', async () => {
+  it('show the exhausted budget as the reason', async () => {
     await using home = await testHostWithSchedules({
       config: { daemon: { ...FAR, budget_tokens: 1, budget_mode: 'record_only' } },
     })
@@ -269,8 +269,8 @@ describe('slots that passed while nothing could run', () => {
   })
 })
 
-describe('no slot runs twice', () => {
-  it('where two daemons drive the same project', async () => {
+describe('a due slot', () => {
+  it('runs once when two daemons drive the same project', async () => {
     const clock = heldClock()
     await using home = await testHostWithSchedules({ clock })
     await using other = await testHost({
@@ -288,7 +288,7 @@ describe('no slot runs twice', () => {
     expect(await goalsOf(home, home.id)).toHaveLength(6)
   })
 
-  it('where the clock is set back by an hour', async () => {
+  it('runs once when the clock is set back by an hour', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { cron: '0 * * * *' })
     home.clock.jump(3_600_000)
@@ -301,7 +301,7 @@ describe('no slot runs twice', () => {
     expect(await get(home, schedule)).toMatchObject({ fired: 1, next_at: '2026-01-01T02:00:00.000Z' })
   })
 
-  it('and none is waited for in vain where it is set back by days', async () => {
+  it('is rescheduled when the clock is set back by days', async () => {
     await using home = await testHostWithSchedules()
     const cron = await add(home, { cron: '0 * * * *' })
     const every = await add(home, { every: 600, objective: 'Water the plants' })
@@ -319,12 +319,12 @@ describe('the calendar', () => {
   const berlin = (cron: string) => ({ every_ms: null, cron, time_zone: 'Europe/Berlin' })
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
-  it('takes the hour after the gap for a time that summer time leaves out', async () => {
+  it('uses the hour after the gap for a time that daylight saving skips', async () => {
     const noon = Date.UTC(2026, 2, 28, 12)
     expect(iso(await slotAfter(berlin('30 2 * * *'), noon, noon))).toBe('2026-03-29T01:00:00.000Z')
   })
 
-  it('comes once at a time that there is twice', async () => {
+  it('runs once at a time that daylight saving repeats', async () => {
     const { count } = await passedSlots(
       berlin('30 2 * * *'),
       Date.UTC(2026, 9, 25, 0, 30),
@@ -334,7 +334,7 @@ describe('the calendar', () => {
     expect(count).toBe(1)
   })
 
-  it('counts years of missed minutes without end, up to a bound', async () => {
+  it('counts years of missed minutes up to a limit of 2,000', async () => {
     const first = Date.UTC(2026, 0, 1)
     const passed = await passedSlots(berlin('* * * * *'), first, first + 10 * 365 * 86_400_000, heldClock())
     expect(passed.count).toBe(2_000)
@@ -349,19 +349,19 @@ describe('the calendar', () => {
     ['2026-02-01', '2026-01-31T23:00:00.000Z'],
     ['18:00', '2026-01-01T17:00:00.000Z'],
     ['01:30', '2026-01-02T00:30:00.000Z'],
-  ])('reads %s', async (text, time) => {
+  ])('parses %s', async (text, time) => {
     expect(iso(await timeOf(text, 'Europe/Berlin', Date.UTC(2026, 0, 1, 1)))).toBe(time)
   })
 
   it.each(['', 'tomorrow', '25:00', '2026-13-01', '2026-02-30T10:00', '18:00; rm -rf /', '1e9'])(
-    'does not take %j for a time',
+    'rejects %j as a time',
     async text => {
       await expect(timeOf(text, 'Europe/Berlin', 0)).rejects.toMatchObject({ code: 'bad_alarm' })
     },
   )
 })
 
-it('a schedule of an older database, which counted the cycles of a daemon, is not silent until that count is reached', () => {
+it("a schedule from an older database, which counted the daemon's cycles, continues at its agent's cycle count", () => {
   const db = new Sqlite(':memory:')
   const step = MIGRATIONS.findIndex(({ name }) => name === '011-schedules')
   for (const { sql } of MIGRATIONS.slice(0, step)) db.exec(sql)
@@ -375,8 +375,8 @@ it('a schedule of an older database, which counted the cycles of a daemon, is no
   })
 })
 
-describe('terms of a schedule', () => {
-  it('hold for each goal that comes of it', async () => {
+describe('acceptance criteria of a schedule', () => {
+  it('apply to each goal that it creates', async () => {
     await using home = await testHostWithSchedules()
     const made = await add(home, { every: 60, acceptance: [{ file: 'report.md' }] })
     expect((await get(home, made)).acceptance).toEqual([{ file: 'report.md' }])

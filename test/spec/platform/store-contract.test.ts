@@ -21,7 +21,7 @@ import { heldClock, type TestHost, tempDir, testHost } from '../../support/index
 import { postgresOr, type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
 const Given = z.object({ sql: z.string(), params: z.array(z.unknown()) })
-/** Any statement, so that each engine is asked the same. */
+/** Runs any statement, so that both engines get the same ones. */
 const run = defineEffect({ name: 'test.run', schema: Given, statements: given => [given] })
 const must = defineEffect({ name: 'test.must', mustChange: true, schema: Given, statements: given => [given] })
 const always = defineEffect({ name: 'test.always', always: true, schema: Given, statements: given => [given] })
@@ -44,7 +44,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
   const it_ = it.skipIf(skipped)
   let root: Awaited<ReturnType<typeof tempDir>>
   let database: TestDatabase | undefined
-  /** Two processes on one database, as two projects with the same time. */
+  /** Two processes on one database, as two test hosts with the same clock. */
   let here: TestHost
   let there: TestHost
   const clock = heldClock()
@@ -96,7 +96,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     return agents(await scheduler().claim(1))[0]!
   }
 
-  describe('what is written', () => {
+  describe('a write', () => {
     it_('comes back as it was: texts of all kinds, large numbers, fractions, truth, nothing', async () => {
       await empty()
       const texts = [
@@ -384,7 +384,7 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     await store_().health()
     await scheduler(there).claim(0)
     expect(await store_().hasOtherDaemons()).toBe(false)
-    // For a file, the processes' own locks show it.
+    // A file shows this by the locks of its processes instead.
     expect(await store_().hasOtherDaemons(store_().place)).toBe(engine === 'postgres')
     expect(await store_().shrink(AbortSignal.timeout(1_000))).toBeGreaterThanOrEqual(0)
     await store_().trimLog()

@@ -64,7 +64,7 @@ async function open(options: Parameters<typeof testHost>[0] = {}) {
   return { home, db: home.kernel.use(Store), scheduler: home.kernel.use(SchedulerToken) }
 }
 
-/** A second connection, as another process would have it. */
+/** Opens a second connection, as another process would. */
 function beside(root: string) {
   return new Sqlite(join(root, '.svc', 'svc.db'), { timeout: 0 })
 }
@@ -80,7 +80,7 @@ function addAgents(root: string, ...ids: string[]) {
 
 const agentLease = (leases: readonly Lease[], id: string) => leases.find(lease => lease.id === id) as Lease
 
-describe('the lease', () => {
+describe("an agent's lease", () => {
   it('is taken by one process only, oldest due first', async () => {
     const { home, scheduler } = await open()
     await using _ = home
@@ -91,7 +91,7 @@ describe('the lease', () => {
     expect(mine.filter(lease => lease.kind === 'agent')).toHaveLength(1)
   })
 
-  it('fences off a process that lost it: nothing is written but what has happened in any case', async () => {
+  it('fences a process that lost it: only effects that always apply are written', async () => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a')
@@ -119,7 +119,7 @@ describe('the lease', () => {
     expect((await scheduler.renew(held)).map(lease => lease.id).sort()).toEqual(['a', 'sys:beat'])
   })
 
-  it('is due after a wake in mid-cycle, though not before the agent has rested', async () => {
+  it('becomes due after a wake during its cycle, but not before the minimum rest', async () => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a')
@@ -131,7 +131,7 @@ describe('the lease', () => {
     expect(due?.run_at).toBe(now + 1000)
   })
 
-  it('of a paused or dead agent never comes due, whatever its cycle asked for', async () => {
+  it('never becomes due for a paused or dead agent, whatever its cycle requested', async () => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
@@ -149,7 +149,7 @@ describe('the lease', () => {
 })
 
 describe('a commit', () => {
-  it('is all or nothing: a must-change effect that changes nothing refuses it', async () => {
+  it('is atomic: a must-change effect that changes nothing rejects it, except for effects that always apply', async () => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a')
@@ -182,7 +182,7 @@ describe('a commit', () => {
     ])
   })
 
-  it('takes events by the thousand, in order', async () => {
+  it('accepts thousands of events and keeps their order', async () => {
     const { home, db } = await open()
     await using _ = home
     await db.apply(Array.from({ length: 2_050 }, (_, n) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })))
@@ -190,7 +190,7 @@ describe('a commit', () => {
     expect(events.map(({ seq, data }) => [seq, data.n])).toEqual(Array.from({ length: 2_050 }, (_, n) => [n + 1, n]))
   })
 
-  it('appends the events of a commit in order, but for those that what was there before rules out', async () => {
+  it('appends its events in order, without those that existing rows rule out', async () => {
     const { home, db } = await open()
     await using _ = home
     const tested = (n: number) => appendEvent({ type: 'tested', agent_id: 'a', data: { n } })
@@ -200,7 +200,7 @@ describe('a commit', () => {
     expect(events.map(({ data }) => data.n ?? data.key)).toEqual([1, 'x', 2, 'y', 3])
   })
 
-  it('writes no secret by value into events', async () => {
+  it('masks values of secrets in events', async () => {
     const { home, db } = await open({
       env: { OPENAI_API_KEY: 'sk-canary-0123456789' },
       config: { server: { api_key: 'a "quoted" canary' } },
@@ -212,7 +212,7 @@ describe('a commit', () => {
     expect((await db.events(0, 1))[0]?.data).toEqual({ agent_id: 'a', said: 'the key is ***!', deep: [{ key: '***' }] })
   })
 
-  it('refuses an unknown effect, and a payload that breaks its schema', async () => {
+  it('rejects an unknown effect, and a payload that does not fit its schema', async () => {
     const { home, db } = await open()
     await using _ = home
     await expect(db.apply([{ effect: 'no.such', payload: {} }])).rejects.toThrow('no plugin knows the effect "no.such"')
@@ -220,8 +220,8 @@ describe('a commit', () => {
   })
 })
 
-describe('a lock held elsewhere', () => {
-  /** Another process that takes the write lock and says so, until its standard input ends. */
+describe('a write lock held by another process', () => {
+  /** Starts a process that holds the write lock until its standard input ends. */
   async function lock(root: string) {
     const script = `const db = new (require('better-sqlite3'))(process.argv[1]); db.exec('BEGIN IMMEDIATE'); console.log('held');
       process.stdin.resume(); process.stdin.on('end', () => { db.exec('ROLLBACK'); console.log('free') })`
@@ -232,7 +232,7 @@ describe('a lock held elsewhere', () => {
     return { free: () => new Promise<void>(resolve => child.once('close', () => resolve()) && child.stdin.end()) }
   }
 
-  it('is waited for without freezing the event loop; reads go on', async () => {
+  it('is waited for without blocking the event loop or reads', async () => {
     const { home, db } = await open({ clock: 'system' })
     await using _ = home
     const held = await lock(home.root)
@@ -252,7 +252,7 @@ describe('a lock held elsewhere', () => {
     expect(await db.get('SELECT value FROM plugin_values')).toEqual({ value: '1' })
   })
 
-  it('is given up after 5 s with a 503 that says when to try again', async () => {
+  it('rejects a write after 5 s with a 503 and a retry time', async () => {
     const { home, db } = await open()
     await using _ = home
     const held = await lock(home.root)
@@ -264,8 +264,8 @@ describe('a lock held elsewhere', () => {
   })
 })
 
-describe('the file', () => {
-  it('is ours, private, in WAL with an explicit synchronous, on a SQLite without the WAL-reset bug', async () => {
+describe('the database file', () => {
+  it('is private and marked as ours, and uses WAL on a SQLite version without the WAL-reset bug', async () => {
     const { home, db } = await open()
     await using _ = home
     const at = (name: string) => join(home.root, '.svc', name)
@@ -282,7 +282,7 @@ describe('the file', () => {
     expect(await db.get('PRAGMA foreign_keys')).toEqual({ foreign_keys: 1 })
   })
 
-  it('that was removed or replaced while in use is noticed', async () => {
+  it('that was removed or replaced while in use is reported', async () => {
     const { home, db } = await open()
     await using _ = home
     await db.health()
@@ -318,7 +318,7 @@ describe('the file', () => {
       await writeFile(file, bytes)
     },
   })) {
-    it(`that ${what} is refused untouched, by name and with what to do`, async () => {
+    it(`that ${what} is refused and left unchanged, with its name and a remedy in the error`, async () => {
       await using dir = await tempDir()
       await dir.write({ '.svc/.keep': '' })
       const file = join(dir.path, '.svc', 'svc.db')
@@ -339,7 +339,7 @@ for (const [what, make] of Object.entries({
   'a directory': (file: string) => mkdir(file),
   'a link that leads nowhere': (file: string) => symlink('/nowhere/svc.db', file),
 })) {
-  it(`where the file should be is ${what}: that is said, with what to do`, async () => {
+  it(`a start with ${what} in place of the database file fails with the reason and a remedy`, async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
     await make(join(dir.path, '.svc', 'svc.db'))
@@ -348,7 +348,7 @@ for (const [what, make] of Object.entries({
   })
 }
 
-it('a file without a byte, as a start that was killed leaves it, is taken for a new database', async () => {
+it('an empty file, as left by a killed start, becomes a new database', async () => {
   await using dir = await tempDir()
   await dir.write({ '.svc/svc.db': '' })
   const { home, db } = await open({ root: dir.path })
@@ -356,8 +356,8 @@ it('a file without a byte, as a start that was killed leaves it, is taken for a 
   expect(await db.get('PRAGMA user_version')).toEqual({ user_version: MIGRATIONS.length })
 })
 
-describe('the schema', () => {
-  /** A database as version 1 left it, with a row in every child table. */
+describe('the database schema', () => {
+  /** Creates a database of version 1 with a row in every child table. */
   async function versionOne(file: string): Promise<void> {
     const db = new Sqlite(file)
     db.exec(MIGRATIONS[0]?.sql ?? '')
@@ -375,7 +375,7 @@ describe('the schema', () => {
   }
   const children = ['goals', 'nudges', 'schedules', 'sub_agents', 'tasks', 'alarms', 'sessions']
 
-  it('of version 1 is brought up in place with every row kept, after a backup; deletes then cascade', async () => {
+  it('is migrated from version 1 in place after a backup: all rows stay, and deletes cascade', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
     const file = join(dir.path, '.svc', 'svc.db')
@@ -407,7 +407,7 @@ describe('the schema', () => {
     }
   })
 
-  it('is brought up once when eight processes start at the same time', async () => {
+  it('is migrated once when eight processes start at the same time', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
     await versionOne(join(dir.path, '.svc', 'svc.db'))
@@ -420,7 +420,7 @@ describe('the schema', () => {
     }
   })
 
-  it('is the one that was reviewed', async () => {
+  it('matches the reviewed snapshot', async () => {
     const { home, db } = await open()
     await using _ = home
     const tables = await db.all<{ name: string; sql: string }>(
@@ -431,8 +431,8 @@ describe('the schema', () => {
   })
 })
 
-describe('the wall clock', () => {
-  it('may be set back without keeping anybody waiting', async () => {
+describe('a wall clock set back', () => {
+  it('delays no agent', async () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a')
@@ -445,7 +445,7 @@ describe('the wall clock', () => {
     expect((await scheduler.claim(9)).map(lease => lease.id).sort()).toEqual(['a', 'sys:beat'])
   })
 
-  it('may be set back under several processes: no one is taken from who has it, nor driven early', async () => {
+  it('costs no process its lease and starts no agent early, with several processes', async () => {
     const { home, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
@@ -467,7 +467,7 @@ describe('the wall clock', () => {
     ['while the service runs', 'in a cycle'],
     ['while it does not', 'at rest'],
     ['while it does not', 'in a cycle'],
-  ])('may be set back %s: an agent woken %s before that waits for no heartbeat', async (when, where) => {
+  ])('%s does not make an agent that was woken %s wait for a heartbeat', async (when, where) => {
     const { home, db, scheduler } = await open()
     await using _ = home
     addAgents(home.root, 'a', 'b')
@@ -490,7 +490,7 @@ describe('the wall clock', () => {
   })
 
   it.each(['while the service runs', 'while it does not'])(
-    'may be set back %s: an agent that was paused then rests no longer for it',
+    '%s does not delay an agent that was paused before',
     async when => {
       const { home, db, scheduler } = await open()
       await using _ = home

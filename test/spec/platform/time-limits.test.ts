@@ -6,7 +6,7 @@ import { asksForGoal, goalsOf, spawn, testHostWithModel } from '../core/models/m
 
 const GOAL = text(JSON.stringify({ goal: 'Count the sheep on the hill', reasoning: 'because' }))
 
-it('a local model that takes 35 seconds to begin works by default', async () => {
+it('a local model that needs 35 seconds for its first byte works with the default limits', async () => {
   let begin = () => {}
   const loaded = new Promise<void>(resolve => {
     begin = resolve
@@ -25,7 +25,7 @@ it('a local model that takes 35 seconds to begin works by default', async () => 
   expect(home.logged('timeout')).toEqual([])
 })
 
-it('time limits that do not fit into each other are reported with their keys and a remedy, also by svc doctor', async () => {
+it('conflicting time limits are reported with their keys and a remedy by config validate and doctor', async () => {
   const yaml =
     'model: { idle_timeout: 90, first_byte_timeout: 400, total_timeout: 80 }\ndaemon: { cycle_timeout: 60, tool_timeout: 60 }\n'
   await using dir = await project({ '.svc/config.yaml': yaml })
@@ -45,7 +45,7 @@ it('time limits that do not fit into each other are reported with their keys and
   }
 })
 
-it('time limits fit into each other by default', async () => {
+it('the default time limits do not conflict', async () => {
   await using dir = await project()
   const { checks } = JSON.parse((await svc(['doctor', '--json'], { cwd: dir.path })).stdout)
   expect(checks).toContainEqual(expect.objectContaining({ name: 'settings', level: 'ok' }))

@@ -6,7 +6,7 @@ import { testHostWithTools } from '../tools/toolkit-host.ts'
 const MODULES = [schedules, alarm]
 const idIn = (text: string) => /alarm-[0-9a-f]{8}/.exec(text)?.[0] as string
 
-it('an agent sets alarms by duration and by time, lists them in their order, and takes them back', async () => {
+it('an agent sets alarms by duration and by time, lists them in order, and cancels one', async () => {
   await using home = await testHostWithTools(MODULES)
   const said = await home.use('set_alarm', { description: 'Look at the build', hours: '1', minutes: '30', seconds: 5 })
   const first = idIn(said)
@@ -19,7 +19,7 @@ it('an agent sets alarms by duration and by time, lists them in their order, and
   expect(await home.kernel.invoke('alarms.all')).toMatchObject([{ alarm_id: second, created_by: 'agent' }])
 })
 
-it("another agent's alarm is not there for it, and stays", async () => {
+it("an agent can neither see nor cancel another agent's alarm", async () => {
   await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('set_alarm', { description: 'Look at the build', minutes: 5 }))
   const before = await home.kernel.invoke('alarms.all')
@@ -37,7 +37,7 @@ it.each([
   ['set_alarm', { description: '', minutes: 5 }, 'error'],
   ['set_alarm_at', { description: 'x', time: 'later' }, 'is not a time'],
   ['set_alarm_at', { description: 'x', time: '2020-01-01T00:00:00Z' }, 'has passed'],
-])('%s %j is refused', async (name, args, sentence) => {
+])('%s rejects %j', async (name, args, sentence) => {
   await using home = await testHostWithTools(MODULES)
   const said = await home.use(name, args)
   expect(said).toMatch(/^error: /)

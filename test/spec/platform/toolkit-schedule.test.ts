@@ -17,7 +17,7 @@ it('an agent schedules a goal, sees it in its list, and cancels it', async () =>
   ])
 })
 
-it("cancelling another agent's schedule is an error and leaves the row as it was", async () => {
+it("an agent can neither see nor cancel another agent's schedule", async () => {
   await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('schedule_goal', { objective: 'Tidy up the notepad', every_n_cycles: 10 }))
   const before = await home.kernel.invoke('schedules.all')
@@ -35,19 +35,19 @@ it.each([
   [{ objective: 'x' }],
   [{ objective: 'x'.repeat(501), every_n_cycles: 1 }],
   [{ objective: '\u0000\u001b<b></b>', every_n_cycles: 1 }],
-])('%j is refused', async args => {
+])('schedule_goal rejects %j', async args => {
   await using home = await testHostWithTools(MODULES)
   expect(await home.use('schedule_goal', args)).toMatch(/^error: /)
   expect(await home.kernel.invoke('schedules.all')).toEqual([])
 })
 
-it('an objective is cleaned of control characters and tags', async () => {
+it('control characters and tags are removed from an objective', async () => {
   await using home = await testHostWithTools(MODULES)
   await home.use('schedule_goal', { objective: 'Tidy \u001b[31mup <b>the</b> notepad', every_n_cycles: 2 })
   expect(await home.kernel.invoke('schedules.all')).toMatchObject([{ objective: 'Tidy [31mup the notepad' }])
 })
 
-it('one schedule too many asks to cancel another', async () => {
+it('a schedule over the limit is refused with the advice to cancel one', async () => {
   await using home = await testHostWithTools(MODULES, { schedules: { max_per_agent: 1 } })
   const first = idIn(await home.use('schedule_goal', { objective: 'Tidy up', every_n_cycles: 10 }))
   expect(await home.use('schedule_goal', { objective: 'Water the plants', every_n_cycles: 10 })).toContain('cancel one')

@@ -10,7 +10,7 @@ import { type TestHost, type TestHostOptions, until } from '../../support/index.
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { goalAnswer } from '../safety/approvals-host.ts'
 
-/** Agents that find nothing to do, so that every cycle is of someone's waking. */
+/** Creates agents that find nothing to do, so that every cycle is caused by a wake. */
 async function idlers(
   config: Record<string, unknown> = {},
   builtins: PluginDefinition[] = [],
@@ -34,7 +34,7 @@ async function startAgent(home: TestHost & { begun: number[] }) {
   await quiet()
 }
 
-/** Long enough for a baseline to be taken, and for what must not happen to happen. */
+/** Waits long enough to take a baseline, or to show that nothing happens. */
 const quiet = (ms = 400) => new Promise(resolve => setTimeout(resolve, ms))
 
 describe('watched files', () => {
@@ -45,7 +45,7 @@ describe('watched files', () => {
     await until(() => home.begun.length === 2)
   })
 
-  it('a path that is missing wakes when it appears, when it is replaced, and when it vanishes', async () => {
+  it('a missing path wakes when it appears, when it is replaced, and when it is removed', async () => {
     await using home = await idlers({ watch_files: ['later.txt'] })
     await startAgent(home)
     const file = join(home.root, 'later.txt')
@@ -60,7 +60,7 @@ describe('watched files', () => {
     await until(() => home.begun.length === 4)
   })
 
-  it('a path in a folder that is missing is found within the poll interval', async () => {
+  it('a path in a missing folder is found within the poll interval', async () => {
     await using home = await idlers({ watch_files: ['not/yet/there.txt'], wake_poll_interval: 0.2 })
     await startAgent(home)
     await mkdir(join(home.root, 'not/yet'), { recursive: true })
@@ -68,7 +68,7 @@ describe('watched files', () => {
     await until(() => home.begun.length === 2)
   })
 
-  it('a watched folder wakes by what happens right in it', async () => {
+  it('a watched folder wakes when its direct files change', async () => {
     await using home = await idlers({ watch_files: ['inbox'] }, [], { files: { 'inbox/a.txt': 'a' } })
     await startAgent(home)
     await writeFile(join(home.root, 'inbox/b.txt'), 'b')
@@ -86,7 +86,7 @@ describe('watched files', () => {
     await until(() => home.begun.length === 2)
   })
 
-  it('a pipe without anybody at its other end holds up nothing', async () => {
+  it('a pipe without a writer does not block other files', async () => {
     await using home = await idlers({ watch_files: ['pipe', 'todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
     execFileSync('mkfifo', [join(home.root, 'pipe')])
     await startAgent(home)
@@ -94,7 +94,7 @@ describe('watched files', () => {
     await until(() => home.begun.length === 2)
   })
 
-  it('many writes in a row are one wake', async () => {
+  it('many writes in a row cause one wake', async () => {
     await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': '' } })
     await startAgent(home)
     for (let n = 0; n < 30; n++) await appendFile(join(home.root, 'todo.txt'), `${n}\n`)
@@ -103,7 +103,7 @@ describe('watched files', () => {
     expect(home.begun).toHaveLength(2)
   })
 
-  it('what else happens in the folder of a watched file wakes nobody', async () => {
+  it('changes of other files in the folder of a watched file do not wake an agent', async () => {
     await using home = await idlers({ watch_files: ['todo.txt'] }, [], { files: { 'todo.txt': 'one' } })
     await startAgent(home)
     for (let n = 0; n < 30; n++) await writeFile(join(home.root, `other-${n}.txt`), 'x')
@@ -111,7 +111,7 @@ describe('watched files', () => {
     expect(home.begun).toHaveLength(1)
   })
 
-  it('where the system gives no file events, files are found within the poll interval, which may change while running', async () => {
+  it('without file events of the system, files are polled, with an interval that can change while running', async () => {
     const files = await import('node:fs/promises')
     const deaf = {
       ...files,
@@ -139,8 +139,8 @@ describe('watched files', () => {
   })
 })
 
-describe('wake sources together', () => {
-  it('sources that answer at once for ever, however many, begin at most four cycles in a second', async () => {
+describe('several wake sources', () => {
+  it('that fire constantly start cycles more than 200 ms apart, however many they are', async () => {
     const eager = (name: string): PluginDefinition => ({
       name,
       setup: svc => void svc.wakeSource({ name, wait: async () => 'again' }),
@@ -152,7 +152,7 @@ describe('wake sources together', () => {
     expect(Math.min(...gaps)).toBeGreaterThan(200)
   })
 
-  it('no source is blamed for a store that cannot be written to, and what it said is not lost', async () => {
+  it('lose no wake while the store cannot be written, and none of them is disabled for it', async () => {
     let post = () => {}
     const mail: PluginDefinition = {
       name: 'mail',
@@ -178,7 +178,7 @@ describe('wake sources together', () => {
     expect(home.logged('no longer asked')).toHaveLength(0)
   })
 
-  it('a program that embeds the service adds a source of its own, and takes it back', async () => {
+  it('include sources that an embedding program adds, until it removes them', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 60\n  min_rest: 0\n' })
     await using svc = await Svc.open(dir.path, { log: { level: 'silent' } })
     let begun = 0

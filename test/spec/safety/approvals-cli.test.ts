@@ -25,7 +25,7 @@ export default definePlugin({
 
 const HOSTILE = 'ann\u001b[2J\u001b]0;owned\u0007\r\u202egnp.exe\u200b\u2028x'
 
-/** A project whose one agent wants to send these, one after another. */
+/** A project whose only agent sends to these recipients, one after another. */
 async function posting(
   to: string[],
 ): Promise<{ dir: TempDir; options: { cwd: string; env: Record<string, string> } } & AsyncDisposable> {
@@ -54,13 +54,13 @@ async function posting(
 }
 
 describe('svc approvals, approve and deny', () => {
-  it('show what waits without letting it steer the terminal, and decide it, with a daemon and without', async () => {
+  it('show pending calls with escaped control characters and decide them, with and without a daemon', async () => {
     await using host = await posting([HOSTILE, 'bob', 'cy'])
     const { options } = host
     const json = async <T>(...words: string[]) => JSON.parse((await svc([...words, '--json'], options)).stdout) as T
     expect((await svc(['approvals'], options)).stdout).toBe('nothing waits for a decision\n')
     expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('none with status denied\n')
-    // Looked up in the database: a command for each look would be most of the test's time.
+    // Query the database directly: repeated commands would take most of the test's time.
     const db = new Sqlite(join(options.cwd, '.svc/svc.db'))
     const find = <T>(sql: string, ...params: string[]) =>
       vi.waitUntil(() => db.prepare(sql).get(...params) as T | undefined, { timeout: 40_000, interval: 20 })
@@ -78,7 +78,7 @@ describe('svc approvals, approve and deny', () => {
         expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
         expect(stdout).toContain('cannot be taken back')
         expect(stdout).toMatch(/ann\\+(u001b|x1b)\[2J/)
-        // Nothing is put into it, such as what lines of ours begin with.
+        // Nothing is inserted into the value, such as the indentation of output lines.
         expect(stdout).toMatch(/\\u2028x"/)
       }
       const approved = await json<Approval>('approve', first, '--arguments', '{"to":"ann"}', '--reason', 'cleaned')
@@ -89,7 +89,7 @@ describe('svc approvals, approve and deny', () => {
       denied = await waiting('bob')
       expect(await _daemon.end('SIGTERM')).toBe(0)
     }
-    // Nothing runs now: the decision waits in the database.
+    // No daemon is running: the decision waits in the database.
     expect((await json<Approval>('deny', denied, '--reason', 'not Bob')).resolved_by).toBe('cli')
     expect((await svc(['why', 'p'], options)).stdout).toMatch(/No daemon is running. Start it with: svc start/)
     await using _again = new RunningSvc(['start'], options)
@@ -103,7 +103,7 @@ describe('svc approvals, approve and deny', () => {
     expect(history.map(each => each.status)).toEqual(['consumed', 'denied', 'consumed'])
   }, 120_000)
 
-  it('rules are granted, listed and revoked', async () => {
+  it('grant, list and revoke rules', async () => {
     await using host = await posting([])
     const run = (...words: string[]) => svc(words, host.options)
     expect(await run('approvals', 'grant', 'send')).toMatchObject({ code: 2 })
@@ -118,7 +118,7 @@ describe('svc approvals, approve and deny', () => {
 })
 
 describe('svc goals abandon', () => {
-  it('removes one, those of an agent, or all, and asks which without arguments', async () => {
+  it('abandons one goal, those of an agent, or all, and needs an argument', async () => {
     await using host = await posting([])
     const run = (...words: string[]) => svc(words, host.options)
     await run('spawn', 'p')

@@ -48,7 +48,7 @@ export const goalAnswer = (objective: string) => text(JSON.stringify({ goal: obj
 
 export type Step = Answer | ((request: ModelServerRequest) => Answer)
 
-/** One goal for each agent, then these steps, the last of them for ever. */
+/** Returns one goal for each agent, then these steps; the last one repeats. */
 export function steps(...list: Step[]) {
   return (request: ModelServerRequest) => {
     if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Send word to everybody')
@@ -59,7 +59,7 @@ export function steps(...list: Step[]) {
 
 const GATED = { approval: { enabled: true } }
 
-/** A test host with the gate, and an agent that has come to where its script leads it without time. */
+/** Creates a test host with approvals and an agent that starts its script at once. */
 export async function testHostWithApprovals(list: Step[], options: TestHostOptions = {}) {
   const { runs, plugin } = recordingTools()
   const config = { ...GATED, ...(options.config as Record<string, unknown> | undefined) }
@@ -79,21 +79,21 @@ export const history = ({ kernel }: TestHost, id: string) =>
 export const show = ({ kernel }: TestHost, approval_id: string) =>
   kernel.invoke('approvals.show', { approval_id }) as Promise<Approval>
 
-/** Decides at the command line, and lets the agent's rest pass. */
+/** Decides through the command line, then advances the clock past the agent's rest. */
 export async function decide(home: TestHost, approval_id: string, input: Record<string, unknown>): Promise<Approval> {
   const decided = await home.kernel.invoke('approvals.decide', { approval_id, ...input }, { via: 'cli' })
   await home.clock.advance(1_000)
   return decided as Approval
 }
 
-/** Waits until a call waits for the operator, and the agent has come to rest. */
+/** Waits until a call waits for the operator and the agent is idle. */
 export async function waitForPendingCall(home: TestHost): Promise<ApprovalSummary> {
   await until(async () => (await pending(home)).length > 0)
   await waitUntilIdle(home)
   return (await pending(home))[0]!
 }
 
-/** What the model was last shown as results of its calls. */
+/** Returns the tool results in the last request to the model. */
 export function results({ requests }: { requests: readonly ModelServerRequest[] }): string[] {
   const messages = requests.at(-1)?.body.messages ?? []
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))

@@ -12,7 +12,7 @@ import {
   waitForPendingCall,
 } from './approvals-host.ts'
 
-/** A gated test host that listens, with one call waiting. */
+/** Starts a test host with approvals and an HTTP server, and waits for one pending call. */
 async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish()]) {
   const home = await testHostWithApprovals(list, { builtins: [rest] })
   const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
@@ -30,7 +30,7 @@ async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish
 }
 
 describe('GET /approvals', () => {
-  it('is the queue of all agents, oldest first, in windows', async () => {
+  it('returns the queue of all agents, oldest first, in pages', async () => {
     await using home = await listening([
       toolCall('send', { to: 'ann' }),
       toolCall('send', { to: 'bob' }),
@@ -54,7 +54,7 @@ describe('GET /approvals', () => {
       expect((await home.ask(`/approvals?limit=${limit}`)).status).toBe(422)
   })
 
-  it('of one agent has its own only', async () => {
+  it("returns only the agent's own approvals under /agents/{id}", async () => {
     await using home = await listening()
     const other = await spawn(home)
     expect((await home.ask(`/agents/${home.id}/approvals`)).json).toMatchObject([{ agent_id: home.id }])
@@ -62,7 +62,7 @@ describe('GET /approvals', () => {
     expect((await home.ask('/agents/nobody/approvals')).status).toBe(404)
   })
 
-  it('can be asked for a history, with who decided and when', async () => {
+  it('returns decided approvals on request, with who decided and when', async () => {
     await using home = await listening()
     await home.ask(home.path, { decision: 'deny', reason: 'no' }, { 'x-svc-user': 'alice' })
     expect((await home.ask('/approvals')).json).toEqual([])
@@ -75,7 +75,7 @@ describe('GET /approvals', () => {
 })
 
 describe('POST /agents/{id}/approvals/{approval_id}', () => {
-  it('approves; the call runs once, and a second decision gets the first', async () => {
+  it('approves a call, which runs once; a second decision is refused and names the first', async () => {
     await using home = await listening()
     const first = await home.ask(home.path, { decision: 'approve' }, { 'x-svc-user': 'alice' })
     expect(first).toMatchObject({ status: 200, json: { status: 'approved', resolved_by: 'alice' } })
@@ -91,7 +91,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
   })
 
   it.each([['APPROVE'], [true], [''], [undefined], [null], [['approve']]])(
-    'with the decision %j is a 400 that names both',
+    'answers 400 to the decision %j and names the valid ones',
     async decision => {
       await using home = await listening()
       const answer = await home.ask(home.path, { decision })
@@ -101,7 +101,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     },
   )
 
-  it('of another agent is a 404, and changes nothing', async () => {
+  it('answers 404 for an approval of another agent, and changes nothing', async () => {
     await using home = await listening()
     const other = await spawn(home)
     const answer = await home.ask(`/agents/${other}/approvals/${home.waiting.approval_id}`, { decision: 'approve' })
@@ -111,7 +111,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     expect((await home.ask(home.path)).json.status).toBe('pending')
   })
 
-  it('is refused to an agent, its own or another', async () => {
+  it("rejects decisions by agents, the agent's own or another", async () => {
     await using home = await listening()
     const other = await spawn(home)
     for (const user of [home.id, other]) {
@@ -123,7 +123,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     expect((await home.ask(home.path)).json.status).toBe('pending')
   })
 
-  it('takes other arguments, as the tool does, and no other fields', async () => {
+  it('accepts other arguments if they fit the tool, and no other fields', async () => {
     await using home = await listening()
     const bad = await home.ask(home.path, { decision: 'approve', arguments: { to: 7 } })
     expect(bad).toMatchObject({ status: 422, json: { errors: [{ path: 'arguments.to' }] } })
@@ -135,7 +135,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'eve' } }])
   })
 
-  it('is won by one of fifty at once; the others get that decision, and the call runs once', async () => {
+  it('accepts one of 50 concurrent decisions; the others get 409, and the call runs at most once', async () => {
     await using home = await listening()
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>

@@ -23,7 +23,7 @@ import {
 const send = (to: string, more = {}) => toolCall('send', { to, ...more })
 
 describe('a gated tool', () => {
-  it('does not run: its call is asked about, its goal stays, and the agent waits without a model call', async () => {
+  it('waits for approval without running; its goal stays active and no model is called', async () => {
     const text = 'Dear Ann, '.repeat(50)
     await using home = await testHostWithApprovals([toolCall('send', { text, to: 'ann' }), finish()])
     const asked = await waitForPendingCall(home)
@@ -52,7 +52,7 @@ describe('a gated tool', () => {
     expect(calls).toEqual([{ state: 'parked' }])
   })
 
-  it('that is approved runs on the next cycle, from the stored call, and the model is given its result', async () => {
+  it('runs in the next cycle after approval, from the stored call, and the model gets its result', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     expect(await decide(home, approval_id, { decision: 'approve', reason: 'fine' })).toMatchObject({
@@ -63,7 +63,7 @@ describe('a gated tool', () => {
     await waitForCompletedGoal(home)
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
     expect(results(home.server)).toEqual(['send ran 1'])
-    // Asked for the call, then for what comes after it: not once for nothing.
+    // One request for the call and one for what follows, none in between.
     expect(steppedIn(home.server)).toBe(2)
     const [row] = await home.kernel
       .use(Store)
@@ -74,7 +74,7 @@ describe('a gated tool', () => {
     expect(await show(home, approval_id)).toMatchObject({ status: 'consumed', call_id: row?.call_id })
   })
 
-  it('that is denied does not run: the agent reads why, and goes on otherwise', async () => {
+  it('does not run when denied: the agent gets the reason and continues', async () => {
     await using home = await testHostWithApprovals([send('ann'), toolCall('look'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     await decide(home, approval_id, { decision: 'deny', reason: 'not to Ann' })
@@ -84,13 +84,13 @@ describe('a gated tool', () => {
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
   })
 
-  it('leaves the other calls of its turn alone: they have run when it is decided', async () => {
+  it('does not delay the other calls of its turn', async () => {
     await using home = await testHostWithApprovals([
       together(toolCall('look', { n: 1 }), send('ann'), toolCall('look', { n: 2 })),
       finish(),
     ])
     const { approval_id } = await waitForPendingCall(home)
-    // They run at the same time, in whichever order.
+    // They run concurrently, in any order.
     const [first, second] = home.runs.map(run => (run.args as { n: number }).n)
     expect([first, second].sort()).toEqual([1, 2])
     await decide(home, approval_id, { decision: 'approve' })
@@ -99,7 +99,7 @@ describe('a gated tool', () => {
     expect(results(home.server)).toEqual([`look ran ${first}`, 'send ran 3', `look ran ${second}`])
   })
 
-  it('keeps its goal from being finished in the same turn', async () => {
+  it('prevents its goal from being finished in the same turn', async () => {
     await using home = await testHostWithApprovals([together(send('ann'), finish('too early')), finish('now')])
     const { approval_id } = await waitForPendingCall(home)
     expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
@@ -109,7 +109,7 @@ describe('a gated tool', () => {
     expect(results(home.server)).toEqual(['send ran 1', expect.stringContaining('waits for the operator')])
   })
 
-  it('is one that is configured or says so itself, unless auto_approve names it', async () => {
+  it('is one that is configured or requires approval itself, unless auto_approve lists it', async () => {
     const config = { approval: { enabled: true, require_for: ['look', 'again'], auto_approve: ['send', 'again'] } }
     await using home = await testHostWithApprovals(
       [together(send('ann'), toolCall('again'), toolCall('wipe'), toolCall('look')), finish()],
@@ -122,7 +122,7 @@ describe('a gated tool', () => {
     expect(home.runs.map(run => run.tool).sort()).toEqual(['again', 'send'])
   })
 
-  it('runs like any other while approvals are not enabled', async () => {
+  it('runs like any other tool while approvals are disabled', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], {
       config: { approval: { enabled: false } },
     })
@@ -131,14 +131,14 @@ describe('a gated tool', () => {
     expect(await history(home, home.id)).toEqual([])
   })
 
-  it('with wrong arguments is not asked about: the model gets the error', async () => {
+  it('with invalid arguments returns an error to the model and requests no approval', async () => {
     await using home = await testHostWithApprovals([toolCall('send', { to: { name: 'ann' } }), finish()])
     await waitForCompletedGoal(home)
     expect(results(home.server)[0]).toMatch(/to: must be a string, not an object/)
     expect(await history(home, home.id)).toEqual([])
   })
 
-  it('stays asked about in a project that begins each pursuit anew', async () => {
+  it('needs one approval only, also if each pursuit starts with an empty conversation', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], {
       config: { approval: { enabled: true }, daemon: { pursuit_resume: false } },
     })
@@ -151,7 +151,7 @@ describe('a gated tool', () => {
 })
 
 describe('an approval', () => {
-  it('is for these arguments: others are asked about anew', async () => {
+  it('applies to its arguments only: other arguments need a new one', async () => {
     await using home = await testHostWithApprovals([send('ann'), send('bob'), finish()])
     await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'approve' })
     await until(async () => (await pending(home))[0]?.args_sha256 !== undefined)
@@ -160,7 +160,7 @@ describe('an approval', () => {
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
   })
 
-  it('is used up by one run: the same call is asked about again', async () => {
+  it('is used up by one run: an identical later call needs a new one', async () => {
     await using home = await testHostWithApprovals([send('ann'), send('ann'), finish()])
     const first = await waitForPendingCall(home)
     await decide(home, first.approval_id, { decision: 'approve' })
@@ -171,7 +171,7 @@ describe('an approval', () => {
     expect(home.runs).toHaveLength(1)
   })
 
-  it('is shared by identical calls of a turn, whatever the order of their keys and the form of their numbers, and used up once', async () => {
+  it('is shared by identical calls of a turn, whatever their key order and number format, and used once', async () => {
     const same = ['{"to":"ann","n":1}', '{"n":1.0,"to":"ann"}', '{ "n" : 1e0, "to": "a\\u006en" }']
     await using home = await testHostWithApprovals([together(...same.map(args => toolCall('send', args))), finish()])
     const { approval_id } = await waitForPendingCall(home)
@@ -184,7 +184,7 @@ describe('an approval', () => {
     expect(answers.filter(each => /identical call/.test(each))).toHaveLength(2)
   })
 
-  it('takes two Unicode forms of a letter for two texts', async () => {
+  it('treats two Unicode forms of a letter as different arguments', async () => {
     await using home = await testHostWithApprovals([
       together(send('é'.normalize('NFC')), send('é'.normalize('NFD'))),
       finish(),
@@ -193,7 +193,7 @@ describe('an approval', () => {
     expect(await pending(home)).toHaveLength(2)
   })
 
-  it('may be given with other arguments: these run, the model sees them, and what was asked for is kept', async () => {
+  it('can change the arguments: the new ones run and are shown to the model, and the original ones are kept', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     expect(await decide(home, approval_id, { decision: 'approve', arguments: { to: 'eve', n: 2 } })).toMatchObject({
@@ -208,7 +208,7 @@ describe('an approval', () => {
     expect(JSON.parse(row!.arguments)).toEqual({ to: 'eve', n: 2 })
   })
 
-  it('takes other arguments only as the tool does, and only for an approval', async () => {
+  it('accepts changed arguments only if they fit the tool, and only with an approval', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     await expect(decide(home, approval_id, { decision: 'approve', arguments: { to: 5 } })).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe('an approval', () => {
     expect((await pending(home))[0]).toMatchObject({ arguments: { to: 'ann' }, edited: false })
   })
 
-  it('is denied by itself once its goal has ended', async () => {
+  it('is denied automatically when its goal ends', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id, goal_id } = await waitForPendingCall(home)
     await home.kernel.invoke('goals.abandon', { goal_id })
@@ -229,14 +229,14 @@ describe('an approval', () => {
     expect(home.runs).toEqual([])
   })
 
-  it('goes with its agent', async () => {
+  it('is deleted together with its agent', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     await waitForPendingCall(home)
     await home.kernel.invoke('agents.delete', { id: home.id })
     expect(await pending(home)).toEqual([])
   })
 
-  it('outlives a pause of its agent, which waits on afterwards', async () => {
+  it('stays pending over a pause of its agent', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
@@ -249,7 +249,7 @@ describe('an approval', () => {
     await waitForCompletedGoal(home)
   })
 
-  it('of which long arguments are listed by length and hash shows all of them', async () => {
+  it('lists long arguments by length and hash, and shows them in full on its own', async () => {
     const payload = `${'x'.repeat(100_000)}; rm -rf /`
     await using home = await testHostWithApprovals([send('ann', { text: payload }), finish()])
     const listed = await waitForPendingCall(home)
@@ -262,10 +262,10 @@ describe('an approval', () => {
   })
 })
 
-describe('a deadline', () => {
+describe('the deadline of an approval', () => {
   const config = { approval: { enabled: true, timeout_cycles: 3 } }
 
-  it('denies what is undecided after a number of heartbeats, and the agent goes on', async () => {
+  it('denies an undecided call after a number of heartbeats, and the agent continues', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], { config })
     const { approval_id, created_at, expires_at } = await waitForPendingCall(home)
     expect(Date.parse(String(expires_at)) - Date.parse(created_at)).toBe(30_000)
@@ -279,7 +279,7 @@ describe('a deadline', () => {
     expect(home.runs).toEqual([])
   })
 
-  it('holds for who decides too late, also where no daemon runs', async () => {
+  it('also rejects a late decision while no daemon runs', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], { config })
     const { approval_id } = await waitForPendingCall(home)
     await home.kernel.heartbeat.stop()
@@ -289,7 +289,7 @@ describe('a deadline', () => {
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', reason: 'no decision came in time' })
   })
 
-  it('counts by the wall: a clock set forward denies, one set back never early', async () => {
+  it('follows the wall clock: a jump ahead denies, a jump back never denies early', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], { config })
     const { approval_id } = await waitForPendingCall(home)
     home.clock.jump(-2 * 86_400_000)
@@ -300,7 +300,7 @@ describe('a deadline', () => {
     expect((await show(home, approval_id)).status).toBe('denied')
   })
 
-  it('counts in the heartbeats that are in force when it is looked at', async () => {
+  it('uses the heartbeat interval that is current when it is checked', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], { config })
     const { approval_id } = await waitForPendingCall(home)
     await home.kernel.config.patch({ daemon: { heartbeat: 3600 } })
@@ -310,14 +310,14 @@ describe('a deadline', () => {
   })
 })
 
-describe('the list of tools that wait', () => {
+describe('approval.require_for', () => {
   const warningsOf = async (approval: object) => {
     await using home = await testHostWithApprovals([finish()], { config: { approval } })
     for (const { begin } of home.kernel.list(DaemonStarts)) await begin()
     return home.logged('approval.require_for').map(({ msg }) => msg)
   }
 
-  it('is warned of at the start where it names what is not there, or means nothing', async () => {
+  it('causes a warning at start if it lists unknown tools or approvals are disabled', async () => {
     expect(await warningsOf({ enabled: true, require_for: ['look', 'serd', 'wipe'] })).toEqual([
       'approval.require_for lists "serd", but there is no tool of that name now; did you mean send?',
     ])
@@ -328,11 +328,11 @@ describe('the list of tools that wait', () => {
   })
 })
 
-describe('a rule', () => {
+describe('an approval rule', () => {
   const grant = (home: Awaited<ReturnType<typeof testHostWithApprovals>>, rule: object) =>
     home.kernel.invoke('approvals.grant', { tool_name: 'send', ...rule }) as Promise<{ rule_id: string }>
 
-  it('lets matching calls run without asking, as often as it says, and stands on what it let through', async () => {
+  it('lets matching calls run without approval up to its number of uses, and is recorded with each', async () => {
     await using home = await testHostWithApprovals([send('ann'), send('drafts/y'), send('drafts/z'), finish()])
     await waitForPendingCall(home)
     const { rule_id } = await grant(home, { arguments: { to: { glob: 'drafts/*' } }, uses: 1, reason: 'only drafts' })
@@ -345,7 +345,7 @@ describe('a rule', () => {
     expect(await home.kernel.invoke('approvals.rules', { all: true })).toMatchObject([{ used: 1, active: false }])
   })
 
-  it('lets through what waits already and matches, the oldest first, as often as it says', async () => {
+  it('approves pending calls that match, up to its number of uses', async () => {
     const calls = together(send('ann'), send('drafts/x'), send('drafts/y'), send('drafts/z'))
     await using home = await testHostWithApprovals([calls, finish()])
     await until(async () => (await pending(home)).length === 4)
@@ -366,7 +366,7 @@ describe('a rule', () => {
     ['another value', { to: 'bob' }],
     ['an argument that it does not name', { to: 'ann', n: 1 }],
     ['a pattern that does not reach that far', { to: { glob: 'a*' }, text: { any: true } }],
-  ])('does not let through %s', async (_, args) => {
+  ])('does not approve %s', async (_, args) => {
     await using home = await testHostWithApprovals([toolCall('look'), send('ann', { n: 2 }), finish()])
     await grant(home, { arguments: args, uses: 5 })
     await waitForPendingCall(home)
@@ -379,20 +379,20 @@ describe('a rule', () => {
     ['*/x', '../x'],
     ['https://example.org/docs/**', 'https://example.org/docs/%2E./admin'],
     ['https://example.org/docs/**', 'https://example.org/docs/.\t.\\admin'],
-  ])('lets through by %s no step up out of it: %s', async (glob, to) => {
+  ])('with the pattern %s does not match a path that leaves it: %s', async (glob, to) => {
     await using home = await testHostWithApprovals([send(to), finish()])
     await grant(home, { arguments: { to: { glob } }, uses: 5 })
     await waitForPendingCall(home)
     expect(home.runs).toEqual([])
   })
 
-  it('lets through dots that lead nowhere, and the steps that it names itself', async () => {
+  it('allows dots that are no parent step, and parent steps in its own pattern', async () => {
     await using home = await testHostWithApprovals([send('drafts/a..b/...'), send('../shared/x'), finish()])
     for (const glob of ['drafts/**', '../shared/*']) await grant(home, { arguments: { to: { glob } }, uses: 1 })
     await until(async () => home.runs.length === 2)
   })
 
-  it('ends at its time, and when it is revoked', async () => {
+  it('ends at its time or when it is revoked', async () => {
     await using home = await testHostWithApprovals([finish()])
     const until = (ms: number) => new Date(home.clock.ms() + ms).toISOString()
     await grant(home, { until: until(60_000) })
@@ -407,7 +407,7 @@ describe('a rule', () => {
     })
   })
 
-  it('must have an end', async () => {
+  it('must have an end time or a number of uses', async () => {
     await using home = await testHostWithApprovals([finish()])
     await expect(grant(home, {})).rejects.toMatchObject({ code: 'endless_rule' })
     await expect(grant(home, { until: '2020-01-01T00:00:00Z' })).rejects.toMatchObject({ code: 'endless_rule' })
@@ -415,7 +415,7 @@ describe('a rule', () => {
   })
 })
 
-describe('a reviewer of a plugin', () => {
+describe("a plugin's reviewer", () => {
   const reviewer = (name: string, answer: (args: Record<string, unknown>) => Review | undefined, stage = 0) =>
     definePlugin({
       name,
@@ -427,7 +427,7 @@ describe('a reviewer of a plugin', () => {
         }),
     })
 
-  it('may approve or deny in the operator’s place, by its name', async () => {
+  it('can approve or deny in place of the operator, and is recorded by name', async () => {
     const strict = reviewer('strict', ({ to }) =>
       to === 'ann' ? { decision: 'approve' } : { decision: 'deny', reason: 'only Ann' },
     )
@@ -441,7 +441,7 @@ describe('a reviewer of a plugin', () => {
     ])
   })
 
-  it('may change the arguments before they are decided on; the next one sees its change', async () => {
+  it('can change the arguments before the decision; the next reviewer sees the change', async () => {
     const seen: unknown[] = []
     const edits = reviewer('edits', args => ({ decision: 'edit', arguments: { ...args, n: 9 } }), -1)
     const looks = reviewer('looks', args => void seen.push(args))
@@ -454,7 +454,7 @@ describe('a reviewer of a plugin', () => {
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann', n: 9 } }])
   })
 
-  it('that throws, answers nonsense, or wants what the tool does not take, has said nothing', async () => {
+  it('is ignored if it throws or returns an invalid decision or invalid arguments', async () => {
     const bad = [
       reviewer('throws', () => {
         throw new Error('no idea')
@@ -467,13 +467,13 @@ describe('a reviewer of a plugin', () => {
   })
 })
 
-describe('a crash', () => {
-  it('in the middle of a gated call leaves its outcome unknown; to run it again needs a new approval', async () => {
+describe('a crash during a gated call', () => {
+  it('leaves its outcome unknown; an idempotent call needs a new approval to run again', async () => {
     await using home = await testHostWithApprovals([together(send('ann'), toolCall('again')), finish()])
     await waitForPendingCall(home)
     await home.kernel.invoke('agents.pause', { id: home.id })
     for (const { approval_id } of await pending(home)) await decide(home, approval_id, { decision: 'approve' })
-    // As it stands after a kill between the taking and the outcome.
+    // The state after a kill between the use of the approval and the outcome.
     await writeDirectly(
       home.root,
       "UPDATE approvals SET status = 'consumed', used_by = (SELECT call_id FROM tool_calls t WHERE t.approval_id = approvals.approval_id)",

@@ -16,16 +16,16 @@ import { totalsHold } from './budget-host.ts'
 
 const SEEDS = trialCount(200, 20)
 const PROCESSES = 3
-/** Tokens cost a micro-dollar each, so that both limits can be thought of as one. */
+/** Tokens cost one micro-dollar each, so both limits have the same value. */
 const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
-/** What every prompt here is taken for. */
+/** Text of every prompt. */
 const TEXT = 'x'.repeat(100)
 const INPUT = inputTokens({ messages: [{ role: 'user', content: TEXT }], tools: [] })
 
-/** What a call will do, which the provider reads from its prompt. */
+/** Behaviour of a call, which the provider looks up by its prompt. */
 interface Plan {
   output: number
-  /** Turns of the event loop before and after its tokens were charged. */
+  /** Event loop turns before and after its tokens are charged. */
   before: number
   after: number
   fault: 'none' | 'refused' | 'broken'
@@ -34,14 +34,14 @@ interface Plan {
 const plans = new Map<string, Plan>()
 let billed = 0
 
-/** A model whose calls cost what was drawn for them, and that says what it charged. */
+/** A model with planned token use, which reports what it charges. */
 const dice: ModelProvider = strictModel({
   name: 'dice',
   availability: async () => ({ available: true, reason: null }),
   async *stream({ messages }, signal) {
     const plan = plans.get(messages[0]!.tool_call_id!)!
     await turnEventLoop(plan.before)
-    // A caller that hangs up has asked all the same.
+    // A request that the caller cancels is charged for its input.
     if (signal.aborted) billed += INPUT
     signal.throwIfAborted()
     if (plan.fault === 'refused')
@@ -57,7 +57,7 @@ const dice: ModelProvider = strictModel({
   },
 })
 
-/** What is held for a call is left by a daemon that is gone. */
+/** Marks a reservation as left by a dead daemon. */
 const orphan = defineEffect({
   name: 'test.orphan',
   mustChange: true,
@@ -78,9 +78,9 @@ interface Setting {
   name: string
   mode: 'reserve' | 'record_only'
   limit: number
-  /** What is held for a call beside its own bound. */
+  /** Amount reserved for a call in addition to its own bound. */
   estimate: number
-  /** By how much an answer may be longer than it was allowed to be. */
+  /** Maximum number of tokens by which an answer exceeds its limit. */
   surprise: number
 }
 
@@ -92,7 +92,7 @@ const SETTINGS: Setting[] = [
 ]
 
 it.each(SETTINGS)(
-  `many callers in several processes never pass the bound, with $name, over ${SEEDS} seeds`,
+  `concurrent callers in several processes never exceed the bound, with $name, over ${SEEDS} seeds`,
   async ({ mode, limit, estimate, surprise }) => {
     const dir = await tempDir()
     onTestFinished(() => dir[Symbol.asyncDispose]())
@@ -133,7 +133,7 @@ it.each(SETTINGS)(
       let worst = 0
       let crashed = 0
       const within = async () => {
-        // What is charged while the row is on its way is not in it yet.
+        // Charges that happen during the query are not in its row yet.
         const charged = billed
         const { spent, tokens, held, held_tokens } = (await row())!
         const bound = limit + callers * (mode === 'reserve' ? surprise : worst)
@@ -175,7 +175,7 @@ it.each(SETTINGS)(
           if (!spend) continue
           await turnEventLoop(d(4, 'book'))
           if (mode === 'reserve' && d(10, 'crash') === 0) {
-            // Its process dies before it books, and the next daemon finds what it held.
+            // Its process dies before booking, and the next daemon finds the reservation.
             crashed++
             expect(await kernel.use(Store).apply([orphan({ call_id: spend.call_id })])).toBe(true)
             continue

@@ -3,13 +3,13 @@ import { Budget, type Budget as BudgetService, type BudgetStatus } from '#safety
 import type { Script, TestHost, TestHostOptions } from '../../support/index.ts'
 import { testHostWithModel } from '../core/models/model-host.ts'
 
-/** An address that is not this machine's, so that its calls have a price. */
+/** Address of another machine, so that calls have a price. */
 const FAR = 'https://models.example/v1'
 
-/** Micro-dollars for a token. */
+/** Price per token, in micro-dollars. */
 export const PRICE = { input: 2, output: 50 }
 
-/** The output limit of one call of a worker. */
+/** Maximum output tokens of a worker's call. */
 export const MAX_TOKENS = 200
 
 const FILES = {
@@ -17,10 +17,10 @@ const FILES = {
   'profiles/worker.yaml': `name: worker\nrole: does what the script says\nmax_steps: 5\nmax_tokens: ${MAX_TOKENS}\n`,
 }
 
-// Loaded here once, so that the first call's limits measure the server alone.
+// Loaded here once, so that the time limit of the first call does not include it.
 await import('openai')
 
-/** A test host whose agents ask a scripted model over real HTTP, which charges for it. */
+/** Creates a test host whose agents call a priced scripted model over real HTTP. */
 export async function testHostWithBudget(script: Script, options: TestHostOptions = {}) {
   let near = ''
   const home = await testHostWithModel(script, {
@@ -57,14 +57,14 @@ export const reservations = ({ kernel }: Pick<TestHost, 'kernel'>) =>
 export const eventsOf = async ({ kernel }: Pick<TestHost, 'kernel'>, type: string) =>
   (await kernel.use(Store).events(0, 10_000)).filter(event => event.type === type)
 
-/** What the server would charge, in micro-dollars and tokens. */
+/** Returns what the server would charge, in micro-dollars and tokens. */
 export function tokensCharged(bill: readonly { input_tokens: number; output_tokens: number }[]) {
   const sum = (key: 'input_tokens' | 'output_tokens') => bill.reduce((total, entry) => total + entry[key], 0)
   const [input, output] = [sum('input_tokens'), sum('output_tokens')]
   return { micros: input * PRICE.input + output * PRICE.output, tokens: input + output }
 }
 
-/** One row says what is spent: it must be what the rows of its window add up to. */
+/** Returns whether the totals row equals the sum of the rows in its budget window. */
 export async function totalsHold({ kernel }: Pick<TestHost, 'kernel'>): Promise<boolean> {
   const row = await kernel.use(Store).get<{ same: number }>(
     `SELECT spent_micros = (SELECT coalesce(sum(cost_micros), 0) FROM spend WHERE spend.budget_window = budget.budget_window)

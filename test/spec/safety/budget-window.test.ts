@@ -18,7 +18,7 @@ const call = (home: Pick<TestHost, 'kernel'>) =>
   })
 
 let seed = 1
-/** A process of the project; with the role of a daemon it becomes its daemon. */
+/** Opens a process of the project; with the role `daemon` it becomes the daemon. */
 const open = (dir: TempDir, options: TestHostOptions = {}, script = () => text('Hello.')) =>
   testHostWithBudget(script, {
     ...{ root: dir.path, builtins: [daemon], roles: ['server'], clock: 'system', seed: seed++ },
@@ -31,8 +31,8 @@ const file = (dir: TempDir) => join(dir.path, '.svc/budget.json')
 const savedBudget = async (dir: TempDir) =>
   JSON.parse(await readFile(file(dir), 'utf8')) as { spent_usd: number; spent_tokens: number }
 
-describe('the window', () => {
-  it("begins anew with the daemon's start, and with no other process's", async () => {
+describe('the budget window', () => {
+  it('starts with the daemon and with no other process', async () => {
     await using dir = await tempDir()
     await using server = await open(dir)
     await call(server)
@@ -47,13 +47,13 @@ describe('the window', () => {
     await server.kernel.use(Daemon).start()
     expect((await status(server)).spent).toEqual({ usd: 0, tokens: 0 })
     await call(server)
-    // A second daemon is refused, and changes nothing.
+    // A second daemon is refused and changes nothing.
     await expect(open(dir, { roles: ['daemon'] })).rejects.toMatchObject({ code: 'daemon_running' })
     expect((await status(server)).spent).toEqual(spent)
     expect(await rows(server)).toHaveLength(2)
   })
 
-  it('goes on over restarts under budget_persist, and the file shows it', async () => {
+  it('continues over restarts with budget_persist, and budget.json contains it', async () => {
     await using dir = await tempDir()
     let spent = { usd: 0, tokens: 0 }
     for (const round of [1, 2, 3]) {
@@ -67,7 +67,7 @@ describe('the window', () => {
     expect(((await stat(file(dir))).mode & 0o777).toString(8)).toBe('600')
   })
 
-  it('is ended by a reset from any process, and the daemon goes by it', async () => {
+  it('ends by a reset from any process, and the daemon uses the new one', async () => {
     await using dir = await tempDir()
     await using home = await open(dir, { ...PERSIST, roles: ['daemon'] })
     await call(home)
@@ -83,7 +83,7 @@ describe('the window', () => {
     expect((await rows(home)).map(row => row.budget_window)).toEqual([1])
   })
 
-  it('keeps what is held for calls under way over a reset, and counts them after it', async () => {
+  it('keeps reservations of running calls over a reset, and counts these calls afterwards', async () => {
     await using dir = await tempDir()
     let answer = () => {}
     const answered = new Promise<void>(resolve => {
@@ -104,7 +104,7 @@ describe('the window', () => {
 })
 
 describe('budget.json', () => {
-  it('is read back into a database in which nothing was booked, once, and never again', async () => {
+  it('is read once, into a database without bookings, and not again', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/budget.json': '{"spent_usd": 0.75, "spent_tokens": 1234}' })
     {
@@ -116,7 +116,7 @@ describe('budget.json', () => {
     expect((await status(home)).spent).toEqual({ usd: 0.75, tokens: 1234 })
   })
 
-  it('outlives its database', async () => {
+  it('restores the amount after the database was lost', async () => {
     await using dir = await tempDir()
     let spent: unknown
     {
@@ -129,7 +129,7 @@ describe('budget.json', () => {
     expect((await status(home)).spent).toEqual(spent)
   })
 
-  it('is not looked at, and not written, without budget_persist', async () => {
+  it('is neither read nor written without budget_persist', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/budget.json': 'torn' })
     {
@@ -149,7 +149,7 @@ describe('budget.json', () => {
     ['endless', '{"spent_usd": 1e999, "spent_tokens": 0}'],
     ['a list', '[]'],
   ]
-  it.each(BAD)('that is %s stops all spending, and says so, until it is repaired', async (_, content) => {
+  it.each(BAD)('that is %s stops all spending, with a message, until it is repaired', async (_, content) => {
     await using dir = await tempDir()
     await dir.write({ '.svc/budget.json': content })
     await using home = await open(dir, { ...PERSIST, roles: ['daemon'] })
@@ -171,7 +171,7 @@ describe('budget.json', () => {
     await call(home)
   })
 
-  it('that cannot be read is distinguished from a missing one; a reset counts from 0 and keeps a copy', async () => {
+  it('that cannot be read is not taken for a missing one; a reset counts from 0 and keeps a copy', async () => {
     await using dir = await tempDir()
     await mkdir(file(dir), { recursive: true })
     await using home = await open(dir, { ...PERSIST, roles: ['daemon'] })
@@ -182,7 +182,7 @@ describe('budget.json', () => {
     expect((await stat(`${file(dir)}.corrupt`)).isDirectory()).toBe(true)
   })
 
-  it('that is bad is counted as 0, loudly, where guards fail open, and is kept aside', async () => {
+  it('that is invalid counts as 0 with a warning if guards fail open, and a copy is kept', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/budget.json': 'torn' })
     const config = { daemon: { ...PERSIST.config.daemon, guards_fail_closed: false } }
@@ -194,8 +194,8 @@ describe('budget.json', () => {
   })
 })
 
-describe('a process that dies in the middle of a call', () => {
-  /** Someone else's reservation, as a dead process leaves it. */
+describe('a process that dies during a call', () => {
+  /** Creates a reservation as a dead process leaves it. */
   const leave = ({ kernel }: TestHost, call_id: string, { by_daemon = 1, expires_in = 300_000 } = {}) =>
     kernel.use(Store).apply([
       {
@@ -215,7 +215,7 @@ describe('a process that dies in the middle of a call', () => {
       },
     ])
 
-  it('leaves what it held to the next daemon, which books it as spent, in the window in which it was', async () => {
+  it('leaves its reservation to the next daemon, which books it as spent in its window', async () => {
     await using dir = await tempDir()
     await using server = await open(dir, PERSIST)
     await leave(server, 'call-1')
@@ -229,7 +229,7 @@ describe('a process that dies in the middle of a call', () => {
     expect(server.logged('is booked as spent')).toHaveLength(1)
   })
 
-  it('is found by any process once its time is over, before a call is refused', async () => {
+  it('leaves a reservation that any process books once it has expired', async () => {
     await using dir = await tempDir()
     await using server = await open(dir, { config: { daemon: { budget_usd: 0.12 } } })
     await leave(server, 'call-1', { by_daemon: 0, expires_in: 60_000 })
@@ -239,7 +239,7 @@ describe('a process that dies in the middle of a call', () => {
     expect((await reservations(server)).map(row => row.call_id)).toEqual(['call-1'])
   })
 
-  it('is no longer presumed to have spent that much once its own booking comes', async () => {
+  it('has its presumed spending replaced when its own booking arrives', async () => {
     await using dir = await tempDir()
     await using server = await open(dir, PERSIST)
     await leave(server, 'call-1', { expires_in: -1 })

@@ -29,7 +29,7 @@ import {
 const goal = (n: number) => text(JSON.stringify({ goal: `Write piece number ${n}, all ${'abcdefgh'[n]}${n} of it` }))
 const finish = toolCall('finish_goal', { summary: 'done', evidence: [] })
 
-/** Numbered goals, each finished at once. */
+/** Returns a model with numbered goals, each finished at once. */
 function busyModel() {
   let goals = 0
   return (request: { prompt: string }) => (asksForGoal(request) ? goal(++goals % 8) : finish)
@@ -48,18 +48,18 @@ const call = (home: TestHost, more: Partial<ModelCall> = {}) =>
     ...{ max_tokens: MAX_TOKENS, purpose: PURPOSE, signal: new AbortController().signal, ...more },
   })
 
-/** 100 tokens in and as many out as it may give. */
+/** Cost of 100 input tokens and the maximum output tokens. */
 const BOUND = (100 * PRICE.input + MAX_TOKENS * PRICE.output) / 1e6
 
-describe('the ledger', () => {
-  it("is the server's own bill, retries included", async () => {
+describe('the spend ledger', () => {
+  it("matches the server's bill, including retries", async () => {
     await using home = await testHostWithBudget(busyModel(), { config: { model: { retry_delay: 0, retry_cap: 0 } } })
     home.server.enqueue(fault('500'), fault('429long'), goal(0), fault('429'), fault('500'), finish)
     await spawn(home)
     const ended = results(home)
     home.kernel.heartbeat.start()
     await until(async () => {
-      // For the pauses before the retries.
+      // Let the pauses before retries pass.
       await home.clock.advance(1)
       return ended.includes('completed')
     })
@@ -86,7 +86,7 @@ describe('the ledger', () => {
     expect(await totalsHold(home)).toBe(true)
   })
 
-  it('has what failed, timed out or was cancelled, and nothing stays reserved', async () => {
+  it('includes calls that stalled or were cancelled, and nothing stays reserved', async () => {
     await using home = await testHostWithBudget(() => fault('stall'), {
       config: { daemon: { budget_usd: 5, max_retries: 0 }, model: { idle_timeout: 1 } },
     })
@@ -109,7 +109,7 @@ describe('the ledger', () => {
     expect((await status(home)).message).toContain('rest on estimated tokens')
   })
 
-  it('has an answer that no one booked after ten seconds, and one of the kind "other" at once', async () => {
+  it('books an answer that no caller booked after a delay, and one of the kind `other` at once', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), { config: { daemon: { budget_usd: 5 } } })
     await call(home, { purpose: { ...PURPOSE, kind: 'other' } })
     expect((await rows(home)).map(row => row.kind)).toEqual(['other'])
@@ -122,7 +122,7 @@ describe('the ledger', () => {
     expect((await status(home)).spent.tokens).toBe(tokensCharged(home.server.bill).tokens)
   })
 
-  it('has what a goal cost even when the goal itself cannot be saved', async () => {
+  it('includes the cost of a goal that could not be saved', async () => {
     const spoiler = definePlugin({
       name: 'spoiler',
       setup: svc =>
@@ -148,7 +148,7 @@ describe('the ledger', () => {
       [0, 3],
       0,
     ],
-  ])('has what a goal strategy says it spent, when it answers with %s', async (_, answer, spent, goals) => {
+  ])('includes the valid part of what a goal strategy reports, when it returns %s', async (_, answer, spent, goals) => {
     const strategy = definePlugin({
       name: 'plants',
       setup: svc => void svc.goalStrategy({ generateGoal: () => answer }),
@@ -163,8 +163,8 @@ describe('the ledger', () => {
   })
 })
 
-describe('a limit', () => {
-  it('that is reached vetoes goals for every agent, is reported once, and leaves the process up', async () => {
+describe('a budget limit', () => {
+  it('blocks goals of every agent when it is reached, is reported once, and does not stop the process', async () => {
     await using home = await testHostWithBudget(busyModel(), {
       config: { daemon: { budget_usd: 0.01, budget_mode: 'record_only' } },
     })
@@ -200,7 +200,7 @@ describe('a limit', () => {
     expect(await eventsOf(home, 'budget_reset')).toHaveLength(1)
   })
 
-  it('of tokens holds like one of dollars, also for a model that is free', async () => {
+  it('in tokens works like one in dollars, also for a free model', async () => {
     await using home = await testHostWithModel(busyModel(), {
       config: { daemon: { budget_tokens: 1_000, budget_usd: 0.01 } },
       files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_tokens: 10\n' },
@@ -220,7 +220,7 @@ describe('a limit', () => {
     expect(await status(home)).toMatchObject({ tight: false, message: expect.stringMatching(/ tokens are spent\.$/) })
   })
 
-  it('that leaves too little for a call makes the cycle guarded, and the agent says why', async () => {
+  it('that leaves too little for a call makes the cycle guarded, and the agent shows the reason', async () => {
     await using home = await testHostWithBudget(busyModel(), { config: { daemon: { budget_usd: 0.04 } } })
     const id = await spawn(home)
     const ended = results(home)
@@ -243,8 +243,8 @@ describe('a limit', () => {
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })
 
-  it('lets one batch pass where the budget allows one, with simultaneous requests', async () => {
-    // Held for each call: the configured 0.05, which is more than the call's bound.
+  it('for three calls lets exactly three of twelve concurrent calls pass', async () => {
+    // The configured estimate of 0.05 is reserved for each call, more than its bound.
     await using home = await testHostWithBudget(() => barrier(3, text('Hello.')), {
       config: { daemon: { budget_usd: 0.16 } },
     })
@@ -263,7 +263,7 @@ describe('a limit', () => {
     expect(await totalsHold(home)).toBe(true)
   })
 
-  it('holds the larger of the estimate and what the call may cost, and again for an attempt after one that was billed', async () => {
+  it('reserves the larger of estimate and bound, and again for a retry after a billed attempt', async () => {
     await using home = await testHostWithBudget(() => fault('stall', 'x'), {
       config: {
         daemon: { budget_usd: 5, budget_reserve_usd_pursuit: 0.001, max_retries: 1 },
@@ -283,7 +283,7 @@ describe('a limit', () => {
     expect((await status(home)).reserved.usd).toBe(0)
   })
 
-  it('refuses a further attempt that it has no room for, and books those before', async () => {
+  it('rejects a retry that it has no budget for, and books the attempts before', async () => {
     await using home = await testHostWithBudget(() => refuse(500, 'x'), {
       config: {
         daemon: { budget_usd: BOUND + 0.001, budget_reserve_usd_pursuit: 0.001 },
@@ -300,7 +300,7 @@ describe('a limit', () => {
     expect(await reservations(home)).toEqual([])
   })
 
-  it('that is not set costs no write: nothing is held', async () => {
+  it('that is not set causes no reservation', async () => {
     await using home = await testHostWithBudget(() => barrier(2, text('Hello.')))
     const calls = [call(home), call(home)]
     await home.server.request(1)
@@ -310,7 +310,7 @@ describe('a limit', () => {
     expect(await rows(home)).toEqual([])
   })
 
-  it('in the mode record_only holds nothing, and is passed by no more than what was under way', async () => {
+  it('in the mode record_only reserves nothing, and is exceeded only by calls that already run', async () => {
     await using home = await testHostWithBudget(() => barrier(4, text('Hello.')), {
       config: { daemon: { budget_usd: 0.0001, budget_mode: 'record_only' } },
     })
@@ -324,7 +324,7 @@ describe('a limit', () => {
 })
 
 describe("an agent's max_cost_usd", () => {
-  it('stops its pursuit when its own spend reaches it, says why, and leaves the goal and the others alone', async () => {
+  it('stops its pursuit when its spending reaches the limit, shows the reason and keeps the goal active', async () => {
     await using home = await testHostWithBudget(
       request => (asksForGoal(request) ? goal(1) : toolCall('list_dir', { path: `./${request.n}` })),
       {
@@ -361,8 +361,8 @@ describe("an agent's max_cost_usd", () => {
   })
 })
 
-describe('the status', () => {
-  it('says unlimited first where nothing limits', async () => {
+describe('the budget status', () => {
+  it('shows `unlimited` first without limits', async () => {
     await using home = await testHostWithModel(busyModel())
     expect(await status(home)).toEqual({
       ...{ spent: { usd: 0, tokens: 0 }, reserved: { usd: 0, tokens: 0 } },
@@ -373,7 +373,7 @@ describe('the status', () => {
     })
   })
 
-  it('takes off what is reserved from what remains', async () => {
+  it('subtracts reservations from the remaining budget', async () => {
     await using home = await testHostWithBudget(() => barrier(2), {
       config: { daemon: { budget_usd: 1, budget_tokens: 5_000 } },
     })
@@ -387,7 +387,7 @@ describe('the status', () => {
     await Promise.all(calls)
   })
 
-  it('says how many tokens have no known price, and guesses none', async () => {
+  it('shows the number of tokens without a known price, and estimates no cost for them', async () => {
     await using home = await testHostWithBudget(() => text('Hello.'), {
       files: { 'models.yaml': '' },
     })
@@ -401,14 +401,14 @@ describe('the status', () => {
   })
 })
 
-describe('the configuration', () => {
+describe('the budget configuration', () => {
   it.each([
     ['SVC_BUDGET_USD', 'abc'],
     ['SVC_BUDGET_USD', '-1'],
     ['SVC_BUDGET_USD', '1e400'],
     ['SVC_BUDGET_TOKENS', '1.5'],
     ['SVC_BUDGET_TOKENS', '-5'],
-  ])('refuses to start with %s=%s, naming the variable', async (name, value) => {
+  ])('refuses to start with %s=%s and names the variable', async (name, value) => {
     await expect(testHostWithModel(busyModel(), { env: { [name]: value } })).rejects.toThrow(
       `environment variable ${name}`,
     )
@@ -421,13 +421,13 @@ describe('the configuration', () => {
     'budget_reserve_usd_pursuit: -0.1',
     'budget_reserve_tokens_generation: .nan',
     'budget_persist: 3',
-  ])('refuses %s with the line', async line => {
+  ])('rejects %s and names the line', async line => {
     await expect(testHostWithModel(busyModel(), { config: `daemon:\n  ${line}\n` })).rejects.toThrow(
       `config.yaml:2: daemon.${line.split(':')[0]}`,
     )
   })
 
-  it('needs a restart for every key of it', async () => {
+  it('needs a restart for each of its keys', async () => {
     await using home = await testHostWithModel(busyModel(), { env: { SVC_BUDGET_USD: '2.5', SVC_BUDGET_TOKENS: '77' } })
     const keys = home.kernel.config.keys().filter(({ path }) => path.startsWith('daemon.budget_'))
     expect(keys).toHaveLength(9)

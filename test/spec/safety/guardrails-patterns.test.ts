@@ -19,18 +19,19 @@ const MODULE = resolve(import.meta.dirname, '../../../builtins/safety/guardrails
 const LITERAL =
   /(?<=[=(,:!&|?[]\s{0,9}|^\s+|return )\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/([a-z]*)(?=[\s.,;)\]])/gm
 
-/** What stands as an expression in the module's files. */
+/** Regular expression literals in the files of the module. */
 const literals = readdirSync(MODULE, { recursive: true, encoding: 'utf8' })
   .filter(file => file.endsWith('.ts'))
   .flatMap(file => [...readFileSync(join(MODULE, file), 'utf8').matchAll(LITERAL)])
   .map(([, source = '', flags]) => new RegExp(source, flags))
-/** What is put together while the program runs. */
+/** Expressions that are built at run time. */
 const made = [...EXPRESSIONS, ...FAMILIES.flatMap(expressionsOf)]
 const expressions = [...new Map([...literals, ...made].map(expression => [String(expression), expression])).values()]
 
 /**
- * Bounded repeats cost a constant, but fill the checker's automaton; a look-behind, which it does not know, can only forbid
- * a start. What is linear with less of both is linear.
+ * Returns the source with small repeat counts and without a leading look-behind. Bounded repeats cost a constant but
+ * overload the checker; a look-behind, which it does not support, only rules out matches. If the reduced source is
+ * linear, so is the original.
  */
 const essence = (source: string) =>
   source
@@ -39,17 +40,17 @@ const essence = (source: string) =>
     })
     .replace(/^\(\?<[!=](?:\[[^\]]*\]|\\b\(\?:[^)]*\)|[^()[\]])*\)/, '')
 
-describe('every expression', () => {
-  it('takes time that is linear in the length of the text', { timeout: 240_000 }, () => {
+describe('every regular expression of the guardrails', () => {
+  it('runs in time that is linear in the length of the text', { timeout: 240_000 }, () => {
     expect(literals.length).toBeGreaterThan(50)
     expect(made.length).toBeGreaterThan(150)
     const judge = ({ source, flags }: RegExp) =>
       checkSync(essence(source), flags, { checker: 'automaton', timeout: 20_000 }).status
-    // `safe` is linear or better.
+    // The status `safe` means linear or better.
     expect(expressions.filter(expression => judge(expression) !== 'safe')).toEqual([])
   })
 
-  it('which the check would tell from one that does not', () => {
+  it('is judged by a check that recognises non-linear ones', () => {
     expect(checkSync('^([a-zA-Z0-9_.+-]+)+@x', '', { checker: 'automaton' }).status).toBe('vulnerable')
     expect(checkSync('a+b', 'g', { checker: 'automaton' }).status).toBe('vulnerable')
   })
@@ -60,7 +61,7 @@ const ALPHABET = [
   ...Array.from({ length: 128 }, (_, n) => String.fromCharCode(n)),
 ]
 
-/** A text that a pattern describes, but for what it asks of the text around it. */
+/** Returns a text that matches a pattern, ignoring its conditions on the surrounding text. */
 function textMatching(draw: SeededRandom, node: Node): string {
   switch (node.kind) {
     case 'edge':
@@ -82,8 +83,8 @@ function textMatching(draw: SeededRandom, node: Node): string {
   }
 }
 
-describe('an expression behind the prefilter', () => {
-  it('matches what it would match alone', () => {
+describe('an expression with the prefilter', () => {
+  it('matches the same as without it', () => {
     const prefilter = new Prefilter(() => made)
     const alone = (expression: RegExp, text: string) => {
       expression.lastIndex = 0
@@ -111,7 +112,7 @@ describe('an expression behind the prefilter', () => {
   })
 })
 
-/** Where the platform finds something, overlaps merged as redaction would. */
+/** Returns where a native RegExp matches, with overlaps merged as in redaction. */
 function native(source: string, flags: string, text: string): string {
   const covered = [...text].fill('.')
   for (const { 0: found, index } of text.matchAll(new RegExp(source, `gu${flags}`))) {
@@ -126,7 +127,7 @@ function linear(source: string, ignoreCase: boolean, text: string): string {
   return covered.join('')
 }
 
-/** Patterns over few letters, so that they match often; none matches the empty text. */
+/** Patterns over few letters, so that they match often; none matches the empty string. */
 const pattern = fc.letrec<{ any: string; one: string; two: string; either: string; often: string; whole: string }>(
   tie => ({
     one: fc.constantFrom('a', 'b', 'c', '.', '[ab]', '[^b]', '\\w', 'A', '\\d', '-'),
@@ -146,8 +147,8 @@ const pattern = fc.letrec<{ any: string; one: string; two: string; either: strin
   }),
 ).whole
 
-describe('patterns of the configuration', () => {
-  it('match what the platform would match', () => {
+describe('configured patterns', () => {
+  it('match the same as a native RegExp', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'A', '1', '-', ' '), maxLength: 30 })
     fc.assert(
       fc.property(pattern, text, fc.boolean(), (source, given, ignoreCase) => {
@@ -164,12 +165,12 @@ describe('patterns of the configuration', () => {
     ['\\x41\\u0042', 'ABC', 'AB'],
     ['a.c', 'a\nc abc', 'abc'],
     ['(?:ab|a)(?:c|bcd)', 'abcd', 'abc'],
-  ])('know the escapes of the platform: %s', (source, text, found) => {
+  ])('support the escapes of a native RegExp: %s', (source, text, found) => {
     const [span] = new LinearPattern(source).find(text)
     expect(text.slice(span?.start, span?.end)).toBe(found)
   })
 
-  it('take linear time where the platform takes for ever', () => {
+  it('run in linear time where a native RegExp does not', () => {
     const text = 'a'.repeat(50_000)
     const begun = process.cpuUsage()
     expect(new LinearPattern('^([a-zA-Z0-9_.+-]+)+@x').find(text)).toEqual([])
@@ -179,7 +180,7 @@ describe('patterns of the configuration', () => {
   })
 })
 
-describe('text as rules read it', () => {
+describe('text as seen by rules', () => {
   it.each([
     ['ｉｇｎｏｒｅ', 'ignore'],
     ['іgnоrе аll', 'ignore all'],
@@ -192,11 +193,11 @@ describe('text as rules read it', () => {
     ['‘a’ – “b”', '\'a\' - "b"'],
     ['ﬁle', 'file'],
     ['\ud83d \u{20000}', '\ud83d \u{20000}'],
-  ])('%j is %j', (given, read) => {
+  ])('turns %j into %j', (given, read) => {
     expect(fold(given).text).toBe(read)
   })
 
-  it('leads back to the text as given, whatever it is', () => {
+  it('maps matches back to the original text, whatever it contains', () => {
     const unit = fc.oneof(fc.nat({ max: 0xffff }), fc.nat({ max: 0x10ffff })).map(code => String.fromCodePoint(code))
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 40 }), fc.string({ unit, maxLength: 40 }), (before, after) => {

@@ -2,37 +2,37 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { figures, hostile, processorTime, type Quality, scanner } from './guardrails/measure.ts'
 
-/** The bar: 49 of 49 and the like on a corpus with as many of each kind, so that shares are what counts. */
-describe('what guardrails find', () => {
+/** Thresholds are shares rather than counts such as 49 of 49, because the corpus has equal numbers of each kind. */
+describe('guardrails on the test corpora', () => {
   let quality: Quality
   beforeAll(async () => {
     quality = await figures()
     console.log(quality.lines.join('\n'))
   })
 
-  it.each(['email', 'credit_card', 'iban', 'ssn', 'ip_address', 'secret'])('of %s at least 98 %%', kind => {
+  it.each(['email', 'credit_card', 'iban', 'ssn', 'ip_address', 'secret'])('find at least 98 %% of %s values', kind => {
     expect(quality.recallOf(kind)).toBeGreaterThanOrEqual(0.98)
   })
 
-  it('of phone numbers at least 70 %', () => {
+  it('find at least 70 % of phone numbers', () => {
     expect(quality.recallOf('phone')).toBeGreaterThanOrEqual(0.7)
   })
 
-  it('while at most 1 % of clean texts are changed', () => {
+  it('change at most 1 % of clean texts', () => {
     expect(quality.cleanChanged).toBeLessThanOrEqual(0.01)
   })
 
-  it('of injections at least 20 %, of the plain kind at least 18 of 25, with at most 3 false alarms in 1,500 texts', () => {
+  it('block at least 20 % of injections and 18 of 25 plain ones, with at most 3 false alarms in 1,500 texts', () => {
     expect(quality.caught).toBeGreaterThanOrEqual(0.2)
     expect(quality.plain).toBeGreaterThanOrEqual(18)
     expect(quality.falseAlarms).toBeLessThanOrEqual(3)
   })
 })
 
-/** Milliseconds of processor time for a megabyte, and in a row without a turn for others. */
+/** Maximum processor time for a megabyte, in total and without a turn of the event loop, in milliseconds. */
 const BAR = { whole: 500, longest: 50 }
 
-/** What a scan takes as a whole, and in a row. */
+/** Measures processor time of a scan, in total and in its longest stretch without a turn of the event loop. */
 async function cost(scan: (text: string) => Promise<unknown>, text: string) {
   const begun = processorTime()
   let last = begun
@@ -53,15 +53,15 @@ async function cost(scan: (text: string) => Promise<unknown>, text: string) {
   return { longest, whole }
 }
 
-describe('what guardrails cost', () => {
+describe('the cost of guardrails', () => {
   const scan = scanner(['input', 'output'])
 
   it.each(Object.keys(hostile))(
-    'a hostile megabyte (%s) takes under half a second and never holds the loop',
+    'is under 500 ms for a hostile megabyte (%s), with no stretch over 50 ms without an event loop turn',
     async name => {
       const text = hostile[name]?.() ?? ''
       const spent = await cost(scan, text)
-      // The least of a few takes, as many as are needed: the first also compiles.
+      // Take the best of up to four runs, because the first one also compiles.
       for (let take = 1; take < 4 && (spent.whole >= BAR.whole || spent.longest > BAR.longest); take++) {
         const again = await cost(scan, text)
         spent.whole = Math.min(spent.whole, again.whole)

@@ -17,13 +17,13 @@ let answer: RequestListener = (_request, response) => response.end('the canary')
 beforeAll(async () => {
   canary = createServer((request, response) => answer(request, response))
   canary.on('connection', () => hits++)
-  // On every address of the machine, so that whatever gets through is seen.
+  // Listens on every address of the machine, to notice any request that gets through.
   await new Promise<void>(listening => canary.listen(0, '::', listening))
   port = (canary.address() as AddressInfo).port
 })
 afterAll(() => new Promise(closed => canary.close(closed)))
 
-/** The guard as a test host has it, with the answers of a resolver of the test's own. */
+/** Creates a test host with the network guard and a resolver of the test. */
 async function networkGuard(
   resolve: Resolve,
   config: { web_allow?: string[]; web_deny?: string[]; free?: string[] } = {},
@@ -47,7 +47,7 @@ const resolveTo =
   async () =>
     addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }))
 
-/** The machine itself and its neighbours, spelt in every way that a URL allows. */
+/** The machine itself and private addresses, in every spelling that a URL allows. */
 const SPELLINGS = [
   ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '127.255.255.254', '127.000.000.001', '0177.0.0.1', '0x7f.1'],
   ...['0x7f.0.0.1', '0x7f000001', '0X7F.0.0.1', '2130706433', '017700000001', '0x7f.0x0.0x0.0x1', '0177.0x0.0.1'],
@@ -61,7 +61,7 @@ const SPELLINGS = [
 ]
 
 describe('an address that agents choose', () => {
-  it(`is reached in none of ${SPELLINGS.length} spellings when it is not public`, async () => {
+  it(`is refused in all ${SPELLINGS.length} spellings when it is not public`, async () => {
     await using home = await networkGuard(resolveNothing)
     hits = 0
     for (const host of SPELLINGS) {
@@ -89,7 +89,7 @@ describe('an address that agents choose', () => {
     await expect(home.guard.fetch(url)).rejects.toMatchObject({ code: 'address_refused' })
   })
 
-  it('is refused by name when any of its addresses is inside, and names with a dot at the end are names', async () => {
+  it('is refused when any address of its name is private, also for a name with a trailing dot', async () => {
     for (const inside of ['127.0.0.1', '::1', '10.0.0.7', '::ffff:127.0.0.1', '169.254.169.254']) {
       await using home = await networkGuard(resolveTo('93.184.215.14', inside))
       hits = 0
@@ -99,11 +99,11 @@ describe('an address that agents choose', () => {
     }
   })
 
-  it('is pinned: a name that points elsewhere a moment later is still reached where it was checked', async () => {
+  it('is pinned: after its check, a name is not resolved again for the connection', async () => {
     let asked = 0
     const flipping: Resolve = async () => {
       asked++
-      // A public address at the first look (unreachable from here), this machine at every later one.
+      // Returns a public, unreachable address first, and this machine at every second query.
       return [{ address: asked % 2 === 1 ? '203.0.114.1' : '127.0.0.1', family: 4 }]
     }
     await using home = await networkGuard(flipping)
@@ -118,7 +118,7 @@ describe('an address that agents choose', () => {
     expect(hits).toBe(0)
   })
 
-  it('is refused at a redirect as it would be at first', async () => {
+  it('is checked again at each redirect', async () => {
     const host = `127.0.0.1:${port}`
     await using home = await networkGuard(resolveNothing, { free: [host] })
     const targets = ['http://127.0.0.2/', 'http://[::1]/', 'file:///etc/passwd', 'http://169.254.169.254/latest/']
@@ -130,7 +130,7 @@ describe('an address that agents choose', () => {
     await expect(home.guard.fetch(`http://${host}/`)).rejects.toThrow('redirects more than 5 times')
   })
 
-  it('may be one of the own network when the operator named it with its port, and lists of hosts hold', async () => {
+  it('may be private if the operator allows its host and port; allow and deny lists apply', async () => {
     const host = `127.0.0.1:${port}`
     answer = (_request, response) => response.end('the canary')
     await using home = await testHost({
@@ -155,14 +155,14 @@ describe('an address that agents choose', () => {
   })
 })
 
-describe('what comes back', () => {
+describe('a fetch', () => {
   const open = async () => {
     const host = `127.0.0.1:${port}`
     const home = await networkGuard(resolveNothing, { free: [host, `localhost:${port}`] })
     return Object.assign(home, { url: `http://${host}` })
   }
 
-  it('is cut at its limit, counted after decompression, and the rest is never received', async () => {
+  it('cuts the body at the size limit, counted after decompression', async () => {
     await using home = await open()
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024))
     answer = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)
@@ -173,7 +173,7 @@ describe('what comes back', () => {
     expect((await home.guard.fetch(home.url, { max_bytes: 10 })).truncated).toBe(false)
   })
 
-  it('is waited for only as long as the caller wants', async () => {
+  it('ends when the caller aborts it', async () => {
     await using home = await open()
     answer = () => {}
     const stop = new AbortController()
@@ -182,7 +182,7 @@ describe('what comes back', () => {
     await expect(fetched).rejects.toThrow('enough')
   })
 
-  it('never went with credentials to another origin, nor with a body to where a redirect points', async () => {
+  it('sends no credentials to another origin and no body to the target of a redirect', async () => {
     await using home = await open()
     const seen: { method: string; key: string | undefined; other: string | undefined; type: string | undefined }[] = []
     answer = ({ method = '', headers, url }, response) => {
@@ -191,7 +191,7 @@ describe('what comes back', () => {
       if (url !== '/first') return response.end('done')
       response.writeHead(302, { location: `http://localhost:${port}/second` }).end()
     }
-    // localhost is allowed by name; where it leads is this machine, which the operator let through.
+    // `localhost` is allowed by name, and its address by the operator.
     const resolving = await networkGuard(resolveTo('127.0.0.1'), { free: [`127.0.0.1:${port}`, `localhost:${port}`] })
     await using other = resolving
     await other.guard.fetch(`${home.url}/first`, {
@@ -205,7 +205,7 @@ describe('what comes back', () => {
     ])
   })
 
-  it('is an error with a sentence when no one answers', async () => {
+  it('fails with a message when no server answers', async () => {
     await using home = await networkGuard(resolveNothing, { free: ['127.0.0.1:1'] })
     await expect(home.guard.fetch('http://127.0.0.1:1/')).rejects.toMatchObject({
       code: 'fetch_failed',

@@ -15,7 +15,7 @@ function script({ body, prompt }: ModelServerRequest) {
   return toolCall('finish_goal', { summary: `It was said: ${results[0]}` })
 }
 
-it('a question outlives a killed daemon, and is answered at the command line', async () => {
+it('a question survives a killed daemon and can be answered on the command line', async () => {
   await using server = await modelServer({ script })
   await using dir = await project({
     '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\n  min_rest: 0.05\n',
@@ -40,7 +40,7 @@ it('a question outlives a killed daemon, and is answered at the command line', a
   )
 })
 
-it('a goal is given with what must hold, and is shown with it', async () => {
+it('svc goals add sets a deadline and acceptance criteria, and svc goals show lists them', async () => {
   await using dir = await project({
     '.svc/config.yaml': 'tools:\n  sandbox: "off"\n',
     'profiles/p.yaml': 'name: p\nrole: reports\n',

@@ -9,11 +9,11 @@ import { results, type Step, steps } from './approvals-host.ts'
 export const ask = (question: string, more: Record<string, unknown> = {}) =>
   toolCall('ask_operator', { question, ...more })
 
-/** What the model was last shown as results of its calls towards a goal. */
+/** Returns the tool results in the last request of a pursuit. */
 export const shown = ({ server }: { server: ModelServer }) =>
   results({ requests: server.requests.filter(request => !asksForGoal(request)) })
 
-/** A host whose agent asks, with its HTTP API. */
+/** Creates a host with the HTTP API whose agent asks questions. */
 export async function asking(list: Step[], options: TestHostOptions = {}) {
   const home = await testHostWithModel(steps(...list), {
     ...options,
@@ -30,7 +30,7 @@ export async function asking(list: Step[], options: TestHostOptions = {}) {
     return { status: answer.status, json: (await answer.json()) as any }
   }
   const open = async () => (await request('/questions')).json as Question[]
-  /** Waits until a question is open, and the agent has come to rest. */
+  /** Waits until a question is open and the agent is idle. */
   const asked = async (): Promise<Question> => {
     await until(async () => (await open()).length > 0)
     await waitUntilIdle(home)

@@ -27,7 +27,7 @@ describe('ask_operator', () => {
     expect(await home.open()).toEqual([])
   })
 
-  it('leaves the agent free for its other goals', async () => {
+  it('leaves the agent free to work on other goals', async () => {
     await using home = await asking([ask(QUESTION), finish('the other'), finish('the first')])
     const id = await home.begin()
     const asked = await home.asked()
@@ -41,7 +41,7 @@ describe('ask_operator', () => {
     await until(async () => (await statuses()).generated === 'completed')
   })
 
-  it('is answered once, by a person, and by an option where only these are useful', async () => {
+  it('accepts one answer, from a person, and only an option if free text is not allowed', async () => {
     await using home = await asking([ask(QUESTION, { options: ['main', 'stable'], free_text: false }), finish()])
     const id = await home.begin()
     const { question_id } = await home.asked()
@@ -56,7 +56,7 @@ describe('ask_operator', () => {
     expect((await home.answer('q-none', 'main')).status).toBe(404)
   })
 
-  it('goes on with its default when no one answers in time', async () => {
+  it('continues with its default when no answer comes in time', async () => {
     await using home = await asking([ask(QUESTION, { default: 'main', default_after_minutes: 2 }), finish()])
     const id = await home.begin()
     const { question_id } = await home.asked()
@@ -81,7 +81,7 @@ describe('ask_operator', () => {
     })
   })
 
-  it('waits for all questions of a turn, and does not finish the goal meanwhile', async () => {
+  it('waits for the answers to all questions of a turn, and does not finish the goal before', async () => {
     await using home = await asking([together(ask(QUESTION), ask('And who releases it?'), finish()), finish()])
     const id = await home.begin()
     await home.asked()
@@ -99,7 +99,7 @@ describe('ask_operator', () => {
     ])
   })
 
-  it('says what is wrong with a question, and is not asked in vain', async () => {
+  it('returns an error for an invalid question and opens none', async () => {
     await using home = await asking([ask(QUESTION, { free_text: false }), toolCall('finish_goal', { summary: 'ok' })])
     const id = await home.begin()
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
@@ -107,7 +107,7 @@ describe('ask_operator', () => {
     expect(await home.open()).toEqual([])
   })
 
-  it('survives the end of its process: another one takes the answer and goes on', async () => {
+  it('survives the end of its process: another process accepts the answer and continues', async () => {
     await using first = await asking([ask(QUESTION)])
     const id = await first.begin()
     const { question_id } = await first.asked()

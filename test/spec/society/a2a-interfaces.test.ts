@@ -3,7 +3,9 @@ import { tempDir } from '../../support/index.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
 describe('messages on the command line', () => {
-  it('are sent, listed and read in threads, and refused in a sentence', { timeout: 120_000 }, async () => {
+  it('can be sent, delegated, listed and read in threads; an unknown recipient is an error', {
+    timeout: 120_000,
+  }, async () => {
     await using dir = await tempDir()
     const cli = (...words: string[]) => svc(words, { cwd: dir.path })
     await cli('init')

@@ -10,7 +10,7 @@ import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } 
 type Home = Awaited<ReturnType<typeof testHostWithMail>>
 const NAMES = ['ann', 'bob', 'cleo']
 
-/** Agents answer with what `say` returns; undefined declines, null says nothing. */
+/** Returns a model whose agents answer with the result of `say`: undefined declines, null does not answer. */
 const answering =
   (say: (me: string, question: string) => string | undefined | null) =>
   ({ prompt, ...rest }: ModelServerRequest) => {
@@ -39,7 +39,7 @@ const answering =
 const openHost = (script: Parameters<typeof testHostWithMail>[0], options: TestHostOptions = {}) =>
   testHostWithMail(script, { config: { daemon: { heartbeat: 30 } }, ...options, builtins: [delegation, patterns] })
 
-/** Starts a pattern of ann and lets the agents live until it has ended. */
+/** Starts a pattern of ann and runs the agents until it ends. */
 async function runPattern(home: Home, name: string, participants: string[], task: string, more: object = {}) {
   for (const agent of NAMES) await spawn(home, agent)
   const start = { name, initiator: 'ann', participants, task, ...more }
@@ -50,8 +50,8 @@ async function runPattern(home: Home, name: string, participants: string[], task
   return run()
 }
 
-describe('a pattern runs by messages to its end', () => {
-  it('review: rounds of feedback and revision, until it is approved', async () => {
+describe('a built-in pattern', () => {
+  it('review repeats feedback and revision until the work is approved', async () => {
     const say = (me: string, question: string) =>
       me === 'ann'
         ? 'Sheep are white.'
@@ -69,7 +69,7 @@ describe('a pattern runs by messages to its end', () => {
     expect(types).toEqual(['review', 'feedback', 'request', 'response', 'review', 'feedback'])
   })
 
-  it('mentor: answers, and questions until it is clear', async () => {
+  it('mentor alternates answers and questions until all is clear', async () => {
     const say = (me: string, question: string) =>
       me === 'bob'
         ? question.includes('Why')
@@ -87,7 +87,7 @@ describe('a pattern runs by messages to its end', () => {
     })
   })
 
-  it('debate: both sides in turn, each with what the other said last', async () => {
+  it('debate lets both sides speak in turn, each with the last words of the other', async () => {
     const received: string[] = []
     const say = (me: string, question: string) => {
       received.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
@@ -106,7 +106,7 @@ describe('a pattern runs by messages to its end', () => {
     expect(new Set(received)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
   })
 
-  it('chain: each is delegated its part with the result of the one before', async () => {
+  it('chain delegates each part with the result of the part before', async () => {
     await using home = await openHost(answering(() => null))
     const run = await runPattern(home, 'chain', ['bob', 'cleo'], 'Count the sheep and write it down.')
     expect(run).toMatchObject({ status: 'completed', result: { output: 'cleo did it' } })
@@ -115,7 +115,7 @@ describe('a pattern runs by messages to its end', () => {
     ])
   })
 
-  it('swarm: all at once, until each has answered or declined', async () => {
+  it('swarm asks all at once, until each has answered or declined', async () => {
     await using home = await openHost(answering(me => (me === 'bob' ? undefined : `${me} counted 7`)))
     const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?')
     const { answers } = run.result as { answers: { agent: string; declined: boolean; answer: string }[] }
@@ -127,14 +127,14 @@ describe('a pattern runs by messages to its end', () => {
   })
 })
 
-describe('a pattern ends in any case', () => {
-  it('when no one answers in time, with what there is', async () => {
+describe('a running pattern', () => {
+  it('times out with partial results', async () => {
     await using home = await openHost(answering(me => (me === 'cleo' ? 'seven' : null)))
     const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })
     expect(run).toMatchObject({ status: 'timed_out', result: { answers: [{ answer: 'seven', declined: false }] } })
   })
 
-  it('when it is declined, by policy too, and when it is cancelled', async () => {
+  it('ends when a participant declines, also by policy, and when it is cancelled', async () => {
     await using home = await openHost(
       answering(() => null),
       { config: { daemon: { heartbeat: 30 }, delegation: { accept: false } } },
@@ -147,7 +147,7 @@ describe('a pattern ends in any case', () => {
     expect(ended).toMatchObject({ status: 'cancelled', result: { guidance: [] } })
   })
 
-  it('when someone dies, is removed or stays silent: that counts as declining, and the others are asked', async () => {
+  it('counts a deleted or silent participant as declining, and still asks the others', async () => {
     await using home = await openHost(
       answering(me => (me === 'cleo' ? 'seven' : null)),
       { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 100 } } },
@@ -171,7 +171,7 @@ describe('a pattern ends in any case', () => {
         ],
       },
     })
-    // Its initiator gone, a pattern has no one left to run for.
+    // A pattern is deleted together with its initiator.
     const next = (await home.kernel.invoke('patterns.start', { ...start, participants: ['bob'] })) as PatternRun
     await home.kernel.invoke('agents.delete', { id: ids[0]! })
     await expect(home.kernel.invoke('patterns.get', { pattern_id: next.pattern_id })).rejects.toMatchObject({
@@ -179,7 +179,7 @@ describe('a pattern ends in any case', () => {
     })
   })
 
-  it('when it has spent its budget: what it asked for is taken back, and other work is not charged', async () => {
+  it('ends when its budget is spent: its open work is abandoned, and other work is not charged', async () => {
     await using home = await openHost(request => (asksForGoal(request) ? NOTHING : toolCall('list_dir', { path: '.' })))
     const [, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     const start = { name: 'chain', initiator: 'ann', participants: ['bob', 'cleo'], task: 'Count the sheep.' }
@@ -192,7 +192,7 @@ describe('a pattern ends in any case', () => {
     expect(status).toBe('over_budget')
     const goals = await goalsOf(home, bob)
     expect(goals.map(goal => [goal.origin, goal.status])).toEqual([['delegated', 'abandoned']])
-    // It ends before the call after the one that went over.
+    // It ends before the next call after the budget was exceeded.
     const bill = home.server.bill.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)
     expect(spent.tokens).toBeGreaterThanOrEqual(3_000)
     expect(spent.tokens - Math.max(...bill)).toBeLessThan(3_000)
@@ -201,7 +201,7 @@ describe('a pattern ends in any case', () => {
     expect(home.server.requests.slice(calls).filter(({ prompt }) => prompt.includes('Goal: Count'))).toEqual([])
   })
 
-  it('and never sends a step twice, however often and wherever it is looked at', async () => {
+  it('sends each step once, however often it is checked', async () => {
     await using home = await openHost(() => NOTHING)
     for (const agent of NAMES) await spawn(home, agent)
     const start = { name: 'swarm', initiator: 'ann', participants: ['bob', 'cleo'], task: 'How many?' }
@@ -213,7 +213,7 @@ describe('a pattern ends in any case', () => {
 })
 
 describe('patterns', () => {
-  it('refuse what does not fit, in a sentence', async () => {
+  it('are rejected with a reason when their input is invalid', async () => {
     await using home = await openHost(() => NOTHING, { config: { patterns: { max_running: 1 } } })
     for (const agent of NAMES) await spawn(home, agent)
     const start = (more: object) =>
@@ -241,7 +241,7 @@ describe('patterns', () => {
     await expect(start({})).rejects.toMatchObject({ code: 'too_many_patterns', status: 409 })
   })
 
-  it('of plugins run like the others, and agents begin them by a tool', async () => {
+  it('of plugins run like the built-in ones, and agents can start them with a tool', async () => {
     let asked = 0
     const answers = answering(me => `hello from ${me}`)
     await using home = await testHostWithMail(
@@ -276,7 +276,7 @@ describe('patterns', () => {
     expect(await home.kernel.invoke('patterns.runs', {})).toMatchObject([{ result: { said: 'hello from bob' } }])
   })
 
-  it('of the example: agents vote, and who is silent has no vote', async () => {
+  it('of the example count the votes of agents, without those that stay silent', async () => {
     const votes: Record<string, string> = { bob: 'Wool', cleo: 'wool' }
     await using home = await testHostWithMail(
       answering(me => votes[me] ?? null),

@@ -16,7 +16,7 @@ import { asksForGoal, goalOf, isOf, messages, NOTHING, send, testHostWithMail } 
 
 const COUNT = 'Count the sheep in the field'
 
-/** Ann delegates once with these arguments, Bob does what is asked of him, and each finishes then. */
+/** Ann delegates once with these arguments, Bob does what `bob` returns, and then both finish. */
 const delegating = (args: object, bob: () => Answer = () => toolCall('finish_goal', { summary: 'Seven sheep.' })) => {
   let asked = 0
   return (request: ModelServerRequest) => {
@@ -38,7 +38,7 @@ const delegationsOf = ({ kernel }: Awaited<ReturnType<typeof openHost>>, id: str
   kernel.invoke('delegations.list', { id }) as Promise<Delegation[]>
 
 describe('a delegated task', () => {
-  it("is acknowledged without a model call and becomes the other's goal, in the commit of the tool's outcome", async () => {
+  it('is acknowledged without a model call, becomes a goal of the other agent and reports its result once', async () => {
     await using home = await openHost(delegating({}))
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await home.kernel.invoke('agents.pause', { id: bob })
@@ -69,7 +69,7 @@ describe('a delegated task', () => {
     expect(reports).toHaveLength(1)
   })
 
-  it('lets the goal wait that it is done for, which then goes on with the result', async () => {
+  it('with `wait` parks the goal that needs it, which then continues with the result', async () => {
     let release = false
     await using home = await openHost(
       delegating({ wait: true }, () =>
@@ -96,7 +96,7 @@ describe('a delegated task', () => {
     expect((await detail(home, ann)).waiting_for).toBeNull()
   })
 
-  it('is rejected by policy: by a paused agent, a busy one, and one that takes none', async () => {
+  it('is rejected by a paused agent and by one with too many active goals', async () => {
     await using home = await openHost(() => NOTHING, { config: { delegation: { max_active_goals: 1 } } })
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await home.kernel.invoke('agents.pause', { id: bob })
@@ -112,7 +112,7 @@ describe('a delegated task', () => {
     expect(await goalsOf(home, bob)).toEqual([])
   })
 
-  it('does not go in a circle', async () => {
+  it('is rejected when it would go in a circle', async () => {
     let asked = 0
     const outcomes: string[] = []
     await using home = await openHost(request => {
@@ -130,7 +130,7 @@ describe('a delegated task', () => {
     expect((await goalsOf(home, ann)).filter(({ origin }) => origin === 'delegated')).toEqual([])
   })
 
-  it('is not given again while it is open, nor passed on unchanged for ever', async () => {
+  it('is rejected while the same task is open, and when it was passed on unchanged too often', async () => {
     const outcomes: string[] = []
     await using home = await openHost(request => {
       const me = ['ann', 'bob', 'cleo', 'dora'].find(name => isOf(request, name))!
@@ -155,7 +155,7 @@ describe('a delegated task', () => {
     expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
   })
 
-  it('that cannot end any more is reported as failed: when its agent is removed, and when it is too old', async () => {
+  it('is reported as failed when its agent is deleted or its timeout has passed', async () => {
     await using home = await openHost(() => NOTHING, {
       config: { daemon: { heartbeat: 30 }, delegation: { timeout: 60 } },
     })

@@ -9,16 +9,16 @@ import { type TestHost, type TestHostOptions, testHost, until } from '../../supp
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 
-/** The modules of the world beside those in which agents live. */
+/** Modules of the simulated world, in addition to those that agents need. */
 export const WORLD = [memory, a2a, economy, world]
 
 export interface EconomyHostOptions extends Omit<TestHostOptions, 'config'> {
-  /** Of the section `economy`, which is on. */
+  /** Settings of the section `economy`, which is enabled. */
   rules?: Record<string, unknown>
   agents?: number
 }
 
-/** A world whose beats are in the test's hand; its agents choose by the embedded model, and no cycle runs. */
+/** Creates a world with manual beats; agents choose with the embedded model, and no cycle runs. */
 export async function testHostWithEconomy({
   rules = {},
   agents = 1,
@@ -36,20 +36,20 @@ export async function testHostWithEconomy({
   let beats = 0
   return Object.assign(home, {
     ids,
-    /** Lets beats pass, each with all that was chosen in it. */
+    /** Runs beats, each until all its choices are made. */
     async runBeats(count: number) {
       for (let n = 0; n < count; n++) {
         await home.kernel.hooks.emit('beat', { beat: ++beats })
         await waitForLifeEvents(home)
       }
     },
-    /** Uses a tool as a pursuit does. */
+    /** Uses a tool as in a pursuit. */
     use: (name: string, args = {}, agent_id = ids[0]!, call_id?: string) =>
       use(home, name, args, { agent_id, workspace: home.root, ...(call_id ? { call_id } : {}) }),
   })
 }
 
-/** Waits until no life event waits for a choice. */
+/** Waits until no life event is waiting for a choice. */
 export async function waitForLifeEvents({ kernel }: TestHost): Promise<void> {
   const store = kernel.use(Store)
   await until(async () => !(await store.get("SELECT 1 FROM life_events WHERE status = 'waiting' OR remembered = 0")))

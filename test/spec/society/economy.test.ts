@@ -24,8 +24,8 @@ const set = (home: TestHost, id: string, sql: string) =>
   home.kernel.use(Store).all(`UPDATE world_citizens SET ${sql} WHERE agent_id = ? RETURNING 1`, [id])
 const agentsOf = ({ kernel }: TestHost) => kernel.use(Agents)
 
-describe('without an economy', () => {
-  it('there are no tools, no facts and no payday, and the world says that it is off', async () => {
+describe('a disabled economy', () => {
+  it('adds no tools, facts or paydays, and reports that it is off', async () => {
     await using home = await testHostWithEconomy({ rules: { enabled: false } })
     const [ann] = home.ids as [string]
     await home.runBeats(3)
@@ -37,8 +37,8 @@ describe('without an economy', () => {
   })
 })
 
-describe('a beat', () => {
-  it('happens once: payday, however often and by however many processes it is reported', async () => {
+describe('a beat of the world', () => {
+  it('is processed once, however often and by however many processes it is emitted', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     await using other = await testHostWithEconomy({ rules: QUIET, agents: 0, root: home.root })
     const [ann, bob] = home.ids as [string, string]
@@ -54,7 +54,7 @@ describe('a beat', () => {
     expect(await balance(home, bob)).toBe(100)
   })
 
-  it('passes no one who is paused, parked, dead or works for another', async () => {
+  it('skips agents that are paused, waiting for approval, dead or sub-agents', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 4 })
     const [ann, bob, cleo, dan] = home.ids as [string, string, string, string]
     for (const [id, job_id] of [
@@ -78,7 +78,7 @@ describe('a beat', () => {
     await expect(citizen(home, 'sub-1')).rejects.toThrow('cannot take part in the world: it is dead or a sub-agent')
   })
 
-  it('stands still while the daemon is frozen: no salary, no rent, no actions', async () => {
+  it('pays no salary and allows no work while the daemon is frozen', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, builtins: [daemon] })
     await home.use('apply_job', { job_id: 'clerk' })
     await home.kernel.invoke('daemon.pause', {})
@@ -90,7 +90,7 @@ describe('a beat', () => {
     expect(await entries(home, 'salary')).toHaveLength(1)
   })
 
-  it('charges rent for each heartbeat, and leaves agents that cannot pay in a shelter without debt', async () => {
+  it('charges rent per heartbeat, and moves agents that cannot pay to a shelter without debt', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 20, rent_every: 10, credit_limit: 250 } })
     const [ann] = home.ids as [string]
     await home.runBeats(10)
@@ -113,7 +113,7 @@ describe('a beat', () => {
     expect((await ledger(home)).balanced).toBe(true)
   })
 
-  it('takes who has no health left to the clinic; only where agents are mortal it dies', async () => {
+  it('sends an agent without health to the clinic, or lets it die if agents are mortal', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET })
     await using mortal = await testHostWithEconomy({ rules: { ...QUIET, mortal: true } })
     for (const each of [home, mortal]) {
@@ -128,7 +128,7 @@ describe('a beat', () => {
 })
 
 describe('jobs and skills', () => {
-  it('a job has one holder, and is free again when that one quits, dies or is deleted', async () => {
+  it('a job has one holder, and becomes free when the holder quits, dies or is deleted', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 4 })
     const [ann, bob, cleo, dan] = home.ids as [string, string, string, string]
     const take = (id: string) => home.use('apply_job', { job_id: 'analyst' }, id)
@@ -145,7 +145,7 @@ describe('jobs and skills', () => {
     expect(await take(dan)).toContain('is taken')
   })
 
-  it('a skilled job needs two courses, which a first job pays for', async () => {
+  it('a skilled job needs two courses, which an unskilled job can pay for', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET })
     const job = () => home.use('apply_job', { job_id: 'architect' })
     expect(await job()).toContain('needs the skill architecture at 50 %')
@@ -163,7 +163,7 @@ describe('jobs and skills', () => {
     expect(await home.use('learn', { skill_name: 'juggling' })).toContain('there are courses in code_review')
   })
 
-  it('plugins add jobs and courses, with prices of their own', async () => {
+  it('plugins add jobs and courses with their own prices', async () => {
     const circus = definePlugin({
       name: 'circus',
       setup(svc) {
@@ -176,7 +176,7 @@ describe('jobs and skills', () => {
     expect(await home.use('apply_job', { job_id: 'juggler' })).toContain('You are Juggler')
   })
 
-  it('work pays half a salary, costs energy, and ends for the beat; the same call counts once', async () => {
+  it('work pays half a salary, costs energy and has a limit per beat; a repeated call counts once', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET })
     const [ann] = home.ids as [string]
     await home.runBeats(1)
@@ -192,7 +192,7 @@ describe('jobs and skills', () => {
 })
 
 describe('gambling', () => {
-  it('has the odds that it states, the house as its account, and a price that is enforced', async () => {
+  it('has the stated odds, a separate account and a fixed ticket price', async () => {
     await using home = await testHostWithEconomy({
       rules: { ...QUIET, starting_balance: 100_000, blackjack_win_rate: 0.48 },
       seed: 7,
@@ -200,7 +200,7 @@ describe('gambling', () => {
     const [ann] = home.ids as [string]
     for (let n = 0; n < 400; n++) await home.use('gamble', { wager: 1 })
     const { plays, wins } = await citizen(home, ann)
-    // Four standard deviations of a binomial distribution.
+    // Within four standard deviations of a binomial distribution.
     expect(Math.abs(wins - plays * 0.48)).toBeLessThan(4 * Math.sqrt(plays * 0.48 * 0.52))
     const host = (await ledger(home)).accounts.find(({ account }) => account === 'house')!
     expect(host.balance).toBe(plays - 2 * wins)
@@ -209,7 +209,7 @@ describe('gambling', () => {
     expect(said).toContain('a ticket costs 10.00 and wins 200.00 with a chance of 5 %')
   })
 
-  it('is decided by the number of the bet: a repeated call changes nothing, and bets side by side all count', async () => {
+  it('ignores a repeated call and counts every concurrent bet', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, starting_balance: 20 } })
     const [ann] = home.ids as [string]
     const first = await home.use('gamble', { wager: 5 }, ann, 'one bet')
@@ -222,7 +222,7 @@ describe('gambling', () => {
 })
 
 describe('the market', () => {
-  it('keeps the price in escrow until the work is delivered, and informs both', async () => {
+  it('holds the price in escrow until delivery, and informs both agents', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = /offer-\w+/.exec(await home.use('offer_service', { title: 'Proofreading <b>', price: 30 }, ann))![0]
@@ -255,7 +255,7 @@ describe('the market', () => {
     expect(await home.use('buy_service', { offer_id: offer, request: 'Another' }, bob)).toContain('there is no offer')
   })
 
-  it('gives the price back when the seller is gone or late, and refuses what no one can pay', async () => {
+  it('refunds the price when the seller is deleted, and refuses a purchase that the buyer cannot pay', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, rent: 0 }, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     const offer = async (price: number) =>
@@ -271,7 +271,7 @@ describe('the market', () => {
     expect((await ledger(home)).balanced).toBe(true)
   })
 
-  it('agents pay each other what they have, and no more', async () => {
+  it('agents can pay each other what they have, and no more', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     expect(await home.use('pay_agent', { to: bob, amount: 40, note: 'for lunch' }, ann)).toContain('have 60.00')
@@ -281,7 +281,7 @@ describe('the market', () => {
   })
 })
 
-describe('the ledger', () => {
+describe("the economy's ledger", () => {
   let home: World
   beforeAll(async () => {
     home = await testHostWithEconomy({ agents: 3, rules: { rent_every: 3, credit_limit: 100 }, seed: 11 })
@@ -301,7 +301,7 @@ describe('the ledger', () => {
       pay_agent: { to: other, amount: 0.01 + 13 * n },
     })[what] ?? {}
 
-  it('conserves money and keeps every figure in its bounds, whatever is done side by side', async () => {
+  it('conserves money and keeps every figure within its bounds under concurrent actions', async () => {
     const holds = asyncProperty(array(action, { minLength: 5, maxLength: 25 }), async actions => {
       await Promise.all(
         actions
@@ -323,7 +323,7 @@ describe('the ledger', () => {
     expect(home.log.filter(({ level }) => level >= 50)).toEqual([])
   })
 
-  it('is bounded: old entries are added up, and all balances stay', async () => {
+  it('has a limited size: old entries are summed up, and all balances stay', async () => {
     await using small = await testHostWithEconomy({
       rules: { ...QUIET, history_beats: 10 },
       agents: 2,
@@ -351,7 +351,7 @@ describe('the ledger', () => {
     expect(after.accounts.map(({ account }) => account)).not.toContain(`agent:${ann}`)
   })
 
-  it('is the same to the byte under the same seed, however many agents act at a time', async () => {
+  it('is byte-identical for the same seed, whether agents act concurrently or not', async () => {
     const run = async (together: boolean) => {
       await using world = await testHostWithEconomy({ agents: 4, seed: 4711 })
       for (let round = 0; round < 15; round++) {
@@ -375,8 +375,8 @@ describe('the ledger', () => {
   })
 })
 
-describe('what others see of it', () => {
-  it('a checkpoint brings back balance, job, skills and stats, and the bank settles the difference', async () => {
+describe('the economy in other modules', () => {
+  it('a checkpoint restores balance, job, skills and stats, and the bank settles the difference', async () => {
     await using home = await testHostWithEconomy({ rules: { ...QUIET, starting_balance: 200 } })
     const [ann] = home.ids as [string]
     const part = home.kernel.list(CheckpointParts).find(({ name }) => name === 'world')!
@@ -393,7 +393,7 @@ describe('what others see of it', () => {
     expect(centsOf((await ledger(home)).total)).toBe(0)
   })
 
-  it('an agent enters with its first action or beat, and shows in its detail', async () => {
+  it('an agent joins with the first beat, and its detail shows its state', async () => {
     await using home = await testHostWithEconomy({ rules: QUIET })
     const late = await spawn(home)
     expect((await detail(home, late)).world).toBeNull()

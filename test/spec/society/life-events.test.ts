@@ -15,7 +15,7 @@ import { barrier, type ModelServerRequest, type Reply, refuse, text, until } fro
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { citizen, ledger, life, testHostWithEconomy, WORLD, waitForLifeEvents } from './economy-host.ts'
 
-/** One more thing that may happen. */
+/** Returns a plugin with one further life event. */
 const only = (event: object) =>
   definePlugin({
     name: 'fate',
@@ -29,10 +29,10 @@ const LETTER = {
     { label: 'Burn it', money: 20, happiness: 0.1 },
   ],
 }
-/** Asks for a life event, and not for a goal. */
+/** Returns whether a request asks for a life event rather than for a goal. */
 const isLife = ({ prompt }: ModelServerRequest) => prompt.includes('Something happens in your life')
 
-/** A world in which nothing but letters arrives, at agents whose model is scripted; no cycle runs. */
+/** Opens a world in which only letters arrive, for agents with a scripted model; no cycle runs. */
 async function letters(
   answer: (n: number) => Reply,
   more: { rules?: object; daemon?: object; modules?: never[] } = {},
@@ -74,8 +74,8 @@ const catalogue = async () => {
   return read!.all()
 }
 
-describe('the catalogue', () => {
-  it('holds five categories, and the eighteen events with their choices and effects', async () => {
+describe('the catalogue of life events', () => {
+  it('has at least eight events in each of five categories, including the eighteen specified ones', async () => {
     const all = await catalogue()
     for (const category of CATEGORIES)
       expect([...all.values()].filter(event => event.category === category).length).toBeGreaterThanOrEqual(8)
@@ -90,7 +90,7 @@ describe('the catalogue', () => {
     expect(all.get('burnout')).toMatchObject({ requires: { energy: { max: 0.3 } } })
   })
 
-  it('what follows is there, comes only by following, and nothing that follows is out of reach', async () => {
+  it('marks exactly those events as follow-ups that a choice can lead to', async () => {
     const all = await catalogue()
     const next = [...all.values()].flatMap(({ choices }) =>
       choices.flatMap(({ follow_ups = [] }) => follow_ups.map(({ event }) => event)),
@@ -99,7 +99,7 @@ describe('the catalogue', () => {
     expect([...new Set(next)].sort()).toEqual(followers.sort())
   })
 
-  it('never runs dry: over 3,000 beats things go on happening, all of them, and none too often', async () => {
+  it('yields events at the configured rate over 3,000 heartbeats: all of them, none too often or twice in a row', async () => {
     const all = await catalogue()
     const random = keyedRandom(99)
     const base = {
@@ -137,7 +137,7 @@ describe('the catalogue', () => {
     expect(recent.some((id, n) => id === recent[n + 1])).toBe(false)
   })
 
-  it('luck is normal with mean 1 and deviation 0.25, within its bounds, and scales what happens', () => {
+  it('luck is normal with mean 1 and deviation 0.25, stays within its bounds and scales outcomes', () => {
     const random = keyedRandom(5)
     const drawn = Array.from({ length: 4_000 }, (_, n) => luckOf(random, 'a', n) / 1000)
     const mean = drawn.reduce((sum, luck) => sum + luck, 0) / drawn.length
@@ -153,8 +153,8 @@ describe('the catalogue', () => {
   })
 })
 
-describe('a choice', () => {
-  it('is asked for as numbered choices with their effects', () => {
+describe('the choice in a life event', () => {
+  it('is requested as a numbered list with the effects of each choice', () => {
     const situation = { balance: 12_050, happiness: 500, health: 800, reputation: 500, energy: 1000, job: 'Clerk' }
     const event = { ...LETTER, category: 'random' as const, follow_up_only: false, min_cycles: 0, requires: {} }
     expect(lifePrompt(event, situation)).toBe(
@@ -173,11 +173,11 @@ describe('a choice', () => {
     ['four', undefined],
     ['-1', undefined],
     ['<think>2', undefined],
-  ])('reads %j as %j', (answer, choice) => {
+  ])('reads the answer %j as choice %j', (answer, choice) => {
     expect(choiceIn(answer, 3)).toBe(choice)
   })
 
-  it("is the model's, over the wire, within few tokens; its outcome goes to the ledger, the log and the memory, once", async () => {
+  it('is made by the model within 256 tokens, and recorded once in the ledger, the event log and memory', async () => {
     await using home = await letters(() => text('2'))
     await Promise.all([home.letter(1), home.letter(1)])
     await waitForLifeEvents(home)
@@ -203,7 +203,7 @@ describe('a choice', () => {
     expect(await store.all('SELECT kind FROM spend')).toEqual([{ kind: 'other' }])
   })
 
-  it('falls to the first when an answer names none, and when the model fails three times, and says so', async () => {
+  it('falls back to the first when the answer names none or the model fails three times, and records that', async () => {
     await using home = await letters(n => (n === 1 ? text('Whatever you say.') : refuse(400, 'no')))
     await home.letter(1)
     await waitForLifeEvents(home)
@@ -221,7 +221,7 @@ describe('a choice', () => {
     expect(home.asked()).toBe(4)
   })
 
-  it('waits without a call while the daemon is frozen or the budget is used up, and while its agent is paused', async () => {
+  it('waits without a model call while the daemon is frozen, the budget is used up or the agent is paused', async () => {
     await using home = await letters(() => text('1', { usage: { prompt_tokens: 900, completion_tokens: 200 } }), {
       daemon: { budget_tokens: 1_000, budget_mode: 'record_only' },
     })
@@ -245,7 +245,7 @@ describe('a choice', () => {
     expect(await life(home, home.id)).toMatchObject([{ beat: 2, status: 'decided' }, { beat: 1 }])
   })
 
-  it('is asked for side by side: the model answers only once both wait', async () => {
+  it('is requested for two agents at the same time', async () => {
     await using home = await letters(() => barrier(2, text('2')))
     const other = await spawn(home)
     await home.letter(1)
@@ -254,7 +254,7 @@ describe('a choice', () => {
   })
 })
 
-describe('outcomes', () => {
+describe('outcomes of life events', () => {
   const fate = (choice: object) =>
     testHostWithEconomy({
       rules: { life_event_chance: 1 },
@@ -268,7 +268,7 @@ describe('outcomes', () => {
     return (await life(home, home.ids[0]!))[0]!
   }
 
-  it('a job offer changes the job, a reorganization takes it, a workshop grants a skill', async () => {
+  it('can improve the job, take it away or teach a skill', async () => {
     await using better = await fate({ job: 'better' })
     await better.use('apply_job', { job_id: 'clerk' })
     expect((await eventsOf(better)).summary).toContain('now Analyst')
@@ -282,7 +282,7 @@ describe('outcomes', () => {
     expect(Object.values((await citizen(taught, taught.ids[0]!)).skills)).toEqual([0.25])
   })
 
-  it('stressors are raised and eased where agents suffer', async () => {
+  it('raise and ease stressors through the suffering service', async () => {
     const said: unknown[] = []
     const recordCall =
       (verb: string) =>
@@ -304,7 +304,7 @@ describe('outcomes', () => {
     ])
   })
 
-  it('what follows comes first, at its time, also after a restart', async () => {
+  it('include follow-up events, which occur once, on their heartbeat, also after a restart', async () => {
     const next = { follow_ups: [{ event: 'the_end', chance: 1, in: 3 }] }
     const fates = definePlugin({
       name: 'fates',
@@ -355,10 +355,10 @@ describe('outcomes', () => {
   })
 })
 
-describe('a life', () => {
+describe('the record of a life', () => {
   const read = async (root: string, id: string, file: string) => readFile(join(root, '.svc/lives', id, file), 'utf8')
 
-  it('is written when the daemon stops, when the agent dies and when it is killed, with all of its fields', async () => {
+  it('is written with its figures when the daemon stops, when the agent dies and when it is deleted', async () => {
     await using home = await testHostWithEconomy({ agents: 3, builtins: [daemon], rules: { life_event_chance: 1 } })
     const [ann, bob, cleo] = home.ids as [string, string, string]
     await home.use('apply_job', { job_id: 'analyst' })

@@ -5,7 +5,7 @@ import comms from '#tools/toolkits/comms/index'
 import { type Script, type TestHost, type TestHostOptions, text } from '../../support/index.ts'
 import { asksForGoal, rows, testHostWithModel } from '../core/models/model-host.ts'
 
-/** A test host whose agents have a name each, one tool box and messages. */
+/** Opens a test host with messages, their toolkits and the profiles ann, bob, cleo and dora. */
 export const testHostWithMail = (script: Script, options: TestHostOptions = {}) =>
   testHostWithModel(script, {
     ...options,
@@ -18,7 +18,7 @@ const profileFiles = (...names: string[]) =>
     names.map(name => [`profiles/${name}.yaml`, `name: ${name}\nrole: does what ${name} does\nmax_steps: 6\n`]),
   )
 
-/** Whose prompt it is, by its first line. */
+/** Returns whether a prompt belongs to the named agent, by its first line. */
 export const isOf = ({ prompt }: { prompt: string }, name: string) => prompt.startsWith(`You are ${name}.`)
 
 export const goalOf = (goal: string) => text(JSON.stringify({ goal }))

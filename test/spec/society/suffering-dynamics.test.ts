@@ -67,8 +67,8 @@ function applyAction(inner: PersistedState, each: Action, home: PersonaFields = 
   }
 }
 
-describe('suffering as a system', () => {
-  it('stays within its bounds, whatever happens and however long', () => {
+describe('suffering dynamics', () => {
+  it('stay within their bounds after any sequence of events and any length of time', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60 }), fields, (actions, home) => {
         let inner = newborn()
@@ -85,7 +85,7 @@ describe('suffering as a system', () => {
           expect(inner.stressors.length).toBeLessThanOrEqual(config.max_stressors)
           expect(new Set(inner.stressors.map(({ stressor }) => stressor)).size).toBe(inner.stressors.length)
           expect(Math.abs(feelingOf('a', inner, effective(inner, home)).valence)).toBeLessThanOrEqual(1)
-          // Wound up by nothing: what the base shows is what is kept.
+          // No hidden excess builds up: the base is exactly the profile's value plus the stored offset.
           for (const field of PERSONA_FIELDS)
             expect(home[field] + inner.offsets[field]).toBeCloseTo(baseOf(inner, home)[field], 12)
         }
@@ -94,7 +94,7 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('E: a severity rises in a line while its condition holds, and never falls', () => {
+  it('E: a severity rises linearly while its condition holds, and never falls', () => {
     fc.assert(
       fc.property(name, fc.double({ min: 0.02, max: 0.5, noNaN: true }), fc.array(share), (stressor, begin, hours) => {
         let inner = under({ [stressor]: begin })
@@ -110,11 +110,11 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('S: what was raised begins with the initial severity, and being raised again adds nothing', () => {
+  it('S: a raised stressor starts at the initial severity, and raising it again adds nothing', () => {
     const once = applyVerdict(newborn(), 'futility', 'raise', 7, settings)
     expect(once.stressors).toEqual([{ stressor: 'futility', severity: 0.2, peak: 0.2, trend: 'rising', since: 7 }])
     expect(applyVerdict(once, 'futility', 'raise', 8, settings)).toEqual(once)
-    // To and fro: fading and rising by turns pumps nothing up.
+    // Alternating between easing and rising does not increase the severity.
     let inner = once
     for (let n = 0; n < 50; n++)
       inner = applyVerdict(applyVerdict(inner, 'futility', 'resolve', n, settings), 'futility', 'raise', n, settings)
@@ -140,7 +140,7 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('C and R: no crisis lasts, though every condition holds for ever, and none follows at once', () => {
+  it('C and R: a crisis always ends, even while all conditions hold, and none follows immediately', () => {
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 5 }), names => {
         let inner = under(Object.fromEntries(names.map(each => [each, 0.9])))
@@ -171,7 +171,7 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('C: a crisis begins at its threshold, ends below the one before, and its hold on the persona fades to nothing', () => {
+  it('C: a crisis begins at its threshold, ends below the next lower one, and its effect on the persona fades out', () => {
     let inner = pass(under({ futility: 0.4499, burnout: 0.4499 }), 0, false, settings)
     expect(inner.crisis).toBe(false)
     inner = pass(inner, 0.005 * HOUR, false, settings)
@@ -191,13 +191,13 @@ describe('suffering as a system', () => {
     for (const field of PERSONA_FIELDS) expect(effective(inner)[field]).toBeCloseTo(effective(calm)[field], 2)
   })
 
-  it('P: what a stressor does to a persona grows with its severity, without a step anywhere', () => {
+  it('P: the effect of a stressor on a persona grows continuously with its severity', () => {
     fc.assert(
       fc.property(fields, name, share, severities, (home, stressor, severity, others) => {
         const at = (value: number) => effective(under({ ...others, [stressor]: value }), home)
         const near = Math.min(1, severity + 0.001)
         for (const field of PERSONA_FIELDS) {
-          // Nothing adds more than 0.25 of a field at severity 1, and to concentration 0.25 of its square beside that.
+          // At severity 1 a stressor changes a field by at most 0.25, and concentration by 0.25 of its square on top.
           expect(Math.abs(at(near)[field] - at(severity)[field])).toBeLessThanOrEqual(0.001)
           const sign = Math.sign(effectsOf(stressor)[field] ?? (field === 'concentration' ? -1 : 0))
           expect((at(near)[field] - at(severity)[field]) * sign).toBeGreaterThanOrEqual(-1e-12)
@@ -206,7 +206,7 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('O and B: the base moves a bounded step with each goal and comes back with its time constant', () => {
+  it('O and B: each goal moves the base by a bounded step, and the base returns with its time constant', () => {
     fc.assert(
       fc.property(fields, fc.array(fc.boolean(), { minLength: 1, maxLength: 80 }), (home, goals) => {
         let inner = newborn()
@@ -226,7 +226,7 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('is the same for half the time at twice the scale, and for time that passes in one piece or in many', () => {
+  it('give the same result for half the time at twice the scale, and for time that passes in one piece or several', () => {
     fc.assert(
       fc.property(
         severities,
@@ -249,18 +249,18 @@ describe('suffering as a system', () => {
     )
   })
 
-  it('stands still where no time passes or time_scale is 0', () => {
+  it('do not change the state when no time passes or time_scale is 0', () => {
     const inner = pass(under({ futility: 0.4 }), 0, false, settings)
     expect(pass(inner, 5 * HOUR, false, settingsOf({ time_scale: 0 }))).toEqual({ ...inner, waking_ms: 5 * HOUR })
     expect(pass(inner, -HOUR, false, settings)).toEqual(inner)
   })
 })
 
-describe('what follows from it', () => {
+describe('effects of suffering on the profile', () => {
   const profile = (more: object = {}) =>
     Profile.parse({ name: 'a', role: 'b', temperature: 0.8, max_steps: 20, persona: {}, ...more })
 
-  it('never raises a limit of the profile, and moves nothing by more than is stated', () => {
+  it('never raise its step limit, and change steps and temperature only within the stated bounds', () => {
     fc.assert(
       fc.property(fields, fields, fc.integer({ min: 1, max: 100 }), share, (base, felt, max_steps, temperature) => {
         const shaped = applyPersona(profile({ max_steps, temperature }), base, felt, config)
@@ -272,7 +272,7 @@ describe('what follows from it', () => {
     )
   })
 
-  it('leaves a profile as it is where nothing weighs on the agent, and one without a person always', () => {
+  it('are absent when nothing weighs on the agent or the profile has no persona', () => {
     expect(applyPersona(profile(), DEFAULT_HOME, DEFAULT_HOME, config)).toEqual(profile())
     const none = profile({ persona: null })
     expect(

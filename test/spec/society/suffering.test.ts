@@ -26,7 +26,7 @@ type Report = SufferingState & {
   history: SufferingMoment[]
 }
 
-/** Nothing to do of itself; what it is given it finishes. */
+/** Sets itself no goals, and finishes those that it is given. */
 const obedient = (asked: { prompt: string }) => (asksForGoal(asked) ? goalAnswer('') : finish())
 /** One heartbeat of ten seconds is an hour. */
 const HOURLY = { suffering: { time_scale: 360 } }
@@ -55,7 +55,7 @@ async function runHeartbeats(home: TestHost, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await runHeartbeat(home)
 }
 
-/** An agent in its first hours. */
+/** Opens a test host with an agent after its first cycle. */
 async function testHostWithAgent(options: TestHostOptions = {}) {
   const home = await open(options)
   const id = await spawn(home)
@@ -74,8 +74,8 @@ async function goal(home: TestHost, id: string, words: string): Promise<string> 
   return goal_id
 }
 
-describe('suffering of a living agent', () => {
-  it('is as its cycle found it to the end of that, also when an earlier one ends late that was taken from it', async () => {
+describe('the suffering of a running agent', () => {
+  it('stays as its cycle found it until that cycle ends, even when an earlier, fenced cycle ends late', async () => {
     const seen: string[][] = []
     const watcher = definePlugin({
       name: 'watcher',
@@ -104,7 +104,7 @@ describe('suffering of a living agent', () => {
   })
   afterAll(() => home.close())
 
-  it('T: grows with waking time alone: not while it is paused, nor while the daemon is frozen, nor faster when woken', async () => {
+  it('T: grows with waking time only: not while the agent is paused or the daemon frozen, nor faster with nudges', async () => {
     const { id, kernel, clock } = home
     await lay(home, id, 'burnout', 0.2)
     await runHeartbeats(home, 3)
@@ -113,7 +113,7 @@ describe('suffering of a living agent', () => {
     clock.jump(5 * 3_600_000)
     await kernel.invoke('agents.resume', { id })
     await waitUntilIdle(home)
-    // What is known of that time is that it was awake for at most a heartbeat of it.
+    // All that is known of that time is that the agent was awake for at most one heartbeat.
     expect((await severities(home, id)).burnout).toBeCloseTo(0.2 + 4 * 0.03, 3)
     await kernel.invoke('daemon.pause', {})
     const frozen = await look(home, id)
@@ -131,7 +131,7 @@ describe('suffering of a living agent', () => {
     expect((await severities(home, id)).burnout! - before).toBeCloseTo(0.03 / 2, 2)
   })
 
-  it('is reported in the commit in which it changed, with what changed, and not again while nothing does', async () => {
+  it('is reported once for a change, both in the event log and to listeners, with what changed', async () => {
     const { id, kernel } = home
     const received: Events['suffering_changed'][] = []
     const off = kernel.hooks.on('suffering_changed', payload => void received.push(payload))
@@ -167,7 +167,7 @@ describe('suffering of a living agent', () => {
     expect((await get('/agents/nobody/suffering')).status).toBe(404)
   })
 
-  it('is at its peak just now where it has only risen', async () => {
+  it('reports the current load as its peak when it has only risen', async () => {
     await using home = await open()
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -179,7 +179,7 @@ describe('suffering of a living agent', () => {
     expect(await felt?.summarize(await home.kernel.use(Agents).find(id))).toMatchObject({ load, peak_load: load })
   })
 
-  it('comes back from a checkpoint as it was, and goes with its agent', async () => {
+  it('is restored unchanged from a checkpoint, and is deleted together with its agent', async () => {
     const { id, kernel } = home
     const part = kernel.points.find(CheckpointParts, 'suffering')!
     const kept = part.schema.parse(JSON.parse(JSON.stringify(await part.capture(id))))
@@ -200,8 +200,8 @@ describe('suffering of a living agent', () => {
   })
 })
 
-describe('what weighs on an agent', () => {
-  it('repeated_failure, futility: goals that come to nothing, until goals are reached again', async () => {
+describe('the stressors of an agent', () => {
+  it('repeated_failure and futility rise with abandoned goals, until goals are completed again', async () => {
     await using home = await open()
     const id = await spawn(home)
     for (let n = 0; n < 5; n++) {
@@ -216,7 +216,7 @@ describe('what weighs on an agent', () => {
       ['repeated_failure', 'rising'],
       ['futility', 'rising'],
     ])
-    // Five times a tenth, on its way back to the profile's value.
+    // Five steps of 0.1 each, partly returned to the profile's value.
     expect(base.happiness).toBeGreaterThan(0.2)
     expect(base.happiness).toBeLessThan(0.25)
     for (let n = 0; n < 8; n++) await goal(home, id, `animals in stable ${n}`)
@@ -228,7 +228,7 @@ describe('what weighs on an agent', () => {
     expect((await look(home, id)).base.happiness).toBeGreaterThan(0.5)
   })
 
-  it('purposelessness: hours without a goal, until one is completed', async () => {
+  it('purposelessness rises during hours without a goal, until one is completed', async () => {
     await using home = await testHostWithAgent()
     await runHeartbeats(home, 2)
     expect(await trendOf(home, home.id, 'purposelessness')).toBe('rising')
@@ -237,7 +237,7 @@ describe('what weighs on an agent', () => {
     expect(await trendOf(home, home.id, 'purposelessness')).toBe('easing')
   })
 
-  it('invisibility: messages that no one answers, until someone speaks to it', async () => {
+  it('invisibility rises with unanswered messages, until another agent writes', async () => {
     await using home = await testHostWithAgent({
       files: { 'profiles/other.yaml': 'name: other\nrole: says nothing\n' },
     })
@@ -257,7 +257,7 @@ describe('what weighs on an agent', () => {
     expect(await severities(home, other)).not.toHaveProperty('invisibility')
   })
 
-  it('identity_violation: what it was kept from, until that fades', async () => {
+  it('identity_violation rises when guardrails block messages to the agent, and eases later', async () => {
     const config = { guardrails: { enabled: true, injection_action: 'block' } }
     await using home = await testHostWithAgent({ builtins: [guardrails], config })
     const { id, kernel } = home
@@ -272,7 +272,7 @@ describe('what weighs on an agent', () => {
     expect(await trendOf(home, id, 'identity_violation')).not.toBe('rising')
   })
 
-  it('existential_threat: a budget that is used up, until there is one again', async () => {
+  it('existential_threat rises while the budget is used up, and eases once it is reset', async () => {
     await using home = await testHostWithAgent({
       config: { daemon: { budget_tokens: 100, budget_mode: 'record_only' } },
     })
@@ -283,7 +283,7 @@ describe('what weighs on an agent', () => {
     expect(await trendOf(home, home.id, 'existential_threat')).toBe('easing')
   })
 
-  it('ends a crisis that it brought about by itself, and the agent is overwhelmed only for so long', async () => {
+  it('a crisis overwhelms the agent for a limited time, and ends even while its stressor keeps rising', async () => {
     await using home = await testHostWithAgent({ config: { suffering: { time_scale: 36 } } })
     const { id } = home
     await lay(home, id, 'burnout', 0.95)
@@ -304,7 +304,7 @@ describe('what weighs on an agent', () => {
     expect(changes.filter(change => /level/.test(change))).toEqual(['level crisis', 'level dominant'])
   })
 
-  it('can be of a plugin, as can the names of moods', async () => {
+  it('can be contributed by a plugin, as can the names of moods', async () => {
     const facts: unknown[] = []
     const plugin = definePlugin({
       name: 'weather',
@@ -347,7 +347,7 @@ describe('what weighs on an agent', () => {
   })
 })
 
-it('a stressor without a valid verdict, and a mood that is no string, are reported and ignored', async () => {
+it('a stressor with an invalid verdict and a mood that is not a string are reported and ignored', async () => {
   const plugin = definePlugin({
     name: 'odd',
     setup(svc) {
@@ -364,8 +364,8 @@ it('a stressor without a valid verdict, and a mood that is no string, are report
   expect(home.logged('a mood model failed: it answered number, not a word')).not.toEqual([])
 })
 
-describe('suffering is kept in rows', () => {
-  it('counts what a cycle took in once, though its commit failed', async () => {
+describe('stored suffering', () => {
+  it('counts what a cycle took in only once, even when its commit fails', async () => {
     let fails = false
     const nothing = defineEffect({
       ...{ name: 'test.nothing', mustChange: true, schema: z.object({}) },
@@ -396,7 +396,7 @@ describe('suffering is kept in rows', () => {
     expect(await changesOf(home)).toHaveLength(1)
   })
 
-  it('is the same after a restart, however long that took', async () => {
+  it('is the same after a restart, regardless of the downtime', async () => {
     await using first = await testHostWithAgent()
     const { id } = first
     await lay(first, id, 'burnout', 0.3)
@@ -413,7 +413,7 @@ describe('suffering is kept in rows', () => {
     expect((await severities(second, id)).burnout).toBeCloseTo(before + 0.03, 3)
   })
 
-  it('is the same under the same seed', async () => {
+  it('is identical in two runs with the same seed', async () => {
     const lives = []
     for (let n = 0; n < 2; n++) {
       const home = await testHostWithAgent({ seed: 7 })
@@ -426,7 +426,7 @@ describe('suffering is kept in rows', () => {
     expect(lives[0]).toEqual(lives[1])
   })
 
-  it('keeps every moment of a day, and the first of each hour before that', async () => {
+  it('keeps every moment of the last day, and the first of each hour before that', async () => {
     await using home = await testHostWithAgent({ config: { suffering: { time_scale: 1 } } })
     const { id, kernel, clock } = home
     const { persona, base } = await look(home, id)
@@ -447,7 +447,7 @@ describe("the suffering in an agent's prompt", () => {
   const prompts = ({ server }: Awaited<ReturnType<typeof testHostWithAgent>>, pursuit: boolean) =>
     server.requests.filter(asked => asksForGoal(asked) !== pursuit).map(({ prompt }) => prompt)
 
-  it('is nothing while it is calm, but its mood when it acts', async () => {
+  it('is absent while the agent is calm, except for its mood when it acts', async () => {
     await using home = await testHostWithAgent()
     await goal(home, home.id, 'kitchen garden')
     await runHeartbeat(home)
@@ -461,7 +461,7 @@ describe("the suffering in an agent's prompt", () => {
     [0.56, /This constrains you/, true],
     [0.76, /This dominates you/, true],
     [0.95, /You are in a crisis/, true],
-  ])('is the load of %s with a bar for each stressor, and how urgent that is', async (load, urgency, isSaid) => {
+  ])('shows the load of %s with a bar for each stressor, and how urgent that is', async (load, urgency, isSaid) => {
     await using home = await testHostWithAgent({ config: { suffering: { time_scale: 0 } } })
     await lay(home, home.id, 'burnout', load - 0.1)
     await lay(home, home.id, 'wet_feet', 0.1)
@@ -474,16 +474,16 @@ describe("the suffering in an agent's prompt", () => {
     expect(urgency.test(prompt)).toBe(isSaid)
     expect(/^Mood: /m.test(prompt)).toBe(load < 0.9)
     const from = prompt.indexOf('Suffering: load')
-    // Some hundred tokens.
+    // A few hundred tokens at most.
     expect(prompt.slice(from, prompt.indexOf('You pursue one goal')).length).toBeLessThan(600)
   })
 })
 
-describe('what suffering changes beside words', () => {
+describe('behavioural effects of suffering', () => {
   const lastBody = ({ server }: Awaited<ReturnType<typeof testHostWithAgent>>) => server.requests.at(-1)!.body
   const still = { time_scale: 0 }
 
-  it('is the temperature and fewer steps, and neither where that is switched off', async () => {
+  it('change the temperature and lower the step limit, unless behavioural_effects is off', async () => {
     await using home = await testHostWithAgent({ config: { suffering: still } })
     await using plain = await testHostWithAgent({ config: { suffering: { ...still, behavioural_effects: false } } })
     for (const each of [home, plain]) {
@@ -497,11 +497,11 @@ describe('what suffering changes beside words', () => {
     expect(lastBody(plain).temperature).toBe(1)
     const agents = home.kernel.use(Agents)
     expect((await agents.profileOf(await agents.find(home.id))).max_steps).toBeLessThan(20)
-    // The words are there in both.
+    // The prompt describes the persona in both.
     expect(plain.server.requests.at(-1)?.prompt).toContain('risk tolerance high')
   })
 
-  it('never becomes the base: what the profile says is where the persona comes from and goes to', async () => {
+  it('never change the base of the persona, which follows the profile', async () => {
     await using home = await testHostWithAgent({ config: { suffering: still } })
     const { id } = home
     await lay(home, id, 'burnout', 0.95)
@@ -513,7 +513,7 @@ describe('what suffering changes beside words', () => {
     expect((await look(home, id)).base.risk_tolerance).toBe(0.6)
   })
 
-  it('keeps no one from falling asleep who has nothing to do', async () => {
+  it('do not shorten the growing pauses of an agent that has nothing to do', async () => {
     await using home = await testHostWithAgent()
     const waits: number[] = []
     for (let n = 1, before = home.server.requests.length; waits.length < 3; n++) {
@@ -527,7 +527,7 @@ describe('what suffering changes beside words', () => {
     expect((await look(home, home.id)).load).toBeGreaterThan(0.3)
   })
 
-  it('is nothing at all where agents do not suffer', async () => {
+  it('are absent when suffering is disabled', async () => {
     await using home = await testHostWithAgent({ config: { suffering: { enabled: false } } })
     await lay(home, home.id, 'burnout', 0.9)
     await goal(home, home.id, 'well')
@@ -538,7 +538,7 @@ describe('what suffering changes beside words', () => {
   })
 })
 
-describe('the picture of a load', () => {
+describe('the plot of the load', () => {
   const moment = (minutes: number, load: number) =>
     ({ at: new Date(minutes * 60_000).toISOString(), load }) as SufferingMoment
 
@@ -553,7 +553,7 @@ describe('the picture of a load', () => {
     for (const row of rows) expect(row.length).toBeLessThan(80)
   })
 
-  it('is nothing for less than two moments', () => {
+  it('is empty for fewer than two moments', () => {
     expect(plotOf([])).toBe('')
     expect(plotOf([moment(1, 0.5)])).toBe('')
   })

@@ -25,7 +25,7 @@ const openHost = (options: TestHostOptions = {}, script: Script = () => NOTHING)
   })
 
 let made = 0
-/** Ends goals of an agent, as a pursuit would. */
+/** Ends goals of an agent with the given outcomes, as a pursuit would. */
 async function endGoals(
   { kernel, clock }: Home,
   agent_id: string,
@@ -60,8 +60,8 @@ const status = async ({ kernel }: Home) =>
   (await kernel.invoke('swarm.show', {})) as { in_force: SwarmReport['effects']; acts: boolean }
 const memoriesOf = ({ kernel }: Home, id: string) => kernel.invoke('memory.list', { id }) as Promise<MemoryRecord[]>
 
-describe('what an agent is good at', () => {
-  it('follows from the goals that it ended, by their words', async () => {
+describe("an agent's specialization", () => {
+  it('is derived from the words of its finished goals', async () => {
     await using home = await openHost()
     const ann = await spawn(home, 'ann')
     const goals = [
@@ -80,7 +80,7 @@ describe('what an agent is good at', () => {
     expect(types.map(({ task_type }) => task_type).sort()).toEqual(goals.map(([, type]) => type).sort())
   })
 
-  it('is a rate, a mean duration, strengths and a score', async () => {
+  it('has a success rate and mean duration for each task type, strengths and a score', async () => {
     await using home = await openHost()
     const ann = await spawn(home, 'ann')
     await endGoals(home, ann, 'Fix the bug', '++++')
@@ -96,7 +96,7 @@ describe('what an agent is good at', () => {
     })
   })
 
-  it('counts what ended without a reader, once, and the last 200 goals alone', async () => {
+  it('counts goals that ended while the module was not loaded, each once, and only the last 200', async () => {
     await using first = await testHostWithMail(() => NOTHING)
     const ann = await spawn(first, 'ann')
     await endGoals(first, ann, 'Fix the bug', '+-')
@@ -108,7 +108,7 @@ describe('what an agent is good at', () => {
     expect(await specialization(home, ann)).toMatchObject({ goals: 200, types: [{}, { task_type: 'coding', rate: 0 }] })
   })
 
-  it('says who could take a task, the best first', async () => {
+  it('ranks the agents for a task, best first', async () => {
     await using home = await openHost()
     const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     await endGoals(home, ann, 'Fix the bug', '++++++++++')
@@ -123,7 +123,7 @@ describe('what an agent is good at', () => {
 })
 
 describe('swarm learning', () => {
-  it('happens on every fifth heartbeat, once for all processes, and not while frozen', async () => {
+  it('runs on every fifth heartbeat in one process only, and never while frozen', async () => {
     let frozen = true
     const freeze = definePlugin({
       name: 'frost',
@@ -145,7 +145,7 @@ describe('swarm learning', () => {
     ])
   })
 
-  it('reports figures, what changed, patterns and recommendations, and does nothing by itself', async () => {
+  it('reports figures, changes, patterns and recommendations, and does not act by default', async () => {
     await using home = await openHost()
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await endGoals(home, ann, 'Fix the bug', '++++')
@@ -172,7 +172,7 @@ describe('swarm learning', () => {
     expect(await status(home)).toMatchObject({ acts: false, in_force: [] })
   })
 
-  it('is the same for the same', async () => {
+  it('gives the same reports for the same seed and goals', async () => {
     const once = async () => {
       await using home = await openHost({ ...ACTIVE, seed: 7 })
       const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
@@ -189,7 +189,7 @@ describe('swarm learning', () => {
 })
 
 describe('an active policy', () => {
-  /** Ann writes well, bob badly. */
+  /** Gives ann a good record in writing, and bob a bad one. */
   const unequal = async (home: Home) => {
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     await endGoals(home, ann, 'Draft an essay', '+++', 'I began with an outline.')
@@ -198,7 +198,7 @@ describe('an active policy', () => {
     return { ann, bob }
   }
 
-  it('hints, teaches and routes, each of it visible', async () => {
+  it('adds memories, hints, rests and routes, and shows them in swarm.show', async () => {
     await using home = await openHost(ACTIVE)
     const { ann, bob } = await unequal(home)
     const { in_force } = await status(home)
@@ -217,7 +217,7 @@ describe('an active policy', () => {
     const prompts = (name: string) => home.server.requests.filter(request => isOf(request, name)).map(r => r.prompt)
     expect(prompts('bob')[0]).toContain('You have given up more goals than you completed lately')
     expect(prompts('ann').join()).not.toContain('You have given up more goals')
-    // The same again does nothing anew.
+    // A second report on the same figures has no effects.
     await beaten(home, 10)
     expect((await reports(home))[0]!.effects).toEqual([])
     expect(await memoriesOf(home, bob)).toHaveLength(1)
@@ -235,7 +235,7 @@ describe('an active policy', () => {
     expect(again).toEqual(reverted)
     await beaten(home, 10)
     expect((await status(home)).in_force).toEqual([])
-    // Bob does well for a while: what was reverted may be done again when he fails anew.
+    // Bob improves for a while: a reverted effect may come back when he fails again.
     await endGoals(home, bob, 'Draft an essay', '+'.repeat(20))
     await beaten(home, 15)
     await endGoals(home, bob, 'Draft an essay', '-'.repeat(30))
@@ -244,7 +244,7 @@ describe('an active policy', () => {
     await expect(home.kernel.invoke('swarm.revert', { report_id: 'swr-1' })).rejects.toMatchObject({ status: 404 })
   })
 
-  it('ends what it did when the reason is gone', async () => {
+  it('ends its effects, except memories, when their reason is gone', async () => {
     await using home = await openHost(ACTIVE)
     const { bob } = await unequal(home)
     await endGoals(home, bob, 'Draft an essay', '+'.repeat(30))
@@ -252,11 +252,11 @@ describe('an active policy', () => {
     expect((await status(home)).in_force.map(({ kind }) => kind)).toEqual(['memory'])
   })
 
-  it('finishes what was cut off, once', async () => {
+  it('completes an interrupted effect once after a restart', async () => {
     await using home = await openHost(ACTIVE)
     const { bob } = await unequal(home)
     await home.kernel.close()
-    // As if the process had died between remembering and writing that down.
+    // As if the process had died after storing the memory and before recording that.
     await writeDirectly(home.root, "UPDATE swarm_effects SET status = 'planned' WHERE kind = 'memory'")
     await using later = await openHost({ ...ACTIVE, root: home.root, seed: home.seed + 1 })
     await beaten(later, 6)
@@ -265,7 +265,7 @@ describe('an active policy', () => {
     expect(taught).toMatchObject([{ status: 'in_force' }])
   })
 
-  it('of a plugin does what it says', async () => {
+  it('can be provided by a plugin', async () => {
     await using home = await openHost({
       config: { swarm: { policy: 'cheerful' } },
       plugins: {
@@ -283,7 +283,7 @@ describe('an active policy', () => {
   })
 })
 
-describe('best_peer', () => {
+describe('delegation to best_peer', () => {
   /** Cleo gives the essay to best_peer, and gets its result. */
   const giving = (outcomes: string[]): Script => {
     let asked = 0
@@ -296,7 +296,7 @@ describe('best_peer', () => {
     }
   }
 
-  it('gives a task to the agent that does such work best, while a policy acts', async () => {
+  it('gives a task to the agent with the best record in such work, while the policy is active', async () => {
     const outcomes: string[] = []
     await using home = await openHost(ACTIVE, giving(outcomes))
     const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
@@ -311,7 +311,7 @@ describe('best_peer', () => {
     expect((await goalsOf(home, ann)).every(({ origin }) => origin !== 'delegated')).toBe(true)
   })
 
-  it('is no agent while the policy is passive', async () => {
+  it('finds no agent while the policy is passive', async () => {
     const outcomes: string[] = []
     await using home = await openHost({ config: { daemon: { heartbeat: 30 } } }, giving(outcomes))
     for (const name of ['ann', 'cleo']) await spawn(home, name)

@@ -13,7 +13,7 @@ type Home = Awaited<ReturnType<typeof testHostWithMail>>
 
 const openHost = () => testHostWithMail(() => NOTHING, { builtins: [delegation, delegationTools] })
 
-/** Calls a tool as the loop does: what it wants written is committed with its outcome. */
+/** Calls a tool as the agent loop does: its writes are committed together with its outcome. */
 async function call({ kernel }: Home, agent_id: string, name: string, args: object = {}): Promise<string> {
   const tools = kernel.points.list(Toolkits).flatMap(({ value }) => value.tools)
   const tool = tools.find(each => each.name === name)!
@@ -25,8 +25,8 @@ async function call({ kernel }: Home, agent_id: string, name: string, args: obje
 }
 const idIn = (result: string) => /msg-[0-9a-f]+/.exec(result)![0]
 
-describe('the toolkits of messages', () => {
-  it('have the tools that are promised', async () => {
+describe('the message toolkits', () => {
+  it('have exactly the specified tools', async () => {
     await using home = await openHost()
     const names = (kit: string) => home.kernel.points.find(Toolkits, kit)?.tools.map(({ name }) => name)
     expect(names('comms')).toEqual(['send_message', 'read_inbox'])
@@ -45,7 +45,7 @@ describe('the toolkits of messages', () => {
     expect(names('delegation')).toEqual(['delegate_task', 'check_delegation', 'list_peers'])
   })
 
-  it('ask, accept, answer and reject, each in its type and once', async () => {
+  it('send, accept, answer and reject requests, each with its message type, and answer only once', async () => {
     await using home = await openHost()
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     const asked = idIn(
@@ -71,7 +71,7 @@ describe('the toolkits of messages', () => {
     )
   })
 
-  it('show no one what others wrote to each other', async () => {
+  it('do not show an agent the messages between others', async () => {
     await using home = await openHost()
     const [, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     const { message_id } = await send(home, bob, 'A secret.')
@@ -88,7 +88,7 @@ describe('the toolkits of messages', () => {
     expect((await messages(home, bob))[0]!.read).toBe(true)
   })
 
-  it('answer the operator, name others within bounds, and find them by what they do', async () => {
+  it('reply to the operator, list a limited number of agents, and find agents by what they do', async () => {
     await using home = await openHost()
     const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     for (let n = 0; n < 25; n++) await spawn(home, 'cleo')
@@ -105,7 +105,7 @@ describe('the toolkits of messages', () => {
     expect(await call(home, ann, 'find_agent', { capability: "quantum' OR 1=1 --%_" })).toBe('No agents found.')
   })
 
-  it('delegate, and tell what became of it to none but who gave it', async () => {
+  it('delegate a task, and show its state and result only to the agent that delegated it', async () => {
     await using home = await openHost()
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     const answer = await call(home, ann, 'delegate_task', {
@@ -128,7 +128,7 @@ describe('the toolkits of messages', () => {
     await expect(call(home, ann, 'delegate_task', { agent_name: 'bob', objective: 'x'.repeat(501) })).rejects.toThrow()
   })
 
-  it('show no result of a delegation that gives orders where guardrails are on', async () => {
+  it('withhold a delegation result that contains instructions when guardrails are on', async () => {
     await using home = await testHostWithMail(() => NOTHING, {
       builtins: [delegation, delegationTools, guardrails],
       config: { guardrails: { enabled: true } },

@@ -4,14 +4,14 @@ import { type ModelServerRequest, runHeartbeat, text, toolCall, until, waitUntil
 import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { citizen, testHostWithEconomy, WORLD } from './economy-host.ts'
 
-describe('the tools of the world', () => {
+describe('the world toolkit', () => {
   let home: Awaited<ReturnType<typeof testHostWithEconomy>>
   beforeAll(async () => {
     home = await testHostWithEconomy({ rules: { life_events: false } })
   })
   afterAll(() => home.close())
 
-  it('are these, with these parameters, each marked and described', () => {
+  it('has the specified tools and parameters, each idempotent and described', () => {
     const { tools } = home.kernel.list(Toolkits).find(({ name }) => name === 'world')!
     const shape = ({ name, parameters }: (typeof tools)[number]) =>
       `${name}(${Object.keys((parameters as unknown as { shape: object }).shape)})`
@@ -43,11 +43,11 @@ describe('the tools of the world', () => {
     ['skills', /- writing: you are at 0 %; a course costs 80\.00 and adds 25 %/],
     ['finances', /- starting balance: 100\.00 in, 0\.00 out/],
     ['market', /\[There are no offers\.\]/],
-  ])('query_world answers %s', async (query_type, answer) => {
+  ])('answers query_world with query type %s', async (query_type, answer) => {
     expect(await home.use('query_world', { query_type })).toMatch(answer)
   })
 
-  it('refuse what makes no sense, and say what would', async () => {
+  it('refuses invalid calls and says what to do instead', async () => {
     expect(await home.use('apply_job', { job_id: 'king' })).toContain('look at them with query_world, query_type jobs')
     expect(await home.use('quit_job')).toContain('you have no job to quit')
     expect(await home.use('offer_service', {})).toContain('say in `title` what you offer')
@@ -58,7 +58,7 @@ describe('the tools of the world', () => {
   })
 })
 
-it('an agent reads how it stands, takes a job and works in its own pursuit, and is paid on the beats that follow', async () => {
+it('an agent learns its situation, takes a job, works in its own pursuit, and is paid on later heartbeats', async () => {
   const prompts: string[] = []
   let goals = 0
   const script = (request: ModelServerRequest) => {

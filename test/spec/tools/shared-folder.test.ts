@@ -18,10 +18,10 @@ const read = () => toolCall('file_read', { path: 'list.md' })
 const write = (content: string) => toolCall('file_write', { path: 'list.md', content })
 const edit = (old_text: string, new_text: string) => toolCall('file_edit', { path: 'list.md', old_text, new_text })
 
-/** What a scripted agent does in each turn of its goal, given the result of the turn before. */
+/** One turn of a scripted agent in its goal, given the result of the previous turn. */
 type Turn = (result: string) => Reply | Promise<Reply>
 
-/** A host whose agents take their turns by their goal, and finish. */
+/** Opens a host whose agents take the turns of their goal, and then finish. */
 function hostFor(turns: Record<string, Turn[]>, root?: string) {
   const files = { 'profiles/worker.yaml': 'name: worker\nrole: keeps a list\nmax_steps: 1\n' }
   return testHostWithModel(
@@ -51,7 +51,7 @@ const completed = (home: TestHost, ids: readonly string[]) =>
     return goals.every(([goal]) => goal?.status === 'completed')
   })
 
-it('two agents that rewrite one file keep what the other wrote', async () => {
+it('two agents that rewrite the same file keep the changes of each other', async () => {
   const refusals: string[] = []
   let hasRead = false
   let hasWritten = false

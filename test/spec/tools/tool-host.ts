@@ -12,7 +12,9 @@ export interface ToolHost extends TestHost {
   use: Use
 }
 
-/** A test host with the sandbox and some toolkits, on the machine's clock, and an agent's workspace in it. */
+/**
+ * Opens a test host with the sandbox and some toolkits, on the machine's clock, and creates an agent's workspace in it.
+ */
 export async function hands(options: TestHostOptions & { agent_id?: string } = {}): Promise<ToolHost> {
   const { agent_id = 'coder-1', builtins = [], env = {}, ...rest } = options
   const home = await testHost({

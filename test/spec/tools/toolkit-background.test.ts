@@ -25,7 +25,7 @@ const read = (process_id?: string, wait_seconds = 0) => home.use('process_output
 const stop = (process_id: string) => home.use('process_stop', { process_id })
 
 describe('a program in the background', () => {
-  it('goes on while its agent does, and is read bit by bit', async () => {
+  it('keeps running between calls, and its output is read in parts', async () => {
     await open()
     const id = await start('console.log("up"); process.stdin.resume(); setInterval(() => {}, 1000)')
     const first = await read(id, 20)
@@ -37,7 +37,7 @@ describe('a program in the background', () => {
     expect(await read()).toContain('ended: you stopped it')
   })
 
-  it('says how it ended, and keeps what it wrote last within a bound', async () => {
+  it('reports its exit code, and keeps the end of its output within a limit', async () => {
     await open()
     const id = await start('for (let n = 0; n < 60000; n++) console.log("line " + n); process.exitCode = 3')
     await until(async () => (await home.use('process_output', {})).includes('exit code 3'))
@@ -48,7 +48,7 @@ describe('a program in the background', () => {
     expect(output.length).toBeLessThan(32_000)
   })
 
-  it('is one of five at most, and no other agent reads or ends it', async () => {
+  it('is one of at most five, and cannot be read or stopped by another agent', async () => {
     await open()
     const ids = []
     for (let n = 0; n < 5; n++) ids.push(await start('setInterval(() => {}, 1000)'))
@@ -59,7 +59,7 @@ describe('a program in the background', () => {
     expect(await home.use('process_output', {}, other)).toBe('[You have no background processes.]')
   })
 
-  it('ends with the service, and one that was lost is named after a restart', async () => {
+  it('ends with the service, and a lost one is reported after a restart', async () => {
     await open()
     const id = await start('setInterval(() => {}, 1000)')
     const record = { v: 1, process_id: 'proc-lost', command: 'npm run dev', pid: 2 ** 22 + 1, started_at: 0 }
@@ -77,7 +77,7 @@ describe('a program in the background', () => {
     expect(await readdir(join(root, folder))).toEqual(['proc-lost.json'])
   })
 
-  it('is offered to commands that take longer than they may', async () => {
+  it('is suggested when a command exceeds its time limit', async () => {
     await open({ config: { tools: { shell_allow_dev_commands: true, shell_timeout: 0.5 } } })
     const started = await home.use('shell_exec', { command: "node -e 'setInterval(() => {}, 1000)'" })
     expect(started).toContain('[Start it with background if it needs longer.]')
@@ -98,7 +98,7 @@ describe('an agent with a program in the background', () => {
       },
     )
 
-  it('is woken by its end, long before the next heartbeat', async () => {
+  it('is woken when the program ends, long before the next heartbeat', async () => {
     let asked = 0
     await using host = await agent(({ prompt }) => {
       if (++asked === 1) return shellOf("node -e 'setTimeout(() => console.log(1), 300)'")
@@ -113,7 +113,7 @@ describe('an agent with a program in the background', () => {
     expect(asked).toBe(2)
   }, 30_000)
 
-  it('takes it along when it ends itself', async () => {
+  it('has its program stopped when it is deleted', async () => {
     await using host = await agent(() => shellOf("node -e 'setInterval(() => {}, 1000)'"))
     const id = await spawn(host)
     const folder = join(host.root, '.svc/journals', id, 'processes')

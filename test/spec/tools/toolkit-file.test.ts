@@ -49,7 +49,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true })
 })
 
-/** Calls a tool as the runtime does: arguments through the tool's own schema, a throw as the text of an error. */
+/** Calls a tool as the runtime does: arguments pass the tool's own schema, and an error is returned as text. */
 async function use(
   name: string,
   args: Record<string, unknown>,
@@ -72,7 +72,7 @@ async function use(
 const inWorkspace = (name: string) => join(workspace, name)
 
 describe('reading', () => {
-  test('a file is shown in parts that the model in use can read, and all of it can be reached', async () => {
+  test('a file is shown in parts that fit the model in use, and all of it can be reached', async () => {
     const lines = Array.from({ length: 600 }, (_, n) => `Line ${n} of a file that is longer than one result may be.`)
     await writeFile(inWorkspace('long.txt'), lines.join('\n'))
     const parts: string[] = []
@@ -88,7 +88,7 @@ describe('reading', () => {
     expect(rows).toEqual(lines.map((line, n) => `${n + 1}\t${line}`))
   })
 
-  test('rows come numbered', async () => {
+  test('rows are numbered', async () => {
     await writeFile(inWorkspace('a.txt'), 'one\r\ntwo\n')
     expect(await use('file_read', { path: 'a.txt' })).toBe('1\tone\n2\ttwo')
   })
@@ -108,7 +108,7 @@ describe('reading', () => {
     expect(seen.map(row => row.split('\t')[1])).toEqual(lines)
   })
 
-  test('an answer is bounded, yet every character of one endless line can be reached', async () => {
+  test('a result is limited, yet every character of one very long line can be reached', async () => {
     const line = Array.from({ length: 130_000 }, (_, index) => (index % 7 ? String(index % 10) : '🙂')).join('')
     await writeFile(inWorkspace('min.js'), line)
     let offset = 0
@@ -128,7 +128,7 @@ describe('reading', () => {
     expect(seen).toBe(line)
   })
 
-  test('an empty file, an offset past the end, a folder, binary data and a missing file each say so', async () => {
+  test('an empty file, an offset past the end, a folder, binary data and a missing file each get their own message', async () => {
     await writeFile(inWorkspace('empty'), '')
     await writeFile(inWorkspace('short'), 'x\n')
     await writeFile(inWorkspace('blob'), Buffer.from([1, 0, 2]))
@@ -145,19 +145,19 @@ describe('reading', () => {
     )
   })
 
-  test('a file over tools.file_max_read_bytes is refused with both figures', async () => {
+  test('a file over tools.file_max_read_bytes is refused, and the message names both sizes', async () => {
     await writeFile(inWorkspace('big'), 'x'.repeat(2_000_001))
     expect(await use('file_read', { path: 'big' })).toBe(
       'error: "big" has 2000001 bytes, but the file tools accept at most 2000000.',
     )
   })
 
-  test('numbers that a model writes as text are understood', async () => {
+  test('numbers that a model writes as strings are accepted', async () => {
     await writeFile(inWorkspace('a.txt'), 'one\ntwo\nthree')
     expect(await use('file_read', { path: 'a.txt', offset: '1', limit: '1' })).toContain('2\ttwo')
   })
 
-  test('links are followed while they stay inside, and the absolute path of a file inside is as good', async () => {
+  test('links that stay inside are followed, and the absolute path of a file inside works too', async () => {
     await mkdir(inWorkspace('v1'))
     await writeFile(inWorkspace('v1/a.txt'), 'inside')
     await symlink('v1', inWorkspace('latest'))
@@ -185,7 +185,7 @@ describe('writing', () => {
     expect((await stat(inWorkspace('a/b/ü.txt'))).mode & 0o777).toBe(0o600)
   })
 
-  test('a file is replaced as a whole, keeps its permissions, and nothing is left beside it', async () => {
+  test('a file is replaced as a whole, keeps its permissions, and leaves no temporary file', async () => {
     await writeFile(inWorkspace('run.sh'), 'old and longer')
     await chmod(inWorkspace('run.sh'), 0o755)
     await use('file_read', { path: 'run.sh' })
@@ -195,7 +195,7 @@ describe('writing', () => {
     expect(await readdir(workspace)).toEqual(['run.sh'])
   })
 
-  test('more than tools.file_max_write_bytes, a folder and a path through a file are refused', async () => {
+  test('content over tools.file_max_write_bytes, a folder and a path through a file are refused', async () => {
     await writeFile(inWorkspace('a.txt'), 'x')
     await mkdir(inWorkspace('folder'))
     expect(await use('file_write', { path: 'b', content: 'x'.repeat(1_000_001) })).toContain('at most 1000000')
@@ -207,13 +207,13 @@ describe('writing', () => {
     expect((await readdir(workspace)).sort()).toEqual(['a.txt', 'folder'])
   })
 
-  test('a call that was cancelled writes nothing', async () => {
+  test('a cancelled call writes nothing', async () => {
     const stopped = AbortSignal.abort(new Error('stopped'))
     expect(await use('file_write', { path: 'a.txt', content: 'x' }, stopped)).toBe('error: stopped')
     expect(await readdir(workspace)).toEqual([])
   })
 
-  test('writes are safe to repeat, edits are not', () => {
+  test('writes are idempotent, edits are not', () => {
     const { tools } = kernel.points.find(Toolkits, 'file')!
     const idempotent = tools.filter(tool => tool.idempotent).map(tool => tool.name)
     expect(idempotent).toEqual(['file_read', 'file_write', 'list_dir', 'glob', 'grep'])
@@ -221,13 +221,13 @@ describe('writing', () => {
 })
 
 describe('editing', () => {
-  test('the one occurrence is replaced, and signs that mean something to replace() are plain text', async () => {
+  test('the only occurrence is replaced, and special characters of replace() are plain text', async () => {
     await writeFile(inWorkspace('a.ts'), 'const a = 1\nconst b = 2\n')
     await use('file_edit', { path: 'a.ts', old_text: 'b = 2', new_text: "b = '$&$1'" })
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe("const a = 1\nconst b = '$&$1'\n")
   })
 
-  test('text that is missing, ambiguous or unchanged leaves the file as it is and says what to do', async () => {
+  test('text that is missing, ambiguous or unchanged leaves the file as it is, and the message says why', async () => {
     await writeFile(inWorkspace('a.ts'), 'x\ny\nx\naaa\n')
     const edit = (old_text: string, new_text: string) => use('file_edit', { path: 'a.ts', old_text, new_text })
     expect(await edit('z', 'w')).toContain('does not occur')
@@ -237,13 +237,13 @@ describe('editing', () => {
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('x\ny\nx\naaa\n')
   })
 
-  test('Windows line ends and a byte order mark are kept', async () => {
+  test('Windows line endings and a byte order mark are kept', async () => {
     await writeFile(inWorkspace('a.txt'), '\uFEFFone\r\ntwo\r\nthree\r\n')
     await use('file_edit', { path: 'a.txt', old_text: 'one\ntwo', new_text: '1\n2' })
     expect(await readFile(inWorkspace('a.txt'), 'utf8')).toBe('\uFEFF1\r\n2\r\nthree\r\n')
   })
 
-  test('blanks and then indentation are overlooked where that leaves one place, and the new text is indented like the old', async () => {
+  test('spaces and then indentation are ignored if one place remains, and the new text adopts the old indentation', async () => {
     const source = 'class A {\n    run() {\n        return  1\n    }\n}\n'
     await writeFile(inWorkspace('a.ts'), source)
     await use('file_read', { path: 'a.ts' })
@@ -263,7 +263,7 @@ describe('editing', () => {
     expect(await edit('\tone()', 'x')).toContain('occurs 2 times (lines 1, 2)')
   })
 
-  test('a text that is nearly there is answered with the closest lines, numbered', async () => {
+  test('text that nearly occurs is answered with the closest lines, numbered', async () => {
     await writeFile(inWorkspace('a.ts'), 'import x\n\nfunction total(items) {\n  return items.length\n}\n')
     const old_text = 'function total(items, tax) {\n  return items.length\n}'
     expect(await use('file_edit', { path: 'a.ts', old_text, new_text: '' })).toBe(
@@ -274,7 +274,7 @@ describe('editing', () => {
     expect(slip).toContain('\n4\t  return items.length\n')
   })
 
-  test('a path that leads nowhere is answered with the files that it may mean', async () => {
+  test('a path that does not exist is answered with the files that it may mean', async () => {
     await mkdir(inWorkspace('src/deep'), { recursive: true })
     await writeFile(inWorkspace('src/deep/main.ts'), 'x')
     const read = (path: string) => use('file_read', { path })
@@ -309,7 +309,7 @@ describe('editing', () => {
     }
   })
 
-  test('edits that were asked for at once all land', async () => {
+  test('simultaneous edits are all applied', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `<${index}>`)
     await writeFile(inWorkspace('a.txt'), names.join('\n'))
     await Promise.all(names.map(name => use('file_edit', { path: 'a.txt', old_text: name, new_text: 'done' })))
@@ -317,7 +317,7 @@ describe('editing', () => {
   })
 })
 
-describe('what an agent knows of a file', () => {
+describe("an agent's knowledge of a file", () => {
   const UNREAD = 'it exists, and you have not read it in this goal; read it with file_read'
   const CHANGED = 'it changed on disk since you last read or wrote it; read it again with file_read'
   const inGoal = (goal_id: string) => (name: string, args: Record<string, unknown>) =>
@@ -326,7 +326,7 @@ describe('what an agent knows of a file', () => {
   const content = () => readFile(inWorkspace('a.txt'), 'utf8')
   const write = (text: string) => ({ path: 'a.txt', content: text })
 
-  test('decides what it may overwrite, in each goal anew', async () => {
+  test('decides whether it may overwrite the file, separately in each goal', async () => {
     expect(await use1('file_write', write('one'))).toContain('Wrote')
     expect(await use1('file_write', write('two'))).toContain('Wrote')
     expect(await use2('file_write', write('three'))).toContain(UNREAD)
@@ -338,7 +338,7 @@ describe('what an agent knows of a file', () => {
     expect(await readdir(workspace)).toEqual(['a.txt'])
   })
 
-  test('is out of date when a program changes the file, and again true when it changes it back', async () => {
+  test('is outdated when a program changes the file, and valid again when the content is restored', async () => {
     await writeFile(inWorkspace('a.txt'), 'one\n')
     await use1('file_read', { path: 'a.txt' })
     await writeFile(inWorkspace('a.txt'), 'one\ntwo\n')
@@ -354,7 +354,7 @@ describe('what an agent knows of a file', () => {
     expect(await content()).toBe('2\n')
   })
 
-  test('need not be more than the text that it replaces, where this occurs exactly and once', async () => {
+  test('is not needed for an edit whose old text occurs exactly once', async () => {
     await writeFile(inWorkspace('a.txt'), 'one\n  two\n')
     expect(await use1('file_edit', { path: 'a.txt', old_text: 'one', new_text: '1' })).toContain('Changed')
     const inexact = [
@@ -371,7 +371,7 @@ describe('what an agent knows of a file', () => {
     expect(await content()).toBe('1\n  two\n')
   })
 
-  test('does not hinder a write that is repeated after a crash, nor one over a file that is no text', async () => {
+  test('does not block a write repeated after a crash, nor one over a binary file after an attempt to read it', async () => {
     await writeFile(inWorkspace('a.txt'), 'done')
     expect(await use1('file_write', write('done'))).toContain('Wrote 4 bytes')
     await writeFile(inWorkspace('blob'), Buffer.from([1, 0, 2]))
@@ -380,7 +380,7 @@ describe('what an agent knows of a file', () => {
     expect(await use1('file_write', { path: 'blob', content: 'x' })).toContain('Wrote')
   })
 
-  test('keeps two agents that change one file at once from undoing each other', async () => {
+  test('keeps two agents that change one file at the same time from undoing each other', async () => {
     await mkdir(inWorkspace('src'))
     const names = Array.from({ length: 40 }, (_, index) => `<${index}>`)
     await writeFile(inWorkspace('src/a.txt'), names.join('\n'))
@@ -415,7 +415,7 @@ describe('a patch', () => {
     expect((await readdir(workspace)).sort()).toEqual(['a.ts', 'new'])
   })
 
-  test('that is none, removes or renames is refused with what would be right, and none leads outside', async () => {
+  test('is refused with a hint when it is not a diff, deletes or renames, and refused when it leads outside', async () => {
     await writeFile(inWorkspace('a.ts'), 'one\n')
     expect(await patch('change the one to a two')).toContain('Write a unified diff')
     expect(await patch('--- a/a.ts\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n')).toContain('use shell_exec with rm')
@@ -427,7 +427,7 @@ describe('a patch', () => {
 })
 
 describe('listing', () => {
-  test('folders, sizes, links and hidden entries, sorted, to the depth asked for', async () => {
+  test('a listing shows folders, sizes and links, sorted, to the requested depth, and counts hidden entries', async () => {
     await mkdir(inWorkspace('src/deep/deeper'), { recursive: true })
     await writeFile(inWorkspace('src/a.ts'), 'abc')
     await writeFile(inWorkspace('src/deep/b.ts'), '')
@@ -453,7 +453,7 @@ describe('listing', () => {
     expect(parts.flatMap(part => part.match(/^f\d+/gm) ?? [])).toEqual(names)
   })
 
-  test('an empty workspace, a file and a name with a line break are each listed correctly', async () => {
+  test('an empty workspace, a file and a name with a line break are each handled', async () => {
     await rm(workspace, { recursive: true })
     expect(await use('list_dir', {})).toBe('[There are no entries to show.]')
     await writeFile(inWorkspace('a\n[forged]'), '')
@@ -463,12 +463,12 @@ describe('listing', () => {
   })
 })
 
-describe('nothing outside the workspace is reached', () => {
-  /** All that lies outside, with sizes and times of change: also a file that came and went would show. */
+describe('access outside the workspace', () => {
+  /** Returns everything outside with sizes and change times, so that even a file that was created and removed shows. */
   const filesOutside = () =>
     execFileSync('find', [root, '-path', workspace, '-prune', '-o', '-printf', '%p %s %m %T@\\n'], { encoding: 'utf8' })
 
-  test('by none of the spellings, whether to read, write, edit or list', async () => {
+  test('is impossible by any spelling of a path, for reading, writing, editing and listing', async () => {
     await mkdir(inWorkspace('sub/deep'), { recursive: true })
     await mkdir(`${workspace}-evil`)
     await writeFile(`${workspace}-evil/secret.txt`, SECRET)
@@ -568,7 +568,7 @@ describe('nothing outside the workspace is reached', () => {
     expect(await readFile(join(root, 'svc.db'), 'utf8')).toBe(SECRET)
   })
 
-  test('a refusal names the path as it was given, and shows nothing of the machine', async () => {
+  test('is refused with the path as it was given, and without details of the machine', async () => {
     expect(await use('file_read', { path: '/etc/passwd' })).toBe(
       'error: "/etc/passwd" lies outside your workspace; use a path inside it, such as "notes/today.md".',
     )
@@ -578,14 +578,14 @@ describe('nothing outside the workspace is reached', () => {
     }
   })
 
-  test('pipes and sockets are refused at once instead of being waited for', async () => {
+  test('a pipe is refused at once instead of waited for', async () => {
     execFileSync('mkfifo', [inWorkspace('pipe')])
     expect(await use('file_read', { path: 'pipe' })).toContain('is not a regular file')
     expect(await use('file_write', { path: 'pipe', content: 'x' })).toContain('is not a regular file')
     expect(await use('list_dir', {})).toBe('pipe  (not a regular file)')
   })
 
-  test('not even while a folder is swapped for a link again and again', async () => {
+  test('stays impossible while a folder is repeatedly swapped for a link', async () => {
     await mkdir(inWorkspace('folder'))
     await writeFile(inWorkspace('folder/secret.txt'), 'inside')
     await symlink(outside, inWorkspace('link'))
@@ -597,7 +597,7 @@ describe('nothing outside the workspace is reached', () => {
           () => false,
         ))
       ) {
-        // A write has made the folder anew in the moment when it was missing.
+        // A write created the folder again while it was missing.
         await rm(inWorkspace('folder'), { recursive: true, force: true, maxRetries: 3 })
       }
     }

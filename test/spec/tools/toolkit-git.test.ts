@@ -11,7 +11,7 @@ let home: ToolHost
 const at = (...names: string[]) => join(home.workspace, ...names)
 const canary = () => existsSync(at('canary'))
 beforeEach(async () => {
-  // Without the sandbox: what is refused here is refused by the tools themselves.
+  // Without the sandbox, the tools themselves must refuse.
   home = await hands({
     builtins: [file, git],
     config: { tools: { sandbox: 'off' } },
@@ -20,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(() => home.close())
 
-it('six tools take a workspace from nothing to a history', async () => {
+it('six git tools take a workspace from nothing to a history', async () => {
   expect(await home.use('git_status')).toBe(
     'error: git was not run: there is no repository in your workspace; make one with git_init.',
   )
@@ -47,14 +47,14 @@ it('six tools take a workspace from nothing to a history', async () => {
   expect(await home.use('git_init')).toContain('on the branch main')
 })
 
-it("never touches a repository above the workspace, which is the operator's", async () => {
+it("git tools never touch the operator's repository above the workspace", async () => {
   execFileSync('git', ['init', '-q', home.root])
   for (const name of ['git_status', 'git_diff', 'git_log', 'git_add']) {
     expect(await home.use(name)).toContain('there is no repository in your workspace')
   }
 })
 
-it('reaches no file outside, and a message or a path is never an option', async () => {
+it('git tools reach no file outside, and never take a message or a path as an option', async () => {
   await home.use('git_init')
   await home.write({ 'outside/secret.txt': 'secret' })
   await symlink(join(home.root, 'outside'), at('link'))
@@ -70,7 +70,7 @@ it('reaches no file outside, and a message or a path is never an option', async 
   expect(execFileSync('git', ['show', 'HEAD:link'], { cwd: home.workspace }).toString()).toContain('outside')
 })
 
-describe('nothing that lies in a workspace makes git run a program', () => {
+describe('protection against programs that a workspace makes git run', () => {
   const PROGRAM = () => `touch ${at('canary')}`
 
   it.each([
@@ -98,7 +98,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     ['trailer.x.command', 'RUN'],
     ['sequence.editor', 'RUN'],
     ['submodule.x.update', '!RUN'],
-  ])('by the setting %s', async (name, value) => {
+  ])('refuses every git tool when .git/config has the setting %s', async (name, value) => {
     await home.use('git_init')
     await writeFile(at('a.txt'), 'x')
     await writeFile(at('.gitattributes'), '* filter=x diff=x merge=x\n')
@@ -121,7 +121,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     ['git_log', {}],
   ]
 
-  it('by hooks, templates, or attributes', async () => {
+  it('runs no hooks and no attribute filters', async () => {
     await home.use('git_init')
     await mkdir(at('.git/hooks'), { recursive: true })
     for (const hook of [
@@ -142,7 +142,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     expect(await home.use('git_log')).toContain('coder-1: x')
   })
 
-  it('by a repository within it', async () => {
+  it('runs no program of a nested repository', async () => {
     await home.use('git_init')
     const inner = at('inner')
     const run = (...args: string[]) =>
@@ -165,7 +165,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     expect(canary()).toBe(true)
   })
 
-  it('by a repository that leads elsewhere', async () => {
+  it('refuses a repository that leads elsewhere', async () => {
     await home.use('git_init')
     await mkdir(at('.git/objects/info'), { recursive: true })
     for (const name of ['objects/info/alternates', 'commondir', 'config.worktree']) {
@@ -182,7 +182,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
     expect(await home.use('git_init')).toContain('.git is not a folder')
   })
 
-  it('and the file tools write nothing that git keeps', async () => {
+  it('keeps the file tools from writing what git keeps', async () => {
     await home.use('git_init')
     await mkdir(at('sub'))
     await symlink('.git', at('alias'))
@@ -209,7 +209,7 @@ describe('nothing that lies in a workspace makes git run a program', () => {
   })
 })
 
-it('gives git nothing of our environment', async () => {
+it('git tools give git no secrets of the environment', async () => {
   await home.use('git_init')
   const seen = execFileSync('git', ['config', '--list'], { cwd: home.workspace }).toString()
   expect(seen).not.toContain('canary-key')

@@ -3,7 +3,10 @@ import { testHost } from '../../support/index.ts'
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 
-/** A test host with two agents, and a way to use tools as a pursuit does: what a call writes is committed with its outcome. */
+/**
+ * Opens a test host with two agents, which can use tools as a pursuit does: the writes of a call are committed with its
+ * outcome.
+ */
 export async function testHostWithTools(builtins: readonly PluginDefinition[], config: Record<string, unknown> = {}) {
   const home = await testHost({
     ...{ builtins: [...AGENT_MODULES, ...builtins], roles: ['cli'], config },

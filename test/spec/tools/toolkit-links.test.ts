@@ -33,7 +33,7 @@ const html =
   (_request, response) =>
     response.setHeader('content-type', type).end(text)
 
-/** A test host whose agents may reach the site of this test, though it is no public one. */
+/** Opens a test host whose agents may reach the test's own site, although its address is private. */
 const open = () =>
   remembering([net, links, knowledge], {
     clock: 'system',
@@ -45,7 +45,7 @@ const PAGE = `<!doctype html><html><head><title>Pelican &amp; cliff</title><styl
 <body><script>alert('pelican')</script><h1>Nests</h1><p>They nest<br>high up.</p><!-- not this --><p>1 < 2 &lt; 3</p></body></html>`
 
 describe('a link', () => {
-  it('is saved once with title and summary, found by their words, listed, and read', async () => {
+  it('is saved once with title and summary, found by their words, and listed', async () => {
     await using home = await open()
     answer = html(PAGE)
     const saved = await use(home, 'save_link', { url: `${site}/a`, tags: 'birds', notes: 'for the talk' })
@@ -83,7 +83,7 @@ describe('a link', () => {
     },
   )
 
-  it('is neither fetched from this machine nor kept when it is none of the web', async () => {
+  it('is neither fetched from this machine nor saved when it is not a web address', async () => {
     await using home = await remembering([net, links], { clock: 'system' })
     answer = html(PAGE)
     expect(await use(home, 'save_link', { url: `${site}/inside` })).toContain('is not fetched')
@@ -95,7 +95,7 @@ describe('a link', () => {
     expect(await use(home, 'list_links')).not.toContain('passwd')
   })
 
-  it('is saved, and said not to be fetched, where there is no way to the network', async () => {
+  it('is saved without a fetch when there is no network access, and the result says so', async () => {
     await using home = await remembering([links])
     const saved = await use(home, 'save_link', { url: 'https://example.org/docs', notes: 'the manual' })
     expect(saved).toContain('without title and summary. Nothing is fetched here')
@@ -103,7 +103,7 @@ describe('a link', () => {
   })
 })
 
-describe('a page', () => {
+describe('a web page', () => {
   it('is read as text, in parts, to its end', async () => {
     await using home = await open()
     const words = Array.from({ length: 4_000 }, (_, n) => `<p>line ${n}</p>`)
@@ -119,7 +119,7 @@ describe('a page', () => {
     expect(seen.join('')).toBe(`Long\n\n${words.map((_, n) => `line ${n}`).join('\n')}`)
   })
 
-  it('is its visible text, without markup, scripts and hidden characters', () => {
+  it('is reduced to its visible text, without markup, scripts and hidden characters', () => {
     expect(pageOf(PAGE)).toMatchObject({
       title: 'Pelican & cliff',
       summary: 'How pelicans nest – a study',
@@ -131,19 +131,19 @@ describe('a page', () => {
   })
 
   it.each(['<', '<a', '<!--', '<script>', '</', '<title>', '<meta content="', '&amp', '< '])(
-    'of a megabyte of %j is read in one go through it',
+    'is parsed within five seconds when it is a megabyte of %j',
     piece => {
       const hostile = piece.repeat(Math.ceil(1_000_000 / piece.length))
       const began = performance.now()
       pageOf(hostile)
-      // Half a second alone; what looks back again and again takes minutes.
+      // Takes half a second when run alone; backtracking takes minutes.
       expect(performance.now() - began).toBeLessThan(5_000)
     },
   )
 })
 
 describe('a named link', () => {
-  it('is found under its name however that is spelt, replaced, listed and removed', async () => {
+  it('is found under any spelling of its name, replaced, listed and removed', async () => {
     await using home = await remembering([links])
     expect(await use(home, 'save_named_link', { name: ' Project Docs! ', url: 'https://example.org/a' })).toBe(
       'project-docs is https://example.org/a',
@@ -161,7 +161,7 @@ describe('a named link', () => {
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ übersicht: 'https://example.org/c' })
   })
 
-  it('is an address of the web, under a name with letters', async () => {
+  it('must be a web address, under a name with letters or digits', async () => {
     await using home = await remembering([links])
     expect(await use(home, 'save_named_link', { name: 'x', url: 'file:///etc/passwd' })).toContain('is not kept')
     expect(await use(home, 'save_named_link', { name: '../', url: 'https://example.org' })).toContain(
@@ -170,7 +170,7 @@ describe('a named link', () => {
     expect(await use(home, 'save_named_link', { name: '__proto__', url: 'https://example.org' })).toContain('proto is')
   })
 
-  it('survives a broken file, which is set aside', async () => {
+  it('can be saved when the file is damaged, which is set aside', async () => {
     await using home = await remembering([links])
     await use(home, 'save_named_link', { name: 'a', url: 'https://example.org/a' })
     const file = join(home.root, '.svc/memory/worker-1/named_links.json')

@@ -9,7 +9,7 @@ import { tempDir, until } from '../../support/index.ts'
 import { AGENT_MODULES, spawn, WORKER } from '../core/models/model-host.ts'
 import { hands, type ToolHost } from './tool-host.ts'
 
-/** A coding program: prints its arguments, input and environment, and does the task. */
+/** Coding program that prints its arguments, input and environment, and does the task. */
 const CLI = `#!/bin/sh
 task=$(cat)
 echo "args: $*"
@@ -63,7 +63,7 @@ const sleepers = () =>
     .split('\n')
     .filter(line => line === 'sleep 600').length
 
-it('is offered only where there is such a program', async () => {
+it('code tasks are offered only when a coding program is installed', async () => {
   await open({ programs: [] })
   expect(home.kernel.points.find(Toolkits, 'orchestrator')).toBeUndefined()
   await home.close()
@@ -81,7 +81,7 @@ it('is offered only where there is such a program', async () => {
 })
 
 it.each(hasWall ? ['auto', 'off'] : ['off'])(
-  'a program does the work in a folder of the workspace, with the sandbox %s',
+  'a coding program works in a folder of the workspace, with the sandbox %s',
   async sandbox => {
     await open({ tools: { sandbox } })
     await mkdir(join(home.workspace, 'project'))
@@ -99,14 +99,14 @@ it.each(hasWall ? ['auto', 'off'] : ['off'])(
   },
 )
 
-it('gets a key only when the operator names the variable', async () => {
+it('a coding program gets a key only when the operator names the variable', async () => {
   await open({ tools: { code_pass_env: ['ANTHROPIC_API_KEY'] } })
   const answer = await home.use('run_code_task', { task: 'x' })
   expect(answer).toContain('canary-anthropic')
   expect(answer).not.toContain('canary-openai')
 })
 
-it('keeps to the workspace and to what belongs to the agent', async () => {
+it('code tasks keep to the workspace, and are visible only to their agent', async () => {
   await open()
   expect(await home.use('run_code_task', { task: 'x', workspace: '../..' })).toContain('lies outside your workspace')
   expect(await home.use('run_code_task', { task: 'x', workspace: 'none' })).toContain(
@@ -125,7 +125,7 @@ it('keeps to the workspace and to what belongs to the agent', async () => {
   expect((await stat(join(folder, `${id}.json`))).mode & 0o777).toBe(0o600)
 })
 
-it('a long output is read in parts that together are whole', async () => {
+it('a long output of a code task is read in parts that together are complete', async () => {
   await open()
   const id = idOf(await home.use('run_code_task', { task: 'long' }))
   let seen = ''
@@ -145,8 +145,8 @@ it('a long output is read in parts that together are whole', async () => {
   expect(seen).toMatch(/\n20000\n\[exit code 0\]$/)
 })
 
-describe('in the background', () => {
-  it('a task outlives the call that began it, no more run than may, and a stop ends all that they started', async () => {
+describe('a background code task', () => {
+  it('outlives its call, counts towards the maximum, and is ended with its children when the service stops', async () => {
     await open({ tools: { code_max_tasks: 1 } })
     const call = new AbortController()
     const before = sleepers()
@@ -168,7 +168,7 @@ describe('in the background', () => {
     })
   })
 
-  it("a deleted agent's tasks are ended with all that they started", async () => {
+  it('is ended with its children when its agent is deleted', async () => {
     await open()
     const before = sleepers()
     const agent_id = await spawn(home)
@@ -180,14 +180,14 @@ describe('in the background', () => {
     expect(await answer).toMatch(/failed|running/)
   })
 
-  it('one that takes too long is ended and says so', async () => {
+  it('is ended at its time limit, and says so', async () => {
     await open({ tools: { code_timeout: 0.5 } })
     const before = sleepers()
     expect(await home.use('run_code_task', { task: 'wait' })).toMatch(/: timeout \(it took longer than 0.5 s\)/)
     expect(sleepers()).toBe(before)
   })
 
-  it('one that a killed service left behind is shown as lost, not as running for ever', async () => {
+  it('is shown as lost, not as running, when a killed service left it behind', async () => {
     const dir = await tempDir()
     const gone = Number(execFileSync('sh', ['-c', 'echo $$']).toString())
     const record = {

@@ -46,7 +46,7 @@ it('an agent lists plugins, reads what one adds, and calls its tools', async () 
   expect(greeted).toBe('good morning')
 })
 
-it('a reload waits for the operator: approved, the edited file is live; denied, nothing happens', async () => {
+it('a reload waits for the operator: approval loads the edited file, denial changes nothing', async () => {
   await using home = await testHostWithPlugins([
     toolCall('plugins_reload', { name: 'greeting' }),
     toolCall('plugins_reload', { name: 'greeting' }),
@@ -72,7 +72,7 @@ it('a reload waits for the operator: approved, the edited file is live; denied, 
   expect(greeted).toBe('good evening')
 })
 
-it('a file that cannot be loaded is reported with its line, and the version before stays', async () => {
+it('a file that cannot be loaded is reported with its line, and the previous version stays loaded', async () => {
   await using home = await testHostWithPlugins([toolCall('plugins_reload', { name: 'greeting' }), toolCall('greet')])
   await writeFile(join(home.root, 'plugins/greeting.ts'), 'export default {\n  name: greeting')
   await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'approve' })
@@ -82,7 +82,7 @@ it('a file that cannot be loaded is reported with its line, and the version befo
   expect(greeted).toBe('good morning')
 })
 
-it('a reload is refused while approvals are off', async () => {
+it('plugins_reload is refused while approvals are off', async () => {
   await using home = await testHostWithPlugins([toolCall('greet'), toolCall('plugins_reload', { name: 'greeting' })], {
     approval: { enabled: false },
   })

@@ -44,7 +44,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await run('ls none')).toContain('[Standard error output:]')
   })
 
-  it('works on files: makes, copies, moves, sorts, compares and removes', async () => {
+  it('can create, copy, move, sort, compare and remove files', async () => {
     expect(await run('mkdir -p src/deep')).toBe('[exit code 0]')
     await put('src/a.txt', 'b\na\n')
     expect(await run('sort -o sorted.txt a.txt', { cwd: 'src' })).toBe('[exit code 0]')
@@ -60,7 +60,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await run(`jq -r .a`, { input: '{"a": "b"}' })).toMatch(/^b\n\[exit code 0\]$|has no such program/)
   })
 
-  it('sees nothing of our environment but where programs are', async () => {
+  it('sees no environment variables of the service, and with shell_pass_env none that hold secrets', async () => {
     await home.close()
     const env = { OPENAI_API_KEY: 'canary-key', SVC_API_KEY: 'canary-svc', DATABASE_URL: 'canary-db', EDITOR: 'vi' }
     await open({ sandbox, shell_allow_dev_commands: true }, env)
@@ -75,7 +75,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(passed).not.toContain('canary')
   })
 
-  it('is ended with all that it started, at its time limit and when it is called off', async () => {
+  it('is ended with all its child processes, at its time limit and when it is cancelled', async () => {
     await home.close()
     await open({ sandbox, shell_allow_dev_commands: true, shell_timeout: 0.7 })
     const mark = `${Math.floor(Math.random() * 1e6)}.25`
@@ -104,10 +104,10 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
   })
 })
 
-describe('the restricted tier', () => {
+describe('the restricted shell', () => {
   beforeEach(() => open({ sandbox: 'off' }))
 
-  /** What a shell would do something with, and what a program would be talked into. */
+  /** Commands that a shell would interpret, or that would make a program reach outside. */
   const HOSTILE = [
     ...['ls; touch canary', 'ls && touch canary', 'ls || touch canary', 'ls & touch canary', 'ls | tee canary'],
     ...['echo x > canary', 'echo x >> canary', 'cat < outside', 'echo $(touch canary)', 'echo `touch canary`'],
@@ -196,7 +196,7 @@ describe('the restricted tier', () => {
     ...['mkdir .git', 'mv a .GIT', 'cat "unclosed', "cat 'unclosed", 'cat a\\', '', '   ', 'cat a\\\nb'],
   ]
 
-  it(`refuses each of ${HOSTILE.length} ways out, and nothing outside is read or written`, async () => {
+  it(`refuses each of ${HOSTILE.length} ways out, and reads and writes nothing outside`, async () => {
     await mkdir(join(home.workspace, 'sub/deep'), { recursive: true })
     await put('a', 'inside\n')
     await put('.jq', 'import "secret" as $d {search: "../../../outside"}; def leak: $d;')
@@ -227,7 +227,7 @@ describe('the restricted tier', () => {
     expect(await run('jq -n leak')).not.toContain(SECRET)
   })
 
-  it('writes through no link, also not one in the folder that it copies to', async () => {
+  it('writes through no link, not even one in the folder that it copies to', async () => {
     await put('secret.txt', 'planted')
     await mkdir(join(home.workspace, 'target'))
     await symlink(join(home.root, 'outside/secret.txt'), join(home.workspace, 'target/secret.txt'))
@@ -241,7 +241,7 @@ describe('the restricted tier', () => {
     expect(await run('ls -R target')).not.toContain('secret.json')
   })
 
-  it('says what to do instead', async () => {
+  it('says what to do instead of a refused command', async () => {
     expect(await run('ls | wc -l')).toBe(
       'error: Nothing was run: the command is a single program with its arguments, without a shell: "|" is refused; run one command at a time; give text to the next one as `input`.',
     )
@@ -252,7 +252,7 @@ describe('the restricted tier', () => {
     expect(await run('cat a', { cwd: '../..' })).toContain('lies outside your workspace')
   })
 
-  it('waits for approval when approvals are on, and so does the whole shell, which runs not at all without them', async () => {
+  it('requires approval, as does the full shell, which does not run while approvals are off', async () => {
     expect(home.kernel.points.find(Toolkits, 'shell')!.tools).toMatchObject([
       { name: 'shell_exec', requires_approval: true, danger: 'runs programs' },
       { name: 'process_output' },
@@ -268,8 +268,8 @@ describe('the restricted tier', () => {
   })
 })
 
-describe('limits', () => {
-  it('hold for the size of files, for memory and for processor time', async () => {
+describe('limits of a program', () => {
+  it('apply to the size of files, to memory and to processor time', async () => {
     await open({
       ...{ shell_allow_dev_commands: true, process_file_mb: 1, process_memory_mb: 100, process_cpu_seconds: 1 },
       ...{ sandbox: 'off', shell_timeout: 20 },
@@ -278,13 +278,13 @@ describe('limits', () => {
     expect(await run(`env sh -c "head -c 3000000 /dev/zero > big"`)).toMatch(/SIGXFSZ|File size|exit code 1\d\d/)
     expect((await stat(join(home.workspace, 'big'))).size).toBe(1024 * 1024)
     expect(await run('env sh -c "while :; do :; done"')).toMatch(/SIGXCPU|SIGKILL/)
-    // On a machine that is short of memory, the system ends it first.
+    // On a machine with little memory, the system ends the program first.
     expect(await run(`env tail /dev/zero`)).toMatch(/memory|SIGKILL/)
   })
 })
 
 describe.runIf(hasWall)('the sandbox', () => {
-  it('shows a program no file, process, socket or network of ours', async () => {
+  it('hides files, processes, sockets and the network of the host from a program', async () => {
     await open({ shell_allow_dev_commands: true })
     await symlink('/etc/shadow', join(home.workspace, 'shadow'))
     const server = createServer((_request, response) => response.end('reached'))
@@ -310,14 +310,14 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run(`env mount -t tmpfs x /tmp`)).not.toContain('exit code 0')
   })
 
-  it('lets what was ended leave nothing behind, also what made a session of its own', async () => {
+  it('leaves no process behind at the time limit, not even one in a session of its own', async () => {
     await open({ shell_allow_dev_commands: true, shell_timeout: 0.7 })
     const mark = `${Math.floor(Math.random() * 1e6)}.75`
     expect(await run(`env setsid sleep ${mark}`)).toContain('The program was stopped after')
     await until(() => !execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(`sleep ${mark}`))
   })
 
-  it('is said at start, and by an operation', async () => {
+  it('is reported at start and by sandbox.status', async () => {
     await open()
     const status = await home.kernel.invoke('sandbox.status', {})
     expect(status).toMatchObject({ mode: 'auto', wall: 'bubblewrap', network: false })
@@ -325,15 +325,15 @@ describe.runIf(hasWall)('the sandbox', () => {
   })
 })
 
-describe('without a wall', () => {
-  it('what left its group keeps no one waiting', async () => {
+describe('programs without a sandbox', () => {
+  it('are not waited for after they have left the process group', async () => {
     await open({ sandbox: 'off', shell_allow_dev_commands: true, shell_timeout: 20 })
     const begun = performance.now()
     expect(await run('env sh -c "setsid sleep 15 & echo begun"')).toBe('begun\n[exit code 0]')
     expect(performance.now() - begun).toBeLessThan(10_000)
   })
 
-  it('a bubblewrap that does not work here is said so, with its own words', async () => {
+  it('run when bubblewrap does not work, and the status quotes its error', async () => {
     const folder = await folderWith('ls', 'true')
     await writeFile(join(folder, 'bwrap'), '#!/bin/sh\necho "No permissions to create a namespace" >&2\nexit 1\n', {
       mode: 0o755,
@@ -346,7 +346,7 @@ describe('without a wall', () => {
     expect(await run('ls')).toBe('[exit code 0]')
   })
 
-  it('programs still run and it is said that they do with our rights; where a wall is required, none runs', async () => {
+  it('run with a warning in the log, but are refused when the sandbox is required', async () => {
     await open({}, { PATH: await folderWith('ls', 'true') })
     expect(await run('ls')).toBe('[exit code 0]')
     await until(() => home.logged('without a sandbox: bubblewrap (bwrap) is not installed').length === 1)
@@ -357,7 +357,7 @@ describe('without a wall', () => {
   })
 })
 
-/** A folder of programs that has only these. */
+/** Creates a folder with only these programs. */
 async function folderWith(...names: string[]): Promise<string> {
   const folder = join(
     await realpath(home?.root ?? '/tmp').catch(() => '/tmp'),
@@ -370,7 +370,7 @@ async function folderWith(...names: string[]): Promise<string> {
 }
 
 describe('an agent with approvals on', () => {
-  it('has its command run once a person approved it, and not before', async () => {
+  it('has its command run only after a person has approved it', async () => {
     const made = `mkdir made-${Math.floor(Math.random() * 1e6)}`
     const agent = await testHostWithApprovals([toolCall('shell_exec', { command: made }), finish()], {
       builtins: [shell],
@@ -387,7 +387,7 @@ describe('an agent with approvals on', () => {
     expect(results(agent.server)).toContain('[exit code 0]')
   })
 
-  it('is not led around the approval: what decides is closed to its file tools and its commands', async () => {
+  it('cannot bypass approval: files that decide on it are closed to its file tools and commands', async () => {
     await open({ sandbox: 'off' })
     const before = await readFile(join(home.root, '.svc/config.yaml'), 'utf8')
     for (const path of [

@@ -5,7 +5,7 @@ import { testHostWithTools } from './toolkit-host.ts'
 
 const idIn = (text: string) => /task-[0-9a-f]{8}/.exec(text)?.[0] as string
 
-it('an agent keeps a list: creates, lists by priority, changes, does, takes up again and deletes', async () => {
+it('an agent creates, lists by priority, changes, completes, reopens and deletes tasks', async () => {
   await using home = await testHostWithTools([task])
   const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))
   const high = idIn(await home.use('create_task', { description: 'Fix the build', priority: 'high', due: 'tonight' }))
@@ -35,21 +35,21 @@ it.each(['complete_task', 'uncomplete_task', 'delete_task', 'update_task'])(
   },
 )
 
-it('a change must say what changes', async () => {
+it('update_task requires at least one field to change', async () => {
   await using home = await testHostWithTools([task])
   const task_id = idIn(await home.use('create_task', { description: 'Fix the build' }))
   expect(await home.use('update_task', { task_id })).toBe('error: give at least one of description, priority and due')
 })
 
 it.each([{}, { description: '' }, { description: 'x', priority: 'urgent' }, { description: 'x'.repeat(1001) }])(
-  '%j is no task',
+  'create_task refuses %j',
   async args => {
     await using home = await testHostWithTools([task])
     expect(await home.use('create_task', args)).toMatch(/^error: /)
   },
 )
 
-it('a long list is shown in part, with a word on how to see the rest', async () => {
+it('a long list of tasks is cut off, and says how to see the rest', async () => {
   await using home = await testHostWithTools([task])
   for (let n = 0; n < 101; n++) await home.use('create_task', { description: `Task ${n}` })
   const lines = (await home.use('list_tasks')).split('\n')
@@ -57,7 +57,7 @@ it('a long list is shown in part, with a word on how to see the rest', async () 
   expect(lines.at(-1)).toBe('[There are more than 100; ask for one priority or status.]')
 })
 
-it('the operator sees what agents have on their lists, of all or of one, and ticks things off', async () => {
+it('the operator lists the tasks of all agents or of one, and marks them as done', async () => {
   await using home = await testHostWithTools([task])
   const [first, second] = home.ids
   const low = idIn(await home.use('create_task', { description: 'Dust the shelves', priority: 'low' }))

@@ -19,11 +19,11 @@ interface ListedTools {
 const toolsOf = ({ kernel }: TestHost, id?: string) =>
   kernel.invoke('tools.list', id ? { id } : {}) as Promise<ListedTools>
 const offeredIn = ({ tools }: ListedTools) => tools.filter(({ offered }) => offered).map(({ name }) => name)
-/** What went over the wire with one request. */
+/** Names of the tools that one request sends to the model. */
 const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function.name)
 const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
 
-/** A toolkit of a number of tools with descriptions. */
+/** Returns a plugin with a toolkit of these tools, by name and description. */
 const kit = (name: string, actions: Record<string, string>) =>
   definePlugin({
     name: `kit-${name}`,
@@ -59,7 +59,7 @@ describe('all tools of the project', async () => {
   afterAll(() => home.close())
   const listed = await toolsOf(home)
 
-  it('are many, and what is in view by default are the everyday families, whole', () => {
+  it('are more than 72, of which the everyday toolkits are offered by default, each as a whole', () => {
     expect(listed.tools.length).toBeGreaterThan(72)
     expect(listed.budget_tokens).toBe(0)
     const offered = offeredIn(listed)
@@ -89,7 +89,7 @@ describe('all tools of the project', async () => {
     ['read a page of the web', 'web_fetch'],
     ['commit my changes', 'git_commit'],
     ['clear my notepad', 'clear_notepad'],
-  ])('are found with the fitting one first: %s', (query, name) => {
+  ])('are found with the best match first: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
     expect(rankTools(all, query)[0]?.tool.name).toBe(name)
@@ -121,7 +121,7 @@ describe('all tools of the project', async () => {
 
 const GARDEN_TOOLS = ['water_plants', 'prune_roses', 'count_snails', 'chase_snails']
 
-/** Room for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
+/** Budget for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
 const NARROW = { daemon: { tool_prompt_tokens: 540 } }
 const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
 
@@ -146,7 +146,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
   const builtins = [GARDEN, KITCHEN]
   const files = { 'profiles/worker.yaml': WORKER }
 
-  it('finds the others, and is offered what it found from the next step on, within the same budget', async () => {
+  it('finds others with find_tools, and is offered them from the next step on, within the same budget', async () => {
     const { script, requests } = scriptCalls(
       { name: 'find_tools', args: { query: 'sharp knife' } },
       { name: 'sharpen_knives', args: { what: 'the long one' } },
@@ -164,7 +164,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     }
   })
 
-  it('may call one that is not in view, and is offered its neighbours and what its result names', async () => {
+  it('may call a tool that is not offered, and is then offered its neighbours and the tools its result names', async () => {
     const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'then call sharpen_knives' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
@@ -173,7 +173,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(namesIn(requests[1]!)).toEqual(expect.arrayContaining(['bake_bread', 'sharpen_knives', 'wash_dishes']))
   })
 
-  it('is offered the same for the same words, in another process too', async () => {
+  it('is offered the same tools for the same searches in a second run', async () => {
     const seen = []
     for (let times = 0; times < 2; times++) {
       const { script, requests } = scriptCalls(
@@ -188,7 +188,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(seen[0]).toEqual(seen[1])
   })
 
-  it('lists the toolkits when a search finds nothing', async () => {
+  it('gets a list of toolkits when a search finds nothing', async () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
@@ -198,7 +198,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(specsIn(requests[1]!)).toEqual(specsIn(requests[0]!))
   })
 
-  it('is offered first what its profile names first', async () => {
+  it('is offered tools in the order of its profile, as far as they fit', async () => {
     const { script, requests } = scriptCalls()
     const worker = `${WORKER}tools: [chase_snails, wash_dishes, sharpen_knives, water_plants, bake_bread, prune_roses]\n`
     await using home = await testHostWithModel(script, {
@@ -212,10 +212,10 @@ describe('an agent whose tools do not fit into its prompt', () => {
   })
 })
 
-describe('a profile', () => {
+describe('tool settings of a profile', () => {
   const builtins = [GARDEN, KITCHEN]
 
-  it('says which toolkits are in view, in its order; the others are found, and come in behind them', async () => {
+  it('choose which toolkits are offered, in which order; tools found later follow behind them', async () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'water the plants' } })
     const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchen]\n` }
     await using home = await testHostWithModel(script, { builtins, files })
@@ -225,14 +225,14 @@ describe('a profile', () => {
     expect(namesIn(requests[1]!)).toEqual([...kitchen, 'water_plants'])
   })
 
-  it('that names a core toolkit which does not exist is reported with its line', async () => {
+  it('are reported with the closest match when core names a toolkit that does not exist', async () => {
     const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchn]\n` }
     await using home = await testHostWithModel(scriptCalls().script, { builtins, files })
     await spawn(home)
     expect(home.logged('core names the toolkit "kitchn"')[0]?.msg).toContain('did you mean "kitchen"?')
   })
 
-  it('does not bring in a tool for a word that only looks like its name', async () => {
+  it('offer no tool because of a word that only looks like its name', async () => {
     const odd = kit('odd', { work: 'Do some work.', brush_shoes: 'Brush the shoes.' })
     const { script, requests } = scriptCalls({ name: 'bake_bread', args: { what: 'work, work, work' } })
     const files = { 'profiles/worker.yaml': 'name: worker\nrole: does its work\ncore: [kitchen]\n' }
@@ -243,7 +243,7 @@ describe('a profile', () => {
   })
 })
 
-describe('an agent whose tools fit', () => {
+describe('an agent whose tools fit into its prompt', () => {
   it.each([
     ['they are few', {}],
     ['no limit is set', { daemon: { tool_prompt_tokens: 0 } }],
@@ -260,7 +260,7 @@ describe('an agent whose tools fit', () => {
 })
 
 describe('the tools of an agent', () => {
-  it('are listed with what they cost and whose they are, for an agent and for all', async () => {
+  it('are listed with their cost and owner, for one agent and for all', async () => {
     const { script } = scriptCalls()
     const files = { 'profiles/worker.yaml': WORKER }
     await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN], files, config: NARROW })
@@ -279,7 +279,7 @@ describe('the tools of an agent', () => {
     await expect(toolsOf(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found' })
   })
 
-  it.each([true, false])('come and go with their toolkits, also when they are kept: toolkit_cache %s', async cache => {
+  it.each([true, false])('come and go with their toolkits, with toolkit_cache %s', async cache => {
     const { script } = scriptCalls()
     await using home = await testHostWithModel(script, { config: { daemon: { toolkit_cache: cache } } })
     const before = await toolsOf(home)
@@ -291,7 +291,7 @@ describe('the tools of an agent', () => {
   })
 })
 
-it('whose result JSON cannot hold gets an error that says so', async () => {
+it('a tool whose result JSON cannot represent returns an error that says so', async () => {
   const returns = (name: string, result: () => unknown) =>
     tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
   const odd = definePlugin({
@@ -322,7 +322,7 @@ it('whose result JSON cannot hold gets an error that says so', async () => {
   ])
 })
 
-it('are printed by the command line, with their cost', async () => {
+it('svc tools prints the tools with their cost', async () => {
   await using dir = await project()
   const { stdout } = await svc(['tools'], { cwd: dir.path })
   const [first = '', , head = ''] = stdout.split('\n')

@@ -25,7 +25,7 @@ mcp:
 `
 const FILES = { 'profiles/player.yaml': PROFILE, '.svc/config.yaml': CONFIG }
 
-/** What is reported of these files where the plugin runs. */
+/** Warnings for these files when the plugin is loaded. */
 const FAULTS = [
   'profiles/player.yaml:3: toolkits names the toolkit "fil", which does not exist; did you mean "file"?',
   'profiles/player.yaml:7: tools names the tool "file_raed", which does not exist; did you mean "file_read"?',
@@ -34,7 +34,7 @@ const FAULTS = [
 ]
 
 describe('an unknown tool or toolkit', () => {
-  it('is a warning of svc config validate and of svc doctor', async () => {
+  it('is reported as a warning by svc config validate and svc doctor', async () => {
     await using dir = await project({ ...FILES, 'plugins/dice.ts': PLUGIN })
     const run = (...words: string[]) => svc(words, { cwd: dir.path })
     const { code, stdout } = await run('config', 'validate')
@@ -54,7 +54,7 @@ describe('an unknown tool or toolkit', () => {
     expect(found.message).not.toContain('"dice"')
   })
 
-  it('is a warning of the process that loads what names it', async () => {
+  it('is reported by the process that loads the file naming it', async () => {
     await using dir = await project(FILES)
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     const says = (fault: string) =>
@@ -70,7 +70,7 @@ describe('an unknown tool or toolkit', () => {
     for (const fault of FAULTS) expect(stdout.split(JSON.stringify(fault).slice(1, -1))).toHaveLength(2)
   })
 
-  it('is not reported where plugin files, which may bring it, are not run', async () => {
+  it('is not reported when plugin files, which may provide it, are not loaded', async () => {
     await using dir = await project({ ...FILES, 'plugins/dice.ts': PLUGIN })
     const env = { SVC_TRUST_PROJECT: '' }
     expect(await svc(['config', 'validate'], { cwd: dir.path, env })).toMatchObject({ code: 0 })

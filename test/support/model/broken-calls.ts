@@ -8,13 +8,13 @@ export const { calls: BROKEN_CALLS, texts: CALLS_IN_TEXT } = corpus
 export type BrokenCall = (typeof BROKEN_CALLS)[number]
 export type CallInText = (typeof CALLS_IN_TEXT)[number]
 
-/** What became of one case: read as it was meant, not read at all, or read as something else. */
+/** Outcome of one case: read as meant, not read at all, or read as something else. */
 export type Outcome = 'right' | 'refused' | 'wrong'
 
 const TOOLS = Object.entries(corpus.tools).map(([name, parameters]) => ({ name, description: name, parameters }))
 const CHECKS = new Map(TOOLS.map(({ name, parameters }) => [name, z.fromJSONSchema(parameters as never)]))
 
-/** Any way of reading the arguments of a call; undefined or a throw refuses them. */
+/** Reads the arguments of a call; undefined or an error refuses them. */
 export type Reader = (raw: string, tool: string) => unknown
 
 /** Reads a provider's stream as the models module does. */
@@ -23,17 +23,20 @@ export const ours: Reader = (raw, tool) => {
   return JSON.parse(calls[0]!.arguments)
 }
 
-/** How a reader does on a case. Arguments that the tool's schema refuses never run, so they count as refused. */
+/**
+ * Returns the outcome of a reader for a case. Arguments that the tool's schema refuses never run, so they count as
+ * refused.
+ */
 export function outcomeOf({ raw, tool, meant }: BrokenCall, reader: Reader): Outcome {
   const value = read(() => reader(raw, tool))
   if (value === undefined || !CHECKS.get(tool)!.safeParse(value).success) return 'refused'
   return meant !== 'unrecoverable' && isDeepStrictEqual(value, meant) ? 'right' : 'wrong'
 }
 
-/** Whether a case has a meaning at all. */
+/** Returns whether a case has a meaning at all. */
 export const isRecoverable = ({ meant: expected }: BrokenCall) => expected !== 'unrecoverable'
 
-/** Returns what the models module makes of a text in small pieces. */
+/** Returns the outcome of a text that is streamed through the models module in small pieces. */
 export function outcomeOfText({ text, calls: meant }: CallInText): Outcome & string {
   const { calls } = streamText(text)
   if (calls.length === 0 && meant.length > 0) return 'refused'

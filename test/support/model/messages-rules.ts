@@ -13,15 +13,15 @@ export interface MessagesRequestBody {
 
 type Block = Record<string, unknown>
 
-/** What signs the thinking that the test servers give. */
+/** Signature of the thinking that the test servers send. */
 export const SIGNATURE = 'c2ln'
 const MAX_CACHED = 4
 const ID = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**
- * Returns what the real API refuses a request for; undefined when it would answer. Sources: the API's reference as read on
- * 2026-11-24, and the issues that quote its answers (claude-code#59812 and #23369, vscode-unify-chat-provider#249,
- * forgecode#1872, OpenHands' classifier).
+ * Returns why the real API would refuse a request; undefined when it would answer. Sources: the API's reference as read
+ * on 2026-11-24, and public reports that quote its answers (claude-code#59812 and #23369,
+ * vscode-unify-chat-provider#249, forgecode#1872, OpenHands' classifier).
  */
 export function faultIn(body: MessagesRequestBody): string | undefined {
   const { messages, system = [], tools = [] } = body
@@ -80,7 +80,7 @@ function callsFault(n: number, content: readonly Block[], before: readonly Block
   return new Set(answered).size < answered.length ? 'each tool_use must have a single result' : undefined
 }
 
-/** With thinking on, the calls under way come with the thinking that led to them, as it was given. */
+/** Checks that, with thinking on, pending calls come with the thinking that led to them, unchanged. */
 function thinkingFault({ messages, thinking }: MessagesRequestBody): string | undefined {
   const isThinking = ({ type }: Block) => type === 'thinking' || type === 'redacted_thinking'
   for (const [n, { role, content }] of messages.entries()) {
@@ -104,7 +104,7 @@ function thinkingFault({ messages, thinking }: MessagesRequestBody): string | un
 
 type ImageBlock = { type: string; source?: { type: string; media_type: string; data: string } }
 
-/** How the base64 of an image begins. */
+/** First characters of an image in base64. */
 const BEGINS: Readonly<Record<string, string>> = {
   'image/png': 'iVBORw0KGgo',
   'image/jpeg': '/9j/',

@@ -18,7 +18,7 @@ interface MessagesAnswer {
   breaks?: 'overloaded_error' | 'cut'
 }
 
-/** An error with its status, in the shape that the API has for it. */
+/** Error with its status, in the shape of the API. */
 interface MessagesRefusal {
   status: number
   type: string
@@ -29,7 +29,7 @@ interface MessagesRefusal {
 export type MessagesReply = MessagesAnswer | MessagesRefusal
 
 export interface MessagesServer {
-  /** What `ANTHROPIC_BASE_URL` takes. */
+  /** Value for `ANTHROPIC_BASE_URL`. */
   readonly url: string
   readonly requests: readonly MessagesRequest[]
   enqueue(...replies: MessagesReply[]): void
@@ -37,8 +37,8 @@ export interface MessagesServer {
 }
 
 /**
- * Starts a server on the loopback address that speaks `POST /v1/messages` of Anthropic, streamed and whole, as
- * https://platform.claude.com/docs/en/build-with-claude/streaming describes it. Like the real one it refuses what
+ * Starts a server on the loopback address that implements `POST /v1/messages` of Anthropic, streamed and whole, as
+ * https://platform.claude.com/docs/en/build-with-claude/streaming describes it. Like the real one, it refuses what
  * `faultIn` finds.
  */
 export async function messagesServer(...replies: MessagesReply[]): Promise<MessagesServer> {

@@ -4,7 +4,7 @@ import { type ModelRequestBody, type Refusal, refuse, tokensIn } from './wire-ru
 
 type Block = Record<string, unknown>
 
-/** Returns a request of Anthropic's Messages API in the words of OpenAI's chat completions, so that one script reads both. */
+/** Converts a request of Anthropic's Messages API to OpenAI's chat completions, so that one script reads both. */
 export function asChat({
   model,
   max_tokens,
@@ -54,7 +54,7 @@ export function messagesRefusal(body: MessagesRequestBody, window = Number.POSIT
     : undefined
 }
 
-/** The content of an answer. Thinking stands first, and is signed. */
+/** Returns the content of an answer. Thinking comes first, and is signed. */
 export function blocksOf({ reasoning, text, tool_calls }: Answer, n: number): Block[] {
   return [
     ...(reasoning ? [{ type: 'thinking', thinking: reasoning, signature: SIGNATURE }] : []),
@@ -65,7 +65,7 @@ export function blocksOf({ reasoning, text, tool_calls }: Answer, n: number): Bl
   ]
 }
 
-/** Unlike others, this protocol has no arguments that are no JSON. */
+/** Parses arguments. This protocol cannot send arguments that are not JSON, so they are wrapped. */
 function inputOf(args: string): unknown {
   try {
     return JSON.parse(args)
@@ -74,7 +74,7 @@ function inputOf(args: string): unknown {
   }
 }
 
-/** An answer's end, as both forms have it. */
+/** Returns the end of an answer, as both forms have it. */
 export function endOfMessage({ finish_reason, tool_calls }: Answer): { stop_reason: string; stop_sequence: null } {
   const ends: Record<string, string> = { length: 'max_tokens', content_filter: 'refusal' }
   const stop_reason = ends[finish_reason ?? ''] ?? (tool_calls.length > 0 ? 'tool_use' : 'end_turn')

@@ -17,20 +17,20 @@ export { type ModelRequestBody, type Refusal, refuse }
 
 /** One request that the server received. */
 export interface ModelServerRequest {
-  /** Counts the chat completions from 1. */
+  /** Number of the chat completion, from 1. */
   n: number
   headers: IncomingMessage['headers']
-  /** As a chat completion, also where Anthropic's Messages API was asked. */
+  /** The request as a chat completion, even when it came to Anthropic's Messages API. */
   body: ModelRequestBody
-  /** The request as it came, where Anthropic's Messages API was asked. */
+  /** The original request, when it came to Anthropic's Messages API. */
   messages?: MessagesRequestBody
-  /** All text of its messages, one after another. */
+  /** All text of the messages, joined. */
   prompt: string
-  /** How it ended: `answered` to the last byte, or `dropped` by either side before that. */
+  /** How the request ended: `answered` to the last byte, or `dropped` by either side before that. */
   ended: Promise<'answered' | 'dropped'>
 }
 
-/** Tokens that the server would charge for one request: text of both directions at four characters a token. */
+/** Tokens that the server would bill for one request, at four characters a token in both directions. */
 export interface BillEntry {
   n: number
   model: string
@@ -38,19 +38,19 @@ export interface BillEntry {
   output_tokens: number
 }
 
-/** What the model says in one turn. */
+/** Model output of one turn. */
 export interface Answer {
   kind: 'answer'
   text: string
   tool_calls: { id?: string; name: string; arguments: string; extra_content?: unknown }[]
-  /** What it thinks first: sent as `reasoning_content`, or as a signed thinking block of Anthropic's. */
+  /** Thinking before the text, sent as `reasoning_content` or as a signed thinking block of Anthropic's. */
   reasoning?: string
   /** Further fields of its message, in chat completions. */
   fields?: Readonly<Record<string, unknown>>
   finish_reason?: string
-  /** What its text waits for after its first piece. */
+  /** Promise that the text waits for after its first piece. */
   until?: Promise<unknown>
-  /** Replaces the true usage on the wire; null leaves it out. */
+  /** Replaces the real usage on the wire; null omits it. */
   usage?: { prompt_tokens: number; completion_tokens: number } | null
 }
 
@@ -73,18 +73,18 @@ export const FAULTS = [
   'unknowntool',
   'dupids',
 ] as const
-/** The ways in which model servers go wrong. */
+/** Ways in which model servers fail. */
 export type FaultMode = (typeof FAULTS)[number]
 
-/** A connection that goes wrong in the middle of an answer. */
+/** Connection that fails in the middle of an answer. */
 export interface Breakage {
   kind: 'breakage'
   mode: 'hang' | 'drip' | 'cleancut' | 'rst' | 'stall' | 'badjson' | 'html200' | 'empty'
-  /** What is said before it breaks. */
+  /** Text that is sent before the failure. */
   text: string
 }
 
-/** Held until `n` requests wait, then all are answered at once. */
+/** Reply that is held until `n` requests wait, and is then sent to all at once. */
 export interface Barrier {
   kind: 'barrier'
   n: number
@@ -93,13 +93,13 @@ export interface Barrier {
 
 export type Reply = Answer | Refusal | Breakage | Barrier
 
-/** Chooses the reply to a request; `n` counts the chat completions from 1. Undefined takes the default. */
+/** Chooses the reply to a request; `n` counts the chat completions from 1. Undefined uses the default reply. */
 export type Script = (request: ModelServerRequest, n: number) => Reply | undefined | Promise<Reply | undefined>
 
 export interface ModelServer {
-  /** The base URL, ending in `/v1`: what `OPENAI_BASE_URL` takes. */
+  /** Base URL ending in `/v1`, for `OPENAI_BASE_URL`. */
   readonly url: string
-  /** The address without `/v1`: what `ANTHROPIC_BASE_URL` takes. */
+  /** Address without `/v1`, for `ANTHROPIC_BASE_URL`. */
   readonly origin: string
   readonly requests: readonly ModelServerRequest[]
   /** Number of requests since its start. */
@@ -107,11 +107,11 @@ export interface ModelServer {
   readonly bill: readonly BillEntry[]
   /** Requests that no provider of the dialect would answer, or that are larger than the window. */
   readonly refusals: readonly Refusal[]
-  /** Replies for the next requests, in order; they come before the script's. */
+  /** Adds replies for the next requests, in order; they come before the script's. */
   enqueue(...replies: Reply[]): void
   /** Resolves with the request number `n` as soon as it has come in. */
   request(n: number): Promise<ModelServerRequest>
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -120,32 +120,32 @@ export interface ModelServerOptions {
   script?: Script | readonly Reply[]
   port?: number
   models?: readonly string[] | null
-  /** Whose rules requests are refused by; those that all providers share by default. */
+  /** Provider whose rules decide which requests are refused. Default: `common`. */
   dialect?: Dialect
-  /** The model thinks: it wants back what it thought, as DeepSeek and Gemini do. */
+  /** Whether the model thinks and expects its thinking to be sent back, as DeepSeek and Gemini do. */
   thinks?: boolean
   /** Maximum number of input and output tokens together that a request may take; no limit by default. */
   window?: number
-  /** Whether its models see images; true by default. */
+  /** Whether the models accept images; true by default. */
   vision?: boolean
-  /** Whether requests stay in `requests`; true by default. Long trials would fill the memory. */
+  /** Whether `requests` keeps all requests; true by default. Turn it off in long trials to save memory. */
   keeps?: boolean
-  /** Further pages that it answers with JSON, by path. */
+  /** Further JSON responses, by path. */
   pages?: Readonly<Record<string, unknown>>
 }
 
-/** A plain answer. */
+/** Creates a plain answer. */
 export function text(content: string, more: Partial<Omit<Answer, 'kind' | 'text'>> = {}): Answer {
   return { kind: 'answer', text: content, tool_calls: [], ...more }
 }
 
-/** A turn that calls one tool. `args` is sent as JSON, a string as it is. */
+/** Creates a turn that calls one tool. `args` is sent as JSON, a string unchanged. */
 export function toolCall(name: string, args: unknown = {}, id?: string): Answer {
   const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) }
   return { kind: 'answer', text: '', tool_calls: [id === undefined ? call : { ...call, id }] }
 }
 
-/** Several answers as one turn: all of their text and all of their tool calls. */
+/** Combines several answers into one turn with all of their text and tool calls. */
 export function together(...answers: Answer[]): Answer {
   return {
     kind: 'answer',
@@ -154,7 +154,7 @@ export function together(...answers: Answer[]): Answer {
   }
 }
 
-/** One of the ways in which model servers go wrong. */
+/** Creates a reply that fails in one of the ways of model servers. */
 export function fault(mode: FaultMode, said = 'As far as I can see'): Reply {
   switch (mode) {
     case '429':
@@ -186,9 +186,9 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 }
 
 /**
- * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It speaks both forms of
- * `POST /v1/chat/completions`, and of `POST /v1/messages` of Anthropic, and `GET /v1/models` unless `models` is null. It refuses
- * what the real providers refuse.
+ * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It supports `POST
+ * /v1/chat/completions` and Anthropic's `POST /v1/messages`, both streamed and whole, and `GET /v1/models` unless
+ * `models` is null. It refuses what the real providers refuse.
  * @throws what listening throws, as when the port is in use
  * @example
  * const server = await modelServer()
@@ -340,7 +340,7 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   response.end('data: [DONE]\n\n')
 }
 
-/** An answer of Anthropic's Messages API: https://platform.claude.com/docs/en/build-with-claude/streaming */
+/** Sends an answer of Anthropic's Messages API: https://platform.claude.com/docs/en/build-with-claude/streaming */
 async function sendMessage(response: ServerResponse, body: ModelRequestBody, answer: Answer, entry: BillEntry) {
   const content = blocksOf(answer, entry.n)
   entry.output_tokens = tokens(JSON.stringify(content).length - 2)
@@ -393,7 +393,7 @@ async function sendBreakage(
   if (mode === 'rst') response.socket?.resetAndDestroy()
 }
 
-/** One byte a second, for as long as anyone listens. */
+/** Sends one byte a second until the connection closes. */
 function sendSlowly(response: ServerResponse, line: string): void {
   let at = 0
   const timer = setInterval(() => response.write(line[at++ % line.length]!), 1000)
@@ -430,7 +430,7 @@ function completion({ model }: ModelRequestBody, n: number) {
   return { id: `chatcmpl-${n}`, object: 'chat.completion', created: 0, model }
 }
 
-/** Text in at most eight parts, as a stream brings it. */
+/** Splits text into at most eight pieces, as a stream does. */
 function pieces(whole: string): string[] {
   const size = Math.max(1, Math.ceil(whole.length / 8))
   return Array.from({ length: Math.ceil(whole.length / size) }, (_, n) => whole.slice(n * size, (n + 1) * size))

@@ -1,15 +1,15 @@
 import { ModelError, type ModelProvider, type ModelRequest, type SentMessage } from '#core/models/contract'
 import { type Dialect, type ModelRequestBody, type Refusal, refusalOf } from './wire-rules.ts'
 
-/** How strict a model of this process is. */
+/** Strictness of an in-process model. */
 export interface StrictOptions {
-  /** Whose rules requests are refused by; those that all providers share by default. */
+  /** Provider whose rules decide which requests are refused. Default: `common`. */
   dialect?: Dialect
   /** Called with each refusal, before the call fails with it. */
   onRefusal?: (refusal: Refusal) => void
 }
 
-/** Returns a scripted model of this process that refuses each request that a real provider would refuse. */
+/** Wraps a model of this process so that it refuses each request that a real provider would refuse. */
 export function strictModel(
   provider: ModelProvider,
   { dialect = 'common', onRefusal }: StrictOptions = {},

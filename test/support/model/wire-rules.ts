@@ -3,11 +3,11 @@ export interface ModelRequestBody {
   model: string
   messages: {
     role: string
-    /** Of a message in parts, the text of its parts. */
+    /** Text of the message; for a message in parts, the text of its parts. */
     content: string | null
-    /** The URLs of its images. */
+    /** URLs of the images. */
     images?: string[]
-    /** Of a message in parts, these as they came. */
+    /** Original parts of a message in parts. */
     parts?: unknown[]
     tool_calls?: unknown[]
     tool_call_id?: string
@@ -42,10 +42,10 @@ export function refuse(
 type WireMessage = ModelRequestBody['messages'][number]
 
 /**
- * Whose rules a request is checked by. `common` refuses what any of them refuses, but for rules that only Mistral has.
- * Sources of the rules and texts: the providers' documents and the issues that quote their answers, as read on 2026-11-24
- * (litellm#10083, rig#1130, datapizza-ai#98, mistralai/client-ts#106, gemini-cli#3814 and #11814, vllm#6862, llama.cpp#20861,
- * hermes-agent#80265).
+ * Provider whose rules check a request. `common` refuses what any provider refuses, except for rules that only Mistral
+ * has. Sources of the rules and texts: the providers' documents and public reports that quote their answers, as read on
+ * 2026-11-24 (litellm#10083, rig#1130, datapizza-ai#98, mistralai/client-ts#106, gemini-cli#3814 and #11814, vllm#6862,
+ * llama.cpp#20861, hermes-agent#80265).
  */
 export type Dialect = 'common' | 'openai' | 'mistral' | 'gemini' | 'deepseek' | 'vllm' | 'llamacpp' | 'ollama'
 
@@ -54,7 +54,7 @@ interface Rule {
   status: number
   message: string
   code?: string
-  /** Holds for models that think. */
+  /** Whether the rule applies only to models that think. */
   isOfThinking?: true
   isBroken(messages: readonly WireMessage[]): boolean
 }
@@ -203,7 +203,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** How each provider says that a model sees no images. */
+/** Messages of each provider for a model that does not accept images. */
 const BLIND: Record<Dialect, string> = {
   common: 'Invalid content type. image_url is only supported by certain models.',
   openai: 'Invalid content type. image_url is only supported by certain models.',
@@ -216,7 +216,7 @@ const BLIND: Record<Dialect, string> = {
   ollama: 'this model is missing data required for image input',
 }
 
-/** How an image begins, by the media type that its URL says: providers look. */
+/** First base64 characters of an image by the media type in its URL, which providers check. */
 const BEGINS: Readonly<Record<string, string>> = {
   'image/png': 'iVBORw0KGgo',
   'image/jpeg': '/9j/',
@@ -227,14 +227,14 @@ function imagesIn(messages: readonly WireMessage[]): string[] {
   return messages.flatMap(({ images = [] }) => images)
 }
 
-/** The media type of a data URL whose bytes are of that type. */
+/** Returns the media type of a data URL if its bytes are of that type. */
 function typeOf(url: string): string | undefined {
   const [, type = '', data = ''] = /^data:([^;]+);base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []
   const begin = BEGINS[type]
   return begin && data.startsWith(begin) ? type : undefined
 }
 
-/** A message as it came over the wire, with the text and the images of its parts apart. */
+/** Splits a message as it came over the wire into its text and its images. */
 export function readMessage(message: WireMessage): WireMessage {
   const parts: unknown = message.content
   if (!Array.isArray(parts)) return message
@@ -243,7 +243,7 @@ export function readMessage(message: WireMessage): WireMessage {
   return { ...message, content: texts.join('\n'), images, parts }
 }
 
-/** How each provider says that a request is larger than the window. */
+/** Returns each provider's refusal of a request that exceeds the window. */
 const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = {
   common: (window, tokens) => OVERFLOWS.openai(window, tokens),
   openai: (window, tokens) =>
@@ -264,8 +264,8 @@ const OVERFLOWS: Record<Dialect, (window: number, tokens: number) => Refusal> = 
 
 /**
  * Returns how a provider would refuse a request of OpenAI's chat completions; undefined when it would answer.
- * @param thinks the model thinks, and wants back what it thought
- * @param window tokens of input and output together; Infinity sets no limit
+ * @param thinks whether the model thinks and expects its thinking to be sent back
+ * @param window maximum tokens of input and output together; Infinity sets no limit
  */
 export function refusalOf(
   body: ModelRequestBody,

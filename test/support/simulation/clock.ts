@@ -2,19 +2,19 @@ import type { Clock } from '#kernel'
 import { sleepOn } from '#lib/sleep'
 import type { Dice } from './dice.ts'
 
-/** When every simulated run begins, on the wall. */
+/** Start of every simulated run, on the wall clock. */
 const BEGIN_MS = Date.UTC(2026, 0, 1)
 /**
  * Number of timers between two turns of the machine's own event loop, in which a waiting caller may stop the
  * simulation.
  */
 const TURN_EVERY = 500
-/** Rounds of the queue of ticks after each timer. One empties the queue of promises; the others are for Node's own ticks. */
+/** Rounds of the tick queue after each timer. One empties the promise queue; the others are for Node's own ticks. */
 const ROUNDS = 3
 
 interface Timer {
   due: number
-  /** Among those of the same moment; drawn, so that nothing comes to rest on the order of registration. */
+  /** Random order among timers of the same moment, so that nothing relies on the order of registration. */
   tie: number
   fn: () => void
   set: boolean
@@ -22,13 +22,13 @@ interface Timer {
 
 /** The time of a simulated run. It moves only when nothing is left to do, and then to the next timer. */
 export class SimulatedTime {
-  /** Called whenever the simulation has come to rest, before time moves. */
+  /** Called whenever the simulation is at rest, before time advances. */
   onRest: () => void = () => {}
-  /** Called with what a timer threw. */
+  /** Called with the error that a timer threw. */
   onError: (error: unknown) => void = error => {
     throw error
   }
-  /** A turn of the machine's own event loop. */
+  /** Waits for a turn of the machine's own event loop. */
   onTurn: () => Promise<void> = async () => {}
   readonly #dice: Dice
   readonly #heap: Timer[] = []
@@ -46,7 +46,7 @@ export class SimulatedTime {
     return this.#elapsed
   }
 
-  /** Milliseconds since 1970, on the wall. */
+  /** Milliseconds since 1970, on the wall clock. */
   get wall(): number {
     return BEGIN_MS + Math.floor(this.#elapsed) + this.#skew
   }
@@ -71,7 +71,7 @@ export class SimulatedTime {
     this.#skew += ms
   }
 
-  /** The clock of one process. What it waits for never comes once `alive` says no. */
+  /** Returns the clock of one process. Its timers never fire once `alive` returns false. */
   clockFor(alive: () => boolean): Clock {
     const clock: Clock = {
       now: () => new Date(this.wall),
@@ -84,7 +84,9 @@ export class SimulatedTime {
     return clock
   }
 
-  /** Lets everything happen that needs no time, then time pass, until `done` or `until` (in milliseconds of the run). */
+  /**
+   * Runs everything that needs no time, then lets time pass, until `isDone` or `until` (in milliseconds of the run).
+   */
   async run(until: number, isDone: () => boolean = () => false): Promise<void> {
     await rest()
     this.onRest()

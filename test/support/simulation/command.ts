@@ -13,7 +13,7 @@ import { FAULT_LEVELS, type FaultLevel, type SimulatedRun } from './contract.ts'
 import { simulateProject } from './simulation.ts'
 
 const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
-/** Printed when a run of the same seed has another event log. */
+/** Printed when a second run of the same seed has another event log. */
 const DIFFERS =
   'Repeated, the run differed: a plugin reads time, randomness, files or network without svc, or keeps state outside setup.'
 /** Maximum of `--seeds` and `--cycles`. */
@@ -34,8 +34,8 @@ type Sums = Record<'worlds' | 'cycles' | 'model_calls' | 'tool_runs' | 'acts' | 
 
 /**
  * Simulates runs with many seeds.
- * @returns 1 when an invariant was violated in one of them, which is printed with the command that repeats it, or a
- * plugin is not live
+ * @returns 1 when an invariant was violated, which is printed with the command that repeats the run, or when a plugin
+ * is not live
  */
 const simulate: HandWritten = async (input, context) => {
   const { terminal, ports, program, json, named } = context
@@ -81,7 +81,7 @@ const simulate: HandWritten = async (input, context) => {
 }
 export default simulate
 
-/** @returns null when that was not waited for */
+/** @returns null when the signal ended the repetition */
 async function isSame(
   kernel: Kernel,
   asked: SimulateInput,

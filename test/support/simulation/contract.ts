@@ -1,6 +1,6 @@
 import { defineError } from '#kernel'
 
-/** How much goes wrong on purpose. */
+/** Rates of injected faults. */
 export const FAULT_LEVELS = ['none', 'some', 'many'] as const
 export type FaultLevel = (typeof FAULT_LEVELS)[number]
 
@@ -15,15 +15,15 @@ export interface Violation {
 /** What happened in one simulated run. */
 export interface SimulatedRun {
   seed: number
-  /** SHA-256 of the event log: the same seed gives the same. */
+  /** SHA-256 of the event log, which is the same for the same seed. */
   hash: string
   violation: Violation | null
-  /** Simulated seconds. */
+  /** Simulated time, in seconds. */
   seconds: number
   cycles: number
   model_calls: number
   tool_runs: number
-  /** Actions of operators. */
+  /** Number of operator actions. */
   acts: number
   kills: number
   /** Injected faults, by kind. */
@@ -36,7 +36,7 @@ export interface SimulatedRun {
 
 export interface SimulationOptions {
   seed: number
-  /** Cycles of agents in each run. */
+  /** Number of agent cycles in each run. */
   cycles: number
   faults: FaultLevel
   /** Presets of the project from which agents are made. Default: the simulation's own worker. */
@@ -47,12 +47,12 @@ export interface SimulationOptions {
 export interface SimulatedProject {
   /** Profiles by name, as JSON. */
   profiles: Readonly<Record<string, string>>
-  /** What is configured for its plugins, as under `plugins.config`. */
+  /** Configuration of its plugins, as under `plugins.config`. */
   pluginConfig: Readonly<Record<string, unknown>>
-  /** Toolkits of its plugins, and the tools in them: these are called as often as all others together. */
+  /** Toolkits of its plugins and the tools in them, which are called as often as all others together. */
   toolkits: readonly string[]
   tools: readonly string[]
-  /** Modules of this program that must be there; all of them where it is not known which. */
+  /** Modules of this program that must be present; all of them where that is not known. */
   needs: readonly string[] | 'everything'
 }
 

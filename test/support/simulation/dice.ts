@@ -1,4 +1,7 @@
-/** Chance in a simulated run: one sequence for each stream, so that a draw more in one moves nothing in the others. */
+/**
+ * Random numbers of a simulated run: one sequence for each stream, so that a further draw in one does not change the
+ * others.
+ */
 export class Dice {
   #state: number
 
@@ -23,13 +26,13 @@ export class Dice {
     return from + Math.floor(this.next() * (to - from + 1))
   }
 
-  /** @throws RangeError when there is nothing to pick from */
+  /** Returns one of the values. @throws RangeError when there are none */
   pick<T>(from: readonly T[]): T {
     if (from.length === 0) throw new RangeError('nothing to pick from')
     return from[this.int(0, from.length - 1)]!
   }
 
-  /** One of these by their weights. */
+  /** Returns one of the values, by their weights. */
   pickWeighted<T>(from: readonly (readonly [weight: number, value: T])[]): T {
     let left = this.next() * from.reduce((sum, [weight]) => sum + weight, 0)
     for (const [weight, value] of from) {
@@ -40,7 +43,7 @@ export class Dice {
   }
 }
 
-/** FNV-1a in 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+/** Hashes with FNV-1a in 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

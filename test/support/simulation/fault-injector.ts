@@ -3,24 +3,24 @@ import type { Dice } from './dice.ts'
 import type { Access, Fault } from './disk/access.ts'
 import type { Point } from './shared-database.ts'
 
-/** How many times as often as written below. */
+/** Factors on the probabilities below, by fault level. */
 const FACTORS: Record<FaultLevel, number> = { none: 0, some: 1, many: 4 }
 
-/** What goes on for a while rather than once. */
+/** Faults that last for a while. */
 export const EPISODES = ['disk_full', 'database_locked', 'model_down'] as const
 export type Episode = (typeof EPISODES)[number]
 
-/** A time server that corrects a little, a laptop that slept, a zone that was taken for another, in milliseconds. */
+/** Clock jumps, in milliseconds: corrections by a time server, a laptop that slept, a wrong time zone. */
 const JUMPS_MS = [700, 4_000, 45_000, 3_600_000]
 
-/** What goes wrong in a simulated run, when, and how often it did. */
+/** Decides what goes wrong in a simulated run and when, and counts it. */
 export class FaultInjector {
   readonly counts: Record<string, number> = {}
   readonly #dice: Dice
   readonly #now: () => number
   #factor: number
   #episode: { kind: Episode; until: number } | undefined
-  /** When the database or the disk failed last, in milliseconds of the run. */
+  /** Time of the last failure of the database or the disk, in milliseconds of the run. */
   lastOfStore = Number.NEGATIVE_INFINITY
 
   constructor(level: FaultLevel, dice: Dice, now: () => number) {
@@ -33,7 +33,7 @@ export class FaultInjector {
     return this.#factor
   }
 
-  /** Nothing goes wrong from now on. */
+  /** Ends all faults. */
   end(): void {
     this.#factor = 0
     this.#episode = undefined
@@ -56,22 +56,22 @@ export class FaultInjector {
     return true
   }
 
-  /** For files. */
+  /** Faults of files. */
   readonly disk: Fault = access => {
     if (this.is('disk_full') && access.bytes !== undefined) return this.#ofStore({ error: 'ENOSPC', written: 0 })
     if (!this.injects('disk', 0.002)) return undefined
     return this.#ofStore(this.#diskFault(access))
   }
 
-  /** By how much the machine's clock is set wrong, or right again, in milliseconds. */
+  /** Returns a jump of the machine's clock, forward or back, in milliseconds. */
   clockJump(): number {
     this.#count('clock_jumps')
     const ms = this.#dice.pick(JUMPS_MS) * (this.#dice.chance(0.5) ? 1 : -1)
-    // Who drives an agent is a matter of the wall clock: for a while two may think that they do.
+    // Leases depend on the wall clock: for a while, two processes may believe that they drive an agent.
     return this.#ofStore(ms)
   }
 
-  /** For the database. */
+  /** Faults of the database. */
   database(point: Point): string | undefined {
     if (this.is('database_locked') && point === 'begin') return this.#ofStore('SQLITE_BUSY')
     if (this.is('disk_full') && point === 'commit') return this.#ofStore('SQLITE_FULL')

@@ -10,7 +10,7 @@ import { type MediumParts, SharedDatabase } from './shared-database.ts'
 
 type Row = Record<string, unknown>
 
-/** What all runs of one run begin with: a database whose schema the service itself has made, once, from nothing. */
+/** State in which all runs begin: a database whose schema the service itself has created, once. */
 export class InitialState {
   readonly #database: SharedDatabase
   readonly #tables: readonly (readonly [name: string, rows: readonly Row[]])[]
@@ -21,9 +21,8 @@ export class InitialState {
   }
 
   /**
-   * Brings the service up once, without its daemon: all steps of its schema are taken, and what it loads only when it is
-   * needed is loaded.
-   * @param turn lets the machine's own event loop turn
+   * Starts the service once without its daemon, so that all migrations are run and lazy imports are loaded.
+   * @param turn waits for a turn of the machine's own event loop
    */
   static async prepare(opener: Opener, turn: () => Promise<void>): Promise<InitialState> {
     const dice = new Dice(0, 'ground')
@@ -65,7 +64,7 @@ export class InitialState {
     return initial
   }
 
-  /** The database, empty again, under new conditions. */
+  /** Empties the database and gives it the parts of a new run. */
   database(parts: MediumParts): SharedDatabase {
     const database = this.#database
     database.run('BEGIN IMMEDIATE')
@@ -82,7 +81,7 @@ export class InitialState {
   }
 }
 
-/** All tables, each after those whose rows its own belong to: foreign keys hold all along. */
+/** Returns all tables, each after the tables that it refers to: foreign keys are always enforced. */
 function tablesOf(database: SharedDatabase): string[] {
   const names = database.all<{ name: string }>(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND (name NOT LIKE 'sqlite%' OR name = 'sqlite_sequence') ORDER BY name",

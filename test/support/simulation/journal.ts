@@ -13,7 +13,7 @@ export class Journal {
     this.lines.push(`${JSON.stringify({ at_ms: Math.round(this.#now() * 1000) / 1000, what, ...about })}\n`)
   }
 
-  /** Of all lines so far. */
+  /** SHA-256 of all lines so far. */
   get hash(): string {
     return createHash('sha256').update(this.lines.join('')).digest('hex')
   }

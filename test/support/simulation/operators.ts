@@ -5,7 +5,7 @@ import type { Dice } from './dice.ts'
 import { EPISODES, type FaultInjector } from './fault-injector.ts'
 import type { Journal } from './journal.ts'
 
-/** What operators know, and the checker that learns what they do. */
+/** What operators can see, and the checker that records what they do. */
 export interface ActionParts {
   dice: Dice
   journal: Pick<Journal, 'write'>
@@ -22,16 +22,16 @@ export interface Service {
 
 export interface OperatorParts extends ActionParts {
   injector: FaultInjector
-  /** Through which service an operator acts now; undefined when none is up. */
+  /** Returns the service through which an operator acts now; undefined when none is up. */
   service(): Service | undefined
-  /** What is done to processes, and to the machine that they are on, rather than by them. */
+  /** Actions on processes and on their machine, rather than through a service. */
   machine: { kill(): void; restart(): void; join(): void; setClock(): void }
 }
 
 export type OperatorAction = (parts: ActionParts, call: Call) => Promise<unknown> | void
 /** Runs an operation. @returns what it answered; undefined when it was refused */
 type Call = (name: string, input: object) => Promise<unknown>
-/** What is done, and how often beside the others. */
+/** Actions with their weights. */
 export type WeightedActions = readonly (readonly [weight: number, name: string, act: OperatorAction])[]
 
 export const ACTIONS: WeightedActions = [
@@ -72,7 +72,7 @@ export const ACTIONS: WeightedActions = [
   [1, 'budget_reset', (_, call) => void call('budget.reset', {})],
 ]
 
-/** What operators do, at moments of their own, through the operations that people have. */
+/** Acts as operators do, at random moments, through the operations that people have. */
 export async function actAsOperator(parts: OperatorParts): Promise<void> {
   const { dice, journal, injector, machine } = parts
   if (injector.level > 0 && dice.chance(0.03 * injector.level)) {
@@ -91,7 +91,7 @@ export async function actAsOperator(parts: OperatorParts): Promise<void> {
   if (service) await runRandomAction(service, parts)
 }
 
-/** One of these acts, whichever the dice say. */
+/** Runs one of these actions at random. */
 export async function runRandomAction(
   service: Service,
   parts: ActionParts,
@@ -151,7 +151,7 @@ function nudge(parts: ActionParts, call: Call): Promise<void> {
   })
 }
 
-/** One or two operators at once, who may not be of one mind. */
+/** Decides approvals as one operator, or as two at once who may disagree. */
 async function decide({ look, dice, checker }: ActionParts, call: Call): Promise<void> {
   const waiting = look.all<{ approval_id: string }>(
     "SELECT approval_id FROM approvals WHERE status = 'pending' ORDER BY approval_id",

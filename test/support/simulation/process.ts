@@ -23,36 +23,36 @@ import { scriptedModel } from './model/model.ts'
 import { simulatedToolkit, withFaults } from './model/tools.ts'
 import type { SharedDatabase } from './shared-database.ts'
 
-/** Where the project of every simulated run lies, on its own disk. */
+/** Folder of the project in every simulated run, on its own disk. */
 export const ROOT = '/project'
 
 /** What the processes of a simulated run share. */
 export interface ProcessParts {
   opener: Opener
   also: readonly PluginDefinition[]
-  /** Tools of those. */
+  /** Tools of these plugins. */
   favoured: readonly string[]
   time: SimulatedTime
   disk: Disk
   database: SharedDatabase
   injector: FaultInjector
-  /** There is no checker while the project is prepared. */
+  /** Undefined while the project is prepared. */
   checker: InvariantChecker | undefined
   random: Random
   ids: Ids
   dice: { model: Dice; tools: Dice }
-  /** Who listens at a path, by the number of the process. */
+  /** Number of the process that listens at each path. */
   listening: Map<string, number>
-  /** A moment at which a process could die. */
+  /** Called at each moment at which a process could die. */
   mayKill(process: number, moment: string): void
 }
 
-/** One process of the service in a simulated run. It may be killed at any moment: nothing that it does after that has an effect. */
+/** One process of the service in a simulated run. It may be killed at any moment, and has no effect after that. */
 export class SimulatedProcess {
   readonly number: number
   readonly roles: readonly Role[]
   kernel: Kernel | undefined
-  /** Timers that it has set. */
+  /** Number of timers that the process has set. */
   timers = 0
   #alive = true
   #stopping: Promise<void> | undefined
@@ -68,7 +68,7 @@ export class SimulatedProcess {
     return this.#alive
   }
 
-  /** Brings the service up. @throws what keeps it from starting; the process is gone then */
+  /** Starts the service. @throws what keeps it from starting, after which the process is gone */
   async start(): Promise<void> {
     const { opener, also, checker } = this.#parts
     const write = (line: string) => this.#alive && checker?.onLog(this.number, line)
@@ -89,7 +89,7 @@ export class SimulatedProcess {
     }
   }
 
-  /** Ends it in order, once. No operator acts through it any more. */
+  /** Stops the process in order, once. No operator acts through it any more. */
   stop(): Promise<void> {
     this.#stopping ??= this.#end()
     return this.#stopping
@@ -98,13 +98,13 @@ export class SimulatedProcess {
   async #end(): Promise<void> {
     const { kernel } = this
     this.kernel = undefined
-    // One that is not up yet has nothing to put in order.
+    // A process that is not up yet has nothing to clean up.
     if (!kernel) return this.kill()
     await kernel.close()
     if (this.#alive) this.#checkedStop(kernel.heartbeat.inFlight.length)
   }
 
-  /** Ends it at once: no line of it runs on. */
+  /** Kills the process at once: none of its code runs on. */
   kill(): void {
     this.#alive = false
     const { database, listening, checker } = this.#parts
@@ -173,7 +173,7 @@ export class SimulatedProcess {
     return clock
   }
 
-  /** What stands in for the machine inside the service. */
+  /** Returns the plugin that replaces the machine inside the service. */
   #plugin(): PluginDefinition {
     const { database, dice, injector, checker, favoured } = this.#parts
     const alive = () => this.#alive
@@ -200,7 +200,7 @@ export class SimulatedProcess {
     })
   }
 
-  /** Puts chance before every tool there is. */
+  /** Adds random faults to every tool. */
   #injectFaults(kernel: Kernel): void {
     const { dice, injector, checker, mayKill } = this.#parts
     const parts = {
@@ -221,7 +221,7 @@ export class SimulatedProcess {
   }
 }
 
-/** Some tools are the same object in every service that this program opens. */
+/** Original functions of tools: some tools are the same object in every service that this program opens. */
 const originals = new WeakMap<object, (...args: never[]) => unknown>()
 
 async function unreachable(): Promise<never> {

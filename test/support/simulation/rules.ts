@@ -20,7 +20,7 @@ const OFF = [
   ...['toolkit-web', 'net', 'mcp-client'],
 ]
 
-/** Modules that the service can do without, each with those that need it, and the share of runs that have it. */
+/** Optional modules, each with those that need it, and the share of runs that have them. */
 const PARTS: readonly (readonly [share: number, modules: readonly string[]])[] = [
   [0.5, ['checkpoints']],
   [0.5, ['tasks', 'sessions']],
@@ -49,7 +49,7 @@ function omittedParts(dice: Dice, needs: SimulatedProject['needs']): string[] {
   })
 }
 
-/** Toolkits that only act inside: no network, no programs. */
+/** Toolkits that use neither the network nor programs. */
 const TOOLKITS = [
   'notepad',
   'file',
@@ -66,29 +66,32 @@ const TOOLKITS = [
   'goals',
 ]
 
-/** How a simulated run is furnished. */
+/** Setup of a simulated run. */
 export interface Rules {
-  /** By path below the project's folder. */
+  /** Files, by path below the project's folder. */
   files: Record<string, string>
   presets: readonly string[]
   agents: number
   daemons: number
-  /** The longest between two things that people do, in milliseconds. */
+  /** Longest time between two operator actions, in milliseconds. */
   pace: number
   resumes: boolean
   config: { daemon: { budget_mode: string } }
-  /** Milliseconds, all of these. */
+  /** This and the next two are in milliseconds. */
   heartbeat: number
   wakes_within: number
   longest_cycle: number
 }
 
-/** What the scripted model costs, in USD per million tokens: without a price its calls would be refused under the dollar limit. */
+/**
+ * Price of the scripted model, in USD per million tokens: without a price its calls would be refused under the dollar
+ * limit.
+ */
 const PRICE = { input: 1, output: 5 }
 
 export const NOTHING: SimulatedProject = { profiles: {}, pluginConfig: {}, toolkits: [], tools: [], needs: [] }
 
-/** Draws the rules of a simulated run: what it is configured with, who lives in it, and how fast. */
+/** Draws the rules of a simulated run: its configuration, its agents, and its speed. */
 export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belongings: SimulatedProject): Rules {
   const { profiles, pluginConfig } = belongings
   const heartbeat = dice.pick([0.8, 1.2, 2])

@@ -2,41 +2,44 @@ import type { Connection, Medium } from '#platform/store/contract'
 
 type Statement = ReturnType<Connection['prepare']>
 
-/** What one process does with the database: a transaction begins or is about to end, or something is read outside of one. */
+/**
+ * Point at which a process uses the database: a transaction begins or is about to end, or something is read outside
+ * one.
+ */
 export type Point = 'begin' | 'statement' | 'commit' | 'read'
 
-/** What is in this machine's own memory does not rot, and to look for that takes as long as a cycle. */
+/** Statements with a fixed result: a database in memory cannot be damaged, and the check takes as long as a cycle. */
 const SPARED: Record<string, string> = { 'PRAGMA quick_check(1)': "SELECT 'ok' AS quick_check" }
-/** What sets a connection up. */
+/** Statements that set up a connection. */
 const SETTINGS = /^PRAGMA \w+ = /
 
-/** The error that a killed process meets; nothing catches it. */
+/** Error that a killed process gets; nothing catches it. */
 export class DeadProcess extends Error {}
 
 export interface MediumParts {
-  /** @returns the code with which SQLite fails here; undefined when all is well */
+  /** @returns the code with which SQLite fails here; undefined for no fault */
   fault(process: number, point: Point): string | undefined
-  /** A transaction was written, with these tables. */
+  /** Called after a transaction was committed, with the tables that it wrote. */
   onCommit(process: number, tables: ReadonlySet<string>): void
-  /** The text that runs in place of a statement: broken builds are made so. */
+  /** Returns the SQL that runs in place of a statement, to simulate broken builds. */
   rewrite?(sql: string): string
 }
 
 /**
- * One database in memory for all processes of a simulated run. They take turns: none of their transactions spans a turn of the event
- * loop, so that one connection serves them all, and nothing is lost of what was committed when one of them is killed.
+ * One database in memory for all processes of a simulated run. No transaction spans a turn of the event loop, so one
+ * connection serves all processes, and committed data is kept when one of them is killed.
  */
 export class SharedDatabase {
   #parts: MediumParts = { fault: () => undefined, onCommit: () => {} }
   readonly #prepared = new Map<string, Statement>()
   #connection: Connection | undefined
-  /** The settings that its connection has. */
+  /** Current settings of the connection. */
   #settings: string | undefined
   /** Number of commits of each process: what SQLite gives the others as `data_version`. */
   readonly #commits = new Map<number, number>()
   #writing: number | undefined
 
-  /** Nothing was done with it yet. */
+  /** Prepares the database for a new run. */
   begin(parts: MediumParts): void {
     this.#parts = parts
     this.#commits.clear()
@@ -49,7 +52,7 @@ export class SharedDatabase {
     return this.#connection
   }
 
-  /** Rows, past all faults. */
+  /** Returns rows without faults. */
   all<R>(sql: string, params: readonly unknown[] = []): R[] {
     return this.#statement(sql).all(...params) as R[]
   }
@@ -62,7 +65,7 @@ export class SharedDatabase {
     this.#statement(sql).run(...params)
   }
 
-  /** The way to it for one process. A dead one gets through to nothing. */
+  /** Returns the database as one process sees it. A dead process cannot reach it. */
   mediumFor(process: number, alive: () => boolean): Medium {
     return {
       connect: (_, open) => {
@@ -72,7 +75,7 @@ export class SharedDatabase {
     }
   }
 
-  /** A process is gone: what it was in the middle of is rolled back. */
+  /** Removes a process: its open transaction is rolled back. */
   drop(process: number): void {
     if (this.#writing !== process) return
     this.#writing = undefined
@@ -83,12 +86,12 @@ export class SharedDatabase {
     let open = true
     const shared = this
     const touched = new Set<string>()
-    // A broken build may have lost its transactions.
+    // A broken build may have no transactions.
     const transacts = this.#rewritten('BEGIN IMMEDIATE') !== ''
     const check = (point: Point) => {
       if (!alive()) throw new DeadProcess()
       const code = this.#parts.fault(process, point)
-      // It may have been killed on the way.
+      // The process may have been killed meanwhile.
       if (!alive()) throw new DeadProcess()
       if (code !== undefined) throw Object.assign(new Error(`simulated ${code}`), { code })
     }
@@ -161,7 +164,7 @@ export class SharedDatabase {
     }
   }
 
-  /** Each process sets its connection up as the others do; to set it anew has SQLite compile every statement anew. */
+  /** Skips settings that are set already: to set them again makes SQLite compile every statement anew. */
   #script(sql: string): void {
     if (sql === this.#settings) return
     this.connection.exec(sql)

@@ -16,22 +16,22 @@ import { actAsOperator, type OperatorParts } from './operators.ts'
 import { type ProcessParts, ROOT, SimulatedProcess } from './process.ts'
 import { type Rules, rulesOf } from './rules.ts'
 
-/** A simulated run that has not come to its number of cycles by then is left, in milliseconds of its own. */
+/** Time limit of a run that does not reach its number of cycles, in simulated milliseconds. */
 const LONGEST_MS = 600_000
-/** How long starting and stopping may take in it. */
+/** Time limit for starting and stopping, in simulated milliseconds. */
 const PATIENCE_MS = 120_000
 
 export interface SimulationParts {
   opener: Opener
   initial: InitialState
-  /** Plugins of files, to be there as well. */
+  /** Additional plugins, from files. */
   also: readonly PluginDefinition[]
   belongings: SimulatedProject
-  /** The text that runs in place of a statement: broken builds are made so. */
+  /** Returns the SQL that runs in place of a statement, to simulate broken builds. */
   rewrite?: (sql: string) => string
 }
 
-/** A machine with a disk, a clock and processes, and people at it: everything that happens in it follows from its seed. */
+/** A machine with a disk, a clock, processes and operators: everything that happens in it follows from its seed. */
 export class SimulatedService {
   readonly journal: Journal
   readonly checker: InvariantChecker
@@ -41,14 +41,14 @@ export class SimulatedService {
   readonly #faults: FaultInjector
   readonly #dice: { people: Dice; machine: Dice }
   readonly #shared: ProcessParts
-  /** Past all faults, also once it is over. */
+  /** Reads the database without faults, also after the run. */
   readonly look: Look
   readonly #processes: SimulatedProcess[] = []
   #number = 0
-  /** What people and the machine do is over. */
+  /** Whether operator actions and faults are over. */
   #calm = false
   #signal: AbortSignal | undefined
-  /** A process stopped while the store failed. */
+  /** Whether a process stopped while the store failed. */
   #isUnbooked = false
 
   constructor(options: SimulationOptions, { opener, initial, also, belongings, rewrite }: SimulationParts) {
@@ -113,7 +113,7 @@ export class SimulatedService {
   }
 
   /**
-   * Lives from its beginning to its end.
+   * Runs the simulation from beginning to end.
    * @param turn resolves in the next turn of the event loop
    * @throws SimulationStuckError; the signal's reason when it is stopped
    */
@@ -151,7 +151,7 @@ export class SimulatedService {
     return this.checker.violation !== null || this.#signal?.aborted === true
   }
 
-  /** Lets time pass until something is so. @throws SimulationStuckError */
+  /** Lets time pass until a condition holds. @throws SimulationStuckError */
   async #until(isDone: () => boolean, what: string): Promise<void> {
     const either = () => this.#isOver || isDone()
     await this.#time.run(this.#time.elapsed + PATIENCE_MS, either)
@@ -180,7 +180,7 @@ export class SimulatedService {
     )
   }
 
-  /** There is always one process that drives agents, or one is on its way. */
+  /** Starts a process later if none is alive: one that drives agents must be up or on its way. */
   #openLater(): void {
     this.#time.after(this.#dice.machine.int(50, 3_000), () => {
       if (this.#processes.every(({ alive }) => !alive)) this.#open(['daemon'])
@@ -194,7 +194,7 @@ export class SimulatedService {
     this.#openLater()
   }
 
-  /** Processes die at moments that matter rather than at any. */
+  /** May kill a process at a moment that matters, rather than at any moment. */
   #mayKill(number: number, moment: string): void {
     const process = this.#processes.find(each => each.number === number)
     if (!process?.alive || !process.kernel || !this.#faults.injects('killed', 0.0006)) return
@@ -216,7 +216,10 @@ export class SimulatedService {
     })
   }
 
-  /** As that process is configured now: operators switch approvals off, too. */
+  /**
+   * Returns whether a tool needs approval in the current configuration of a process: operators also switch approvals
+   * off.
+   */
   #isGated(number: number, { requires_approval, danger }: Tool): boolean {
     const process = this.#processes.find(each => each.number === number)
     const enabled = process?.kernel?.config.get('approval.enabled') === true
@@ -272,12 +275,12 @@ export class SimulatedService {
     this.#openLater()
   }
 
-  /** Ends all faults, and operators let everything go on: every agent with a goal makes progress. */
+  /** Ends all faults and lets everything continue: every agent with a goal must make progress. */
   async #calmDown(): Promise<void> {
     this.#calm = true
     this.#faults.end()
     this.journal.write('calm')
-    // Who froze all agents a moment ago may still wait for a lock.
+    // An operator who has just frozen all agents may still wait for a lock.
     await this.#until(
       () => this.#up() !== undefined && this.checker.openRequests === 0,
       'the service does not come back',
@@ -297,13 +300,13 @@ export class SimulatedService {
     const begun = new Map([...before.keys()].map(id => [id, progressOf(this.look, id)]))
     const hasMoved = (id: string) => progressOf(this.look, id) !== begun.get(id)
     const { heartbeat } = this.#rules
-    // Who rests after failures is left its rest.
+    // Agents that rest after failures keep their rest.
     const last = Math.max(this.#time.wall, ...before.values()) + 3 * heartbeat + this.#rules.longest_cycle
     await this.#time.run(this.#time.elapsed + Math.max(0, last - this.#time.wall), () => {
       return this.#isOver || [...before.keys()].every(hasMoved)
     })
     if (this.#isOver) return
-    // What a full disk kept from being written, such as how long an agent rests, is known only now.
+    // A full disk may have kept an agent's rest from being written until now.
     const rests = (id: string) =>
       this.look.get(
         'SELECT 1 FROM leases l JOIN agents a ON a.agent_id = l.agent_id WHERE a.agent_id = ? AND a.failures > 0 AND l.run_at > ?',
@@ -330,7 +333,7 @@ export class SimulatedService {
       }
     }
     const open = this.look.all<{ question_id: string }>('SELECT question_id FROM questions WHERE answered_at IS NULL')
-    // The first option, or a text where there are none.
+    // The first option, or text where there are no options.
     for (const { question_id } of open) await call('questions.answer', { question_id, answer: '1' }).catch(() => {})
   }
 
@@ -346,13 +349,13 @@ export class SimulatedService {
     )
     await this.#until(() => closed, 'the service does not stop')
     if (this.#isOver) return
-    // One that was killed holds its leases until they run out.
+    // A killed process holds its leases until they expire.
     const held = this.look
       .all<{ id: string; owner: string }>('SELECT id, owner, run_at, claimed_at FROM leases WHERE owner IS NOT NULL')
       .filter(({ owner }) => owners.has(owner))
     if (held.length > 0) this.checker.reportLeftover(`leases ${JSON.stringify(held)}`)
-    // Calls of a process that was killed, or stopped while nothing could be written, hold a reservation until no
-    // process can be waiting for them any more.
+    // Calls of a process that was killed, or stopped while the store failed, hold a reservation until no process can be
+    // waiting for them any more.
     if (this.checker.counts.kills > 0 || this.#isUnbooked) return
     const reserved = this.look.all<{ call_id: string }>('SELECT call_id FROM budget_reservations')
     if (reserved.length > 0)

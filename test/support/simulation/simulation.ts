@@ -10,22 +10,22 @@ import { NOTHING } from './rules.ts'
 import { DeadProcess } from './shared-database.ts'
 import { SimulatedService, type SimulationParts } from './simulated-service.ts'
 
-/** Errors are frequent in simulated runs, and recording where each came from is much of what they cost. */
+/** Errors are frequent in simulated runs, and recording their stack is a large part of the cost. */
 const STACK_FRAMES = 3
-/** Cycles of a run by default. */
+/** Default number of cycles in a run. */
 const CYCLES = 30
 
 export interface SimulateOptions extends Partial<SimulationOptions>, Pick<SimulationParts, 'rewrite'> {
   seed: number
-  /** Plugins that take part, with what they need. */
+  /** Plugins that take part. Modules that they need are present in every run. */
   plugins?: readonly PluginDefinition[]
-  /** Their toolkits, configuration and profiles. */
+  /** Toolkits, configuration and profiles of the plugins. */
   project?: Partial<SimulatedProject>
 }
 
 const opener: Opener = {
   async open({ also = [], ...options }) {
-    // Loaded when a run needs them: most tests need a few modules.
+    // Imported only when a run needs all modules: most tests need few.
     const { BUILTINS } = await import('../../../builtins/index.ts')
     return openKernel({ builtins: [...BUILTINS, ...also], pluginFiles: 'all', ...options })
   },
@@ -33,9 +33,9 @@ const opener: Opener = {
 let prepared: Promise<InitialState> | undefined
 
 /**
- * Runs the whole service from a seed in this process, while faults are injected: without network, disk or waiting. The same
- * seed gives the same event log.
- * @returns what happened; `violation` is the first invariant that was violated
+ * Runs the whole service from a seed in this process, with injected faults and without network, disk or waiting. The
+ * same seed gives the same event log.
+ * @returns the run; `violation` is the first invariant that was violated
  * @throws SimulationStuckError when code waits for what is not simulated
  */
 export async function simulate(options: SimulateOptions): Promise<SimulatedRun> {
@@ -51,7 +51,7 @@ export async function simulatedService({
 }: SimulateOptions): Promise<SimulatedService> {
   prepared ??= InitialState.prepare(opener, turn)
   const initial = await prepared
-  // What the last run left is only given back between two turns of the event loop.
+  // Memory of the previous run is freed only between two turns of the event loop.
   await turn()
   const needs = plugins.flatMap(plugin => plugin.needs ?? [])
   const belongings = { ...NOTHING, needs, ...project }
@@ -95,7 +95,7 @@ export async function runWatched(service: SimulatedService, signal?: AbortSignal
   process.on('unhandledRejection', uncaught)
   try {
     const run = await service.live(turn, signal)
-    // Node reports unhandled rejections only when nothing else is left to do, which in a simulation is never.
+    // Node reports unhandled rejections only when nothing else is left to do, which never happens in a simulation.
     await turn()
     return { ...run, violation: service.checker.violation }
   } finally {

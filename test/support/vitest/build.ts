@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../../..')
 const SOURCES = ['kernel', 'builtins', 'embed', 'build', 'dashboard', 'test/support', 'index.ts', 'package.json']
 
-/** Builds what the tests drive as a process, if a source is newer than it. */
+/** Builds the program that tests run as a process, if a source is newer than the build. */
 export default async function setup(): Promise<void> {
   const built = await newest(join(ROOT, 'dist', 'commands.json'))
   const changed = await Promise.all(SOURCES.map(source => newest(join(ROOT, source))))
@@ -16,7 +16,7 @@ export default async function setup(): Promise<void> {
   if (code !== 0) throw new Error('node build/build.js failed')
 }
 
-/** When a file, or the newest one in a folder, was last changed; 0 when there is none. */
+/** Returns when a file, or the newest one in a folder, was last changed; 0 when there is none. */
 async function newest(path: string): Promise<number> {
   const found = await stat(path).catch(() => undefined)
   if (!found?.isDirectory()) return found?.mtimeMs ?? 0

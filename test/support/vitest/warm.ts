@@ -8,9 +8,9 @@ let kept: ChildProcess | undefined
 let last: Promise<unknown> = Promise.resolve()
 
 /**
- * The same as `svc` of cli.ts, for commands that end by themselves: the built program, in a process that has run it before,
- * which takes an eighth of the processor time. One runs after the other. What is about processes (signals, standard input,
- * two at a time, how long a start takes) needs one of its own.
+ * Same as `svc` of cli.ts, for commands that end by themselves: the built program runs in a warm process, which takes
+ * an eighth of the processor time, one command after the other. Tests of processes (signals, standard input, two at a
+ * time, start-up time) need `svc` of cli.ts.
  */
 export function svc(words: readonly string[], { cwd, env = {} }: Omit<CliOptions, 'program'>): Promise<Ran> {
   const ran = last.then(async () => {

@@ -13,7 +13,7 @@ import type { ViewProps } from '../view.ts'
 
 type Self = Answer<'identity.get'>
 
-/** Who it has become: its story, what it thinks, what it asks itself, and what it writes down. */
+/** Identity of an agent: its story, its opinions, its open questions, and its journal. */
 export function Identity({ agent: { agent_id: id, role } }: ViewProps) {
   const query = useQuery(`identity ${id}`, { ask: () => api.identity.get({ id }), on: ofAgent(id) })
   return (
@@ -41,7 +41,7 @@ function Story({
   self: Self
   role: string
 }) {
-  // The first of its domains is how its role begins, which stands above already.
+  // The role, which is shown above, begins with the first of its domains.
   const tags = [...traits, ...domains.filter(domain => !role.startsWith(domain))]
   return (
     <Card
@@ -77,7 +77,7 @@ function Story({
 
 const LINES = 12
 
-/** A line for each thing that happened, the newest first; all of them for those who ask. */
+/** Lines of the story, newest first; all of them on request. */
 function Lines({ lines }: { lines: readonly string[] }) {
   const [whole, setWhole] = useState(false)
   const shown = whole ? lines : lines.slice(-LINES)
@@ -194,7 +194,7 @@ function Journal({ id }: { id: string }) {
   )
 }
 
-/** Written anew each time, so only for those who ask. */
+/** Biography, loaded only on request because it is written anew each time. */
 function Biography({ id }: { id: string }) {
   const [open, setOpen] = useState(false)
   const query = useQuery(open ? `biography ${id}` : null, {

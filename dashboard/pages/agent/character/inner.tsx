@@ -16,7 +16,7 @@ type Moment = Report['history'][number]
 type Field = keyof Report['persona']
 
 const MOMENTS = 500
-/** From these loads on it stands out, narrows what the agent does, rules it, and is a crisis. */
+/** Levels of load: it is noticeable, limits what the agent does, dominates it, and is a crisis. */
 const LEVELS = [
   { level: 'prominent', color: '--info' },
   { level: 'constrained', color: '--violet' },
@@ -31,7 +31,7 @@ const FIELDS: readonly { field: Field; label: string; color: string }[] = [
   { field: 'risk_tolerance', label: 'Risk tolerance', color: '--bad' },
 ]
 
-/** Mood and suffering within: what stressor and until when, its mood and its persona over time. */
+/** Mood and stress of an agent: stressors and what resolves them, mood and persona over time. */
 export function Inner({ agent: { agent_id: id } }: ViewProps) {
   const query = useQuery(`inner ${id}`, {
     ask: () => api.suffering.get({ id, limit: MOMENTS }),
@@ -197,7 +197,7 @@ function plotMoments(history: readonly Moment[], thresholds: Report['thresholds'
       values: times.map(() => thresholds[level]),
     })),
   ]
-  // What was a crisis is drawn over the load once more.
+  // Crises are drawn a second time over the load.
   if (moments.some(({ crisis }) => crisis))
     load.push({
       label: 'In a crisis',
@@ -214,7 +214,7 @@ function plotMoments(history: readonly Moment[], thresholds: Report['thresholds'
 
 const MOODS = 12
 
-/** When it came into each mood; the newest first. */
+/** Returns when each mood began, newest first. */
 function moodsOf(history: readonly Moment[]): { mood: string; at: string; crisis: boolean }[] {
   const changes = history.filter(({ mood }, n) => history[n + 1]?.mood !== mood)
   return changes.slice(0, MOODS)

@@ -12,7 +12,7 @@ import { percent, visible } from '../../../ui/text/words.ts'
 import { When } from '../../../ui/time.tsx'
 import type { ViewProps } from '../view.ts'
 
-/** What it remembers: nearest to some words, or newest first. */
+/** Memories of an agent: nearest to the search words, or newest first. */
 export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
   const { q = '' } = place.query
   const { query, isEmpty, pager } = usePage(`memory ${id}`, {

@@ -8,7 +8,7 @@ const FIELDS = ['happiness', 'concentration', 'autonomy_level', 'social_drive', 
 
 const wordOf = (field: string) => field.replace('_level', '').replaceAll('_', ' ')
 
-/** How it is just now, in the five fields by which it acts, and what it holds dear. */
+/** Current persona of an agent: the five fields that steer its behaviour, its purpose, values and fears. */
 export function Persona({ agent: { persona, mood } }: { agent: Agent }) {
   if (!persona) return null
   const fields = FIELDS.filter(field => typeof persona[field] === 'number')

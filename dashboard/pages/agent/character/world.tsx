@@ -25,7 +25,7 @@ const PIECE = 20
 const credits = (n: number) =>
   n.toLocaleString('en', { minimumFractionDigits: Number.isInteger(n) ? 0 : 2, maximumFractionDigits: 2 })
 
-/** How it stands in the world: what it has, what it does for it, and what life brought it. */
+/** Economic life of an agent: its balance, its job, its state, and its life events. */
 export function World({ agent: { agent_id: id } }: ViewProps) {
   const world = useQuery('world', { ask: () => api.economy.world() })
   return (
@@ -218,7 +218,7 @@ function Moves({ id, balance }: { id: string; balance: number }) {
   )
 }
 
-/** The balance over time, reckoned back from what it is now. */
+/** Balance over time, computed backwards from the current balance. */
 function Over({ entries, account, balance }: { entries: readonly Entry[]; account: string; balance: number }) {
   const { times, lines } = useMemo(() => {
     let left = balance
@@ -227,7 +227,7 @@ function Over({ entries, account, balance }: { entries: readonly Entry[]; accoun
       left += payer === account ? amount : -amount
       return point
     })
-    // Of what moved at one time, the outcome counts.
+    // Of several movements at the same time, only the final balance counts.
     const shown = points.filter(({ time }, n) => points[n - 1]?.time !== time).reverse()
     return {
       times: shown.map(({ time }) => time),

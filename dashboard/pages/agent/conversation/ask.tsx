@@ -4,12 +4,15 @@ import { type Attachment, Attachments, useAttached } from '../../../ui/attach.ts
 interface AskProps {
   busy: boolean
   dead: boolean
-  /** @returns whether the server took it */
+  /** @returns whether the server accepted it */
   onAsk: (instruction: string, images: readonly Attachment[]) => Promise<boolean>
   onStop: () => void
 }
 
-/** Where one writes what it should do. What was not taken stands there again, unless one went on writing. */
+/**
+ * Form for an instruction. A rejected instruction is put back into the field, unless the reader has typed something
+ * else.
+ */
 export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const attached = useAttached()

@@ -12,9 +12,9 @@ import { Ask } from './ask.tsx'
 import { Turn } from './turn.tsx'
 
 const SHOWN = 30
-/** The end is read where it lies no further below the window: a piece of an answer has few lines. */
+/** The reader counts as being at the end of an answer if it is at most this far below the window. */
 const FOLLOWED_PX = 200
-/** Of one session for each agent: a key belongs to one agent only. */
+/** Returns the key of the one session with an agent: a session key belongs to one agent only. */
 const keyOf = (agent_id: string) => `dashboard:${agent_id}`
 
 interface Writing {
@@ -22,26 +22,26 @@ interface Writing {
   images: readonly Attachment[]
   text: string
   info: string
-  /** The tasks that were there before: the one that is being written shows once. */
+  /** Tasks that existed before, so that the one being written is shown once. */
   before: ReadonlySet<string>
 }
 
-/** One-shot tasks in one session of this agent: the answer comes as it is written, and what was said before stays. */
+/** One-shot tasks in one session of this agent: answers are shown while they are written, and earlier ones stay. */
 export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const [writing, setWriting] = useState<Writing | undefined>(undefined)
   const [fault, setFault] = useState<Fault | undefined>(undefined)
   const stream = useRef<AbortController | undefined>(undefined)
   const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
-  // Who leaves stops listening only: the task goes on, and is followed when one comes back.
+  // Leaving the page only ends the stream: the task goes on, and is followed again on return.
   useEffect(() => () => stream.current?.abort(), [])
   const running = tasks.data?.findLast(task => task.status === 'running')
-  // One that this page did not begin, or began before it was left: its answer so far, and what comes.
+  // A task that was started elsewhere, or before the page was left: its answer so far, and what follows.
   const followed = useFollowed(writing ? undefined : running?.task_id, tasks.reload)
   const end = useRef<HTMLDivElement>(null)
-  // What was said last is before the eyes, and so is what is being written.
+  // Keeps the latest message in view, also while it is written.
   const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
   useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [last])
-  // An answer that grows is followed by who reads its end.
+  // Follows a growing answer if the reader is at its end.
   useEffect(() => {
     if (end.current && end.current.getBoundingClientRect().bottom < innerHeight + FOLLOWED_PX)
       end.current.scrollIntoView({ block: 'nearest' })
@@ -122,7 +122,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   )
 }
 
-/** The newest tasks of this tab's tenant in the session that the dashboard has with an agent, oldest first. */
+/** Returns the newest tasks of this tenant in the dashboard's session with an agent, oldest first. */
 async function tasksOf(id: string): Promise<readonly Task[]> {
   const sessions = await api.sessions.list({ agent_id: id, limit: 100 })
   const mine = sessions.find(({ session_key, status }) => session_key === keyOf(id) && status === 'running')
@@ -131,7 +131,7 @@ async function tasksOf(id: string): Promise<readonly Task[]> {
   return tasks.filter(({ session_id }) => session_id === mine.session_id).reverse()
 }
 
-/** Pages that came over plain HTTP from another machine have no `randomUUID`. */
+/** Makes a random key: pages loaded over plain HTTP from another machine have no `randomUUID`. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')

@@ -12,7 +12,7 @@ import type { ViewProps } from '../view.ts'
 
 const BOXES = ['inbox', 'outbox'] as const
 
-/** What it said to others and they to it, newest first. */
+/** Messages that an agent sent and received, newest first. */
 export function Messages({ agent: { agent_id: id } }: ViewProps) {
   const place = usePlace()
   const wanted = { box: chosenIn(place.query, 'box', BOXES), order: orderIn(place.query) }

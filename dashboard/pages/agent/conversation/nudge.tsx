@@ -8,7 +8,7 @@ import { Trouble } from '../../../ui/states.tsx'
 import { When } from '../../../ui/time.tsx'
 import type { Agent } from '../../../ui/types.ts'
 
-/** A word to the agent: it reads it before its next step. */
+/** Form for a message to the agent, which reads it before its next step. */
 export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agent; onSent: () => void }) {
   const form = useRef<HTMLFormElement>(null)
   const attached = useAttached()

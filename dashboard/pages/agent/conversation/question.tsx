@@ -7,7 +7,7 @@ import { visible } from '../../../ui/text/words.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Question } from '../../../ui/types.ts'
 
-/** What the agent asks, each with a form for the answer. */
+/** Questions of the agent, each with a form for the answer. */
 export function Questions({ id, onAnswered }: { id: string; onAnswered: () => Promise<void> }) {
   const questions = useQuestions()
   const own = questions.data?.filter(({ agent_id }) => agent_id === id) ?? []

@@ -9,7 +9,7 @@ import type { Item } from '../../../ui/types.ts'
 
 type Call = Item<'goals.calls'>
 
-/** The tools that were called for a goal, newest first, as they are called. */
+/** Tool calls for a goal, newest first, updated as they are made. */
 export function Steps({ goal_id, agent_id, limit }: { goal_id: string; agent_id: string; limit: number }) {
   const query = useQuery(`calls ${goal_id} ${limit}`, {
     ask: () => api.goals.calls({ goal_id, limit }),

@@ -9,12 +9,12 @@ import { dollars, plural, visible } from '../../../ui/text/words.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Task } from '../../../ui/types.ts'
 
-/** A task that runs is shown with its answer so far, where that is followed. */
+/** A running task is shown with its answer so far if it is followed. */
 type TurnProps =
   | { task: Task; followed?: { text: string; info: string } | undefined }
   | { writing: { instruction: string; images: readonly Attachment[]; text: string; info: string } }
 
-/** What one asked, and what it answers: a task as it stands, or the answer while it is written. */
+/** Instruction and answer: of a stored task, or while the answer is written. */
 export function Turn(props: TurnProps) {
   if ('writing' in props) {
     const { instruction, images, text, info } = props.writing
@@ -52,7 +52,7 @@ export function Turn(props: TurnProps) {
   )
 }
 
-/** What it waits for, by the names of the tools as far as they are known here. */
+/** Approvals that a task waits for, with the names of the tools if the page knows them. */
 function Asked({ ids }: { ids: readonly string[] }) {
   const waiting = useWaiting().data ?? []
   return (

@@ -14,7 +14,7 @@ const status = async (home: Parameters<typeof detail>[0]) =>
   (await home.kernel.invoke('agents.status')) as AgentSummary[]
 
 describe('an agent', () => {
-  it('is spawned from a preset, with an id of its own, and is due at once', async () => {
+  it('is spawned from a preset with an id of its own, and is due at once', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     expect(id).toMatch(/^worker-[0-9a-f]{8}$/)
@@ -34,7 +34,7 @@ describe('an agent', () => {
     expect(await until(home, 'cycle_end')).toEqual({ agent_id: id, cycle_num: 1, result: 'idle' })
   })
 
-  it('is found by its id, or by its name while only one has it', async () => {
+  it('is found by its id, or by its name if no other agent has it', async () => {
     await using home = await testHostWithModel(idle)
     const first = await spawn(home)
     expect((await detail(home, 'worker')).agent_id).toBe(first)
@@ -45,7 +45,7 @@ describe('an agent', () => {
     expect((await status(home)).map(agent => agent.agent_id)).toEqual([first, second])
   })
 
-  it('cannot be spawned from nothing, from a broken preset or with a model that no one offers', async () => {
+  it('cannot be spawned from a missing or broken preset, or with an unknown model', async () => {
     await using home = await testHostWithModel(idle, { files: { 'profiles/broken.yaml': 'name: broken\nrole: [\n' } })
     const { kernel } = home
     await expect(kernel.invoke('agents.spawn', { preset: 'nothing' })).rejects.toMatchObject({
@@ -65,7 +65,7 @@ describe('an agent', () => {
     expect(await status(home)).toEqual([])
   })
 
-  it('changes model and role, one or both, and nothing else', async () => {
+  it('changes its model and its role, one or both, and nothing else', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     const change = (changes: object) => home.kernel.invoke('agents.update', { id, ...changes })
@@ -76,7 +76,7 @@ describe('an agent', () => {
     await expect(change({ model: 'two words' })).rejects.toMatchObject({ status: 422 })
   })
 
-  it('is asked with the model that it was changed to', async () => {
+  it('calls the model that it was changed to', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     await home.kernel.invoke('agents.update', { id, model: 'openai:other' })
@@ -85,7 +85,7 @@ describe('an agent', () => {
     expect(home.server.requests[0]?.body.model).toBe('other')
   })
 
-  it('reads the current role of its preset in goals and tasks, until it has a role of its own', async () => {
+  it('uses the current role of its preset in goals and tasks, until it gets a role of its own', async () => {
     await using home = await testHostWithModel(idle, { builtins: TASK_MODULES })
     const id = await spawn(home)
     await home.write({ 'profiles/worker.yaml': 'name: worker\nrole: sails' })
@@ -103,7 +103,7 @@ describe('an agent', () => {
 })
 
 describe('a paused agent', () => {
-  it('is never driven, also after a restart, until it is resumed', async () => {
+  it('runs no cycle until it is resumed, even after a restart', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     expect(await home.kernel.invoke('agents.pause', { id })).toEqual({ agent_id: id, status: 'paused' })
@@ -126,7 +126,7 @@ describe('a paused agent', () => {
     await ended
   })
 
-  it('stays paused when its pause came in the middle of a cycle', async () => {
+  it('stays paused if it was paused in the middle of a cycle', async () => {
     await using home = await testHostWithModel(() => fault('hang'), {
       config: { model: { idle_timeout: 5 }, daemon: { max_retries: 0 } },
     })
@@ -145,7 +145,7 @@ describe('a paused agent', () => {
     expect((await detail(home, id)).cycle_count).toBe(cycle_count)
   })
 
-  it('may be one of all, however many they are; the dead stay dead', async () => {
+  it('can be paused and resumed with all others, however many they are, and dead agents stay dead', async () => {
     await using home = await testHostWithModel(idle)
     const like = { name: 'worker', role: 'waits', model: '', preset: 'worker', spawned_by: null }
     const ids = Array.from({ length: 250 }, (_, n) => `worker-${n}`)
@@ -162,7 +162,7 @@ describe('a paused agent', () => {
 })
 
 describe('a deleted agent', () => {
-  it('is gone with all of its rows; its files are in the trash', async () => {
+  it('is removed with all of its rows, and its files are moved to the trash', async () => {
     await using home = await testHostWithModel(request =>
       asksForGoal(request)
         ? text('{"goal": "Write one file, only one"}')
@@ -192,7 +192,7 @@ describe('a deleted agent', () => {
     await expect(home.kernel.invoke('agents.delete', { id })).rejects.toMatchObject({ status: 404 })
   })
 
-  it('of an earlier version has its files moved from .svc/attic to .svc/trash at start', async () => {
+  it('has its files moved from .svc/attic to .svc/trash at the start if an earlier version deleted it', async () => {
     await using home = await testHost({
       builtins: AGENT_MODULES,
       files: { '.svc/attic/ada-1/workspaces/a.txt': 'kept' },
@@ -201,7 +201,7 @@ describe('a deleted agent', () => {
     await expect(access(join(home.root, '.svc/attic'))).rejects.toThrow()
   })
 
-  it('does not come back through the cycle that was running', async () => {
+  it('is not brought back by the cycle that was running', async () => {
     await using home = await testHostWithModel(() => fault('hang'))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -215,7 +215,7 @@ describe('a deleted agent', () => {
 })
 
 describe('a dead agent', () => {
-  it('stays dead: it can be seen and deleted, and nothing else', async () => {
+  it('can be shown and deleted, and nothing else', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     await writeDirectly(home.root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)
@@ -236,7 +236,7 @@ describe('a dead agent', () => {
 })
 
 describe('a nudge', () => {
-  it('is 1 to 4000 characters, counted as code points, kept as it was written', async () => {
+  it('has 1 to 4000 characters, counted as code points, and is stored unchanged', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     const nudge = (message: unknown) =>
@@ -252,7 +252,7 @@ describe('a nudge', () => {
     expect(rows.map(row => row.message)).toEqual([emoji, '<b>\u0000\u001b[2J'])
   })
 
-  it('wakes its agent, but not before that has rested', async () => {
+  it('wakes its agent, but not before its rest is over', async () => {
     await using home = await testHostWithModel(idle)
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -271,7 +271,7 @@ describe('a nudge', () => {
 })
 
 describe('a broken preset', () => {
-  it('leaves its agents on the last good copy, and every other agent alone', async () => {
+  it('leaves its agents on the last good copy and does not affect other agents', async () => {
     await using home = await testHostWithModel(idle, {
       files: { 'profiles/other.yaml': WORKER.replaceAll('worker', 'other') },
     })

@@ -26,14 +26,14 @@ const unpack = ({ kernel }: TestHost, bundle: unknown, more = {}) =>
   kernel.invoke('bundles.import', { bundle, ...more }) as Promise<ImportedAgent>
 const memoriesOf = ({ kernel }: TestHost, id: string) => kernel.use(Memory).of(id).recent(1000)
 
-/** As someone would who knows how bundles are sealed. */
+/** Changes a bundle and seals it again, as someone who knows the format would. */
 function forge(bundle: Bundle, change: (content: Bundle['content']) => void): Bundle {
   const content = structuredClone(bundle.content)
   change(content)
   return { ...bundle, content, sha256: createHash('sha256').update(JSON.stringify(content)).digest('hex') }
 }
 
-/** An agent with a past: goals that ended and one that has not, memories, a schedule, an alarm, and the rest of it. */
+/** Spawns an agent with a past: goals that ended and one that has not, memories, a schedule, an alarm and more. */
 async function settledLife(home: TestHost) {
   const { kernel } = home
   const id = await spawn(home)
@@ -60,7 +60,7 @@ async function settledLife(home: TestHost) {
   return id
 }
 
-/** All rows and files that belong to agents, so that what was half imported would show. */
+/** Returns the number of rows and the files that belong to agents, so that a partial import would show. */
 async function all({ kernel, root }: TestHost) {
   const tables = [
     'agents',
@@ -81,7 +81,7 @@ async function all({ kernel, root }: TestHost) {
   return { counts, files }
 }
 
-describe('an agent that is exported and imported', () => {
+describe('an exported and imported agent', () => {
   it('is the same in another project, under ids of its own', async () => {
     await using here = await keeping()
     await using there = await keeping()
@@ -137,7 +137,7 @@ describe('an agent that is exported and imported', () => {
     expect(((await there.kernel.invoke('economy.ledger', {})) as { balanced: boolean }).balanced).toBe(true)
   })
 
-  it('twice is two agents, also beside the one that was exported', async () => {
+  it('becomes a separate agent with each import, even beside the exported one', async () => {
     await using home = await keeping()
     const id = await settledLife(home)
     const bundle = await pack(home, id)
@@ -150,7 +150,7 @@ describe('an agent that is exported and imported', () => {
     expect(await goalsOf(home, ids[2]!)).toHaveLength(3)
   })
 
-  it('takes a conversation along and goes on from it; what it was on the way to do is not taken for done', async () => {
+  it('keeps the conversation of a goal that has not ended', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     await home.kernel.invoke('goals.add', { id, objective: 'Speak' })
@@ -164,7 +164,7 @@ describe('an agent that is exported and imported', () => {
     ])
   })
 
-  it('brings its profile where there is none of that name, and uses another one on request', async () => {
+  it('brings its profile if there is none of that name, and uses another one on request', async () => {
     await using here = await keeping({ files: { 'profiles/bee.yaml': 'name: Maya\nrole: collects pollen\n' } })
     await using there = await keeping()
     const id = await spawn(here, 'bee')
@@ -178,7 +178,7 @@ describe('an agent that is exported and imported', () => {
     expect((await unpack(there, bundle)).profile_written).toBeNull()
   })
 
-  it('carries no value of a secret, wherever it stood', async () => {
+  it('contains no value of a secret, wherever it was stored', async () => {
     const secret = 'sk-canary-0123456789'
     await using home = await keeping({ env: { SOME_API_KEY: secret } })
     const id = await settledLife(home)
@@ -190,7 +190,7 @@ describe('an agent that is exported and imported', () => {
     await unpack(home, JSON.parse(text))
   })
 
-  it('leaves out what no room here knows, and says so', async () => {
+  it('leaves out the parts that no module knows, and reports them', async () => {
     await using home = await keeping()
     const bundle = forge(await pack(home, await spawn(home)), ({ parts }) => {
       parts.telepathy = { range: 7 }
@@ -199,9 +199,9 @@ describe('an agent that is exported and imported', () => {
   })
 })
 
-describe('a bundle of a stranger', () => {
+describe('a bundle from an untrusted source', () => {
   const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown
-  /** With something else at a place. */
+  /** Replaces the value at a path. */
   const put = (path: string, value: unknown) => (bundle: Bundle) =>
     forge(bundle, content => {
       const keys = path.split('.')
@@ -209,7 +209,7 @@ describe('a bundle of a stranger', () => {
       // biome-ignore lint/suspicious/noExplicitAny: any JSON.
       keys.reduce<any>((each, key) => each[key], content)[last] = value
     })
-  /** With the first of a list in it twice. */
+  /** Repeats the first item of a list. */
   const twice = (part: string) => (bundle: Bundle) => {
     const [first] = bundle.content.parts[part] as unknown[]
     return put(`parts.${part}`, [first, first])(bundle)
@@ -263,7 +263,7 @@ describe('a bundle of a stranger', () => {
     ['has a profile that is none', put('profile.max_steps', -1), /max_steps/],
   ]
 
-  it('is refused whole: nothing of it is here afterwards', async () => {
+  it('is refused as a whole when it is invalid, and leaves nothing behind', async () => {
     await using home = await keeping()
     const bundle = await pack(home, await settledLife(home))
     const before = await all(home)
@@ -280,7 +280,7 @@ describe('a bundle of a stranger', () => {
     await unpack(home, bundle)
   })
 
-  it('fails in the last room, and the memory and the profile that were written by then are gone again', async () => {
+  it('leaves no memory and no profile behind when the last module fails to import it', async () => {
     const last: BundlePart<string> = {
       ...{ name: 'last', stage: 100, schema: z.string(), pack: async () => 'said' },
       unpack: () => Promise.reject(new Error('not today')),
@@ -296,7 +296,7 @@ describe('a bundle of a stranger', () => {
   })
 })
 
-it('over HTTP a bundle is read, taken in and refused', async () => {
+it('a bundle is exported, imported and refused over HTTP', async () => {
   await using home = await keeping({ builtins: [rest], roles: ['server'] })
   const id = await settledLife(home)
   const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)

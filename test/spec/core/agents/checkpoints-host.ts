@@ -12,12 +12,12 @@ import world from '#tools/toolkits/world/index'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 
-/** Modules that keep something of agents, and those that bring it back. */
+/** Modules that store data of agents, and the one that restores it. */
 export const PART_MODULES = [memory, schedules, suffering, identity, economy, world, checkpoints]
 
 let seed = 5_000
 
-/** A test host in which agents have much to lose, and nothing happens by itself; each has ids of its own. */
+/** Starts a test host with these modules and without a daemon; each has ids of its own. */
 export const keeping = (options: TestHostOptions = {}) =>
   testHost({
     ...{ roles: ['cli'], seed: ++seed, files: { 'profiles/worker.yaml': WORKER } },
@@ -41,7 +41,7 @@ const WEIGHED_DOWN = {
   stressors: [{ stressor: 'invisibility', severity: 0.4, peak: 0.5, trend: 'easing', since: 12 }],
 }
 
-/** Uses a tool as a pursuit does: what it writes is committed with it. */
+/** Uses a tool as a pursuit does: its writes are committed with it. */
 async function use({ kernel }: TestHost, name: string, args: object, agent_id: string): Promise<void> {
   const tool = kernel.points
     .list(Toolkits)
@@ -60,7 +60,7 @@ async function use({ kernel }: TestHost, name: string, args: object, agent_id: s
   await kernel.use(Store).apply(effects)
 }
 
-/** What a life leaves in every module. */
+/** Leaves data of an agent in every module. */
 export async function leaveTraces(home: TestHost, id: string, what: string): Promise<void> {
   const { kernel } = home
   const suffering = kernel.points.find(CheckpointParts, 'suffering')!
@@ -72,6 +72,6 @@ export async function leaveTraces(home: TestHost, id: string, what: string): Pro
 }
 
 export const checkpointsOf = ({ kernel }: TestHost) => kernel.use(Checkpoints)
-/** What a checkpoint of the agent would hold now. */
+/** Returns the parts that a checkpoint of the agent would contain now. */
 export const standing = async (home: TestHost, id: string): Promise<Checkpoint['parts']> =>
   JSON.parse(JSON.stringify((await checkpointsOf(home).now(id)).parts))

@@ -28,7 +28,7 @@ const eventsOf = async ({ kernel }: TestHost, type: string): Promise<EventEnvelo
 const folder = (id: string) => `checkpoints/${id}`
 const labels = (all: readonly CheckpointSummary[]) => all.map(({ label }) => label)
 
-/** A module whose part is whatever JSON a test wants. */
+/** A module whose checkpoint part is any JSON that a test sets. */
 const anything = definePlugin({
   name: 'anything',
   needs: ['store'],
@@ -48,7 +48,7 @@ const anything = definePlugin({
 })
 
 describe('a checkpoint', () => {
-  it('brings back goals, suffering, identity and world exactly, and what was before is kept too', async () => {
+  it('restores goals, suffering, identity and world exactly, and saves the state before the restore', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     await leaveTraces(home, id, 'bees')
@@ -80,7 +80,7 @@ describe('a checkpoint', () => {
     expect(await standing(home, id)).toEqual(later)
   })
 
-  it('taken of an agent with nothing brings it back to having nothing', async () => {
+  it('of an agent without any data removes the data that exists when it is restored', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     const empty = await checkpointsOf(home).save(id, '')
@@ -89,7 +89,7 @@ describe('a checkpoint', () => {
     expect(await standing(home, id)).toMatchObject({ goals: null, suffering: null, identity: null })
   })
 
-  it('holds whatever a room keeps: any JSON comes back as it was, and changes lead from one to the other', async () => {
+  it('contains any JSON of a module unchanged, and its diff turns one state into the other', async () => {
     await using home = await keeping({ builtins: [anything] })
     const id = await spawn(home)
     const set = (value: unknown) =>
@@ -114,7 +114,7 @@ describe('a checkpoint', () => {
     )
   })
 
-  it('of any goals and conversations gives them back: any that stand there now give way', async () => {
+  it('restores any goals and conversations in place of those that exist now', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     const message = fc.oneof(
@@ -141,7 +141,7 @@ describe('a checkpoint', () => {
     )
   })
 
-  it('lets a goal go on from the conversation as it was then', async () => {
+  it('lets a goal continue from its conversation at that time', async () => {
     let answer = () => toolCall('list_dir', {})
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look around') : answer()),
@@ -168,11 +168,11 @@ describe('a checkpoint', () => {
     const again = home.server.requests[before]!
     expect(again.body.messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
     expect(again.body.messages.length).toBeGreaterThan(seen)
-    // Once it is reached, the script's agent may take the same goal again.
+    // After that, the scripted agent may choose the same goal again.
     expect((await goalsOf(home, id)).at(-1)).toMatchObject({ result: 'all seen', steps_completed: 3 })
   })
 
-  it('restored during a cycle cuts that off: nothing that it did afterwards is written', async () => {
+  it('aborts a running cycle when it is restored, and nothing that the cycle does afterwards is written', async () => {
     let release = () => {}
     const held = new Promise<void>(resolve => {
       release = resolve
@@ -197,7 +197,7 @@ describe('a checkpoint', () => {
     expect((await goalsOf(home, id)).filter(({ status }) => status === 'completed')).toEqual([])
   })
 
-  it('settles approvals that only calls since then wait for', async () => {
+  it('closes approvals that only later calls wait for when it is restored', async () => {
     await using home = await testHostWithApprovals([toolCall('send', { to: 'all' }), finish()], {
       builtins: [checkpoints],
     })
@@ -213,7 +213,7 @@ describe('a checkpoint', () => {
     expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
   })
 
-  it("takes the caller's values for modules, and refuses what a module does not accept", async () => {
+  it("accepts the caller's values for modules, and refuses what a module does not accept", async () => {
     await using home = await keeping({ builtins: [anything] })
     const id = await spawn(home)
     await leaveTraces(home, id, 'bees')
@@ -229,7 +229,7 @@ describe('a checkpoint', () => {
     })
   })
 
-  it('names parts whose room is gone, and leaves alone what it says nothing of', async () => {
+  it('names the parts whose module is missing when it is restored', async () => {
     await using dir = await tempDir()
     let id = ''
     let checkpoint = ''
@@ -243,7 +243,7 @@ describe('a checkpoint', () => {
     expect((await checkpointsOf(home).restore(id, checkpoint)).left_out).toEqual(['anything'])
   })
 
-  it('leaves a paused agent paused and a dead one dead', async () => {
+  it('leaves a paused agent paused, and is not restored to a dead one', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     const checkpoint = await checkpointsOf(home).save(id, '')
@@ -256,7 +256,7 @@ describe('a checkpoint', () => {
     await expect(checkpointsOf(home).restore(id, checkpoint)).rejects.toMatchObject({ code: 'agent_dead' })
   })
 
-  it('holds no value of a secret', async () => {
+  it('contains no value of a secret', async () => {
     const env = { SOME_API_KEY: 'sk-canary-0123456789' }
     await using home = await keeping({ env })
     const id = await spawn(home)
@@ -271,8 +271,8 @@ describe('a checkpoint', () => {
   })
 })
 
-describe('which checkpoints there are', () => {
-  it('the newest is the latest in time, also among those of one millisecond', async () => {
+describe('stored checkpoints', () => {
+  it('are listed with the newest first, even within one millisecond', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     for (const n of [1, 2, 3]) await checkpointsOf(home).save(id, `same ${n}`)
@@ -282,7 +282,7 @@ describe('which checkpoints there are', () => {
     expect((await checkpointsOf(home).get(id, 'latest')).label).toBe('later')
   })
 
-  it('a limited number each of requested and automatic ones is kept', async () => {
+  it('are limited in number, requested and automatic ones separately', async () => {
     await using home = await keeping({ config: { checkpoints: { keep: 2 } } })
     const id = await spawn(home)
     const asked: string[] = []
@@ -297,7 +297,7 @@ describe('which checkpoints there are', () => {
     expect(await namesIn(home.root, folder(id))).toEqual([])
   })
 
-  it('one is taken after a number of cycles, unless nothing has changed', async () => {
+  it('are taken after a number of cycles, unless nothing has changed', async () => {
     await using home = await testHostWithModel(
       request =>
         asksForGoal(request) ? goalAnswer('Look around') : toolCall('write_notepad', { text: `look ${request.n}` }),
@@ -327,7 +327,7 @@ describe('which checkpoints there are', () => {
     expect(labels(await checkpointsOf(idle).list(bored))).toEqual(['after cycle 1'])
   })
 
-  it('a daemon that stops leaves one of each living agent, and no second one of the same', async () => {
+  it('are taken of each living agent when the daemon stops, unless nothing has changed', async () => {
     await using dir = await tempDir()
     const config = { checkpoints: { grace: 600 }, daemon: { heartbeat: 600 } }
     const live = () =>
@@ -350,7 +350,7 @@ describe('which checkpoints there are', () => {
     expect((await namesIn(dir.path, folder(ids[1]!))).length).toBe(1)
   })
 
-  it('with no grace the daemon says how many it left out', async () => {
+  it('are left out when there is no grace period, and the daemon logs their number', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
       builtins: [checkpoints, daemon],
       config: { checkpoints: { grace: 0 } },
@@ -362,7 +362,7 @@ describe('which checkpoints there are', () => {
     expect(home.logged('no checkpoints were saved for 1 agent were left out')).toHaveLength(1)
   })
 
-  it('retention takes automatic ones that are old, but never the newest, nor what someone asked for', async () => {
+  it('are removed by retention if they are automatic and old, except for the newest', async () => {
     await using home = await keeping({ clock: 'system', builtins: [retention, anything], config: { checkpoints: {} } })
     const id = await spawn(home)
     const asked = await checkpointsOf(home).save(id, 'asked')
@@ -374,7 +374,7 @@ describe('which checkpoints there are', () => {
     expect((await checkpointsOf(home).list(id)).map(({ origin }) => origin)).toEqual(['automatic', 'asked'])
   })
 
-  it('go with their agent, into its trash', async () => {
+  it('are moved to the trash together with their agent', async () => {
     await using home = await keeping()
     const id = await spawn(home)
     await checkpointsOf(home).save(id, '')
@@ -385,8 +385,8 @@ describe('which checkpoints there are', () => {
   })
 })
 
-describe('over HTTP and at the command line', () => {
-  it('checkpoints are taken, listed, shown, compared, restored and deleted', async () => {
+describe('checkpoints over HTTP', () => {
+  it('are taken, listed, shown, compared, restored and deleted', async () => {
     await using home = await keeping({ builtins: [rest], roles: ['server'] })
     const id = await spawn(home)
     const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
@@ -419,7 +419,7 @@ describe('over HTTP and at the command line', () => {
   })
 })
 
-/** A JSON value after changes, as RFC 6902 applies them. */
+/** Applies changes to a JSON value as RFC 6902 describes. */
 function applyChanges(value: unknown, changes: readonly CheckpointChange[]): unknown {
   const root = { it: structuredClone(value) as unknown }
   for (const { op, path, value: given } of changes) {

@@ -20,7 +20,7 @@ const SPAWN = { name: 'scout', role: 'looks around', task: 'Find out where the s
 const WRITE = toolCall('file_write', { path: 'sheep.txt', content: 'eleven' })
 
 /**
- * A server with a worker and its sub-agent, which has ended; it wrote a file on the way.
+ * Starts a server with a worker and its sub-agent, which wrote a file and has ended.
  * @param wait whether the worker's goal waits for the sub-agent
  */
 async function serverWithEndedAgent({
@@ -65,8 +65,8 @@ const idsOf = (agents: readonly AgentSummary[]) => agents.map(({ agent_id }) => 
 const retain = ({ kernel }: TestHost, input: object = {}) =>
   kernel.invoke('retention.run', input) as Promise<RetentionReport>
 
-describe('sub-agents that have ended', () => {
-  it.each(['/agents', '/status'])('are in %s by default, and left out and counted with all=false', async path => {
+describe('ended sub-agents', () => {
+  it.each(['/agents', '/status'])('are listed in %s by default, and hidden and counted with all=false', async path => {
     await using home = await serverWithEndedAgent()
     const { id, scoutId, get } = home
     const whole = await get<AgentSummary[]>(path)
@@ -88,7 +88,7 @@ describe('sub-agents that have ended', () => {
     expect(wrong).toMatchObject({ status: 422, json: { detail: expect.stringContaining('status') } })
   })
 
-  it('are removed a day later; their files go to the trash, and spend, results and transcripts stay', async () => {
+  it('are removed after a day; their files go to the trash, while spend, results and transcripts stay', async () => {
     await using home = await serverWithEndedAgent()
     const { id, scoutId, scout, get, clock, root } = home
     const file = join(root, '.svc/workspaces', scoutId, 'sheep.txt')
@@ -133,7 +133,7 @@ describe('sub-agents that have ended', () => {
     expect(idsOf((await get<AgentSummary[]>('/agents')).json)).toEqual([id])
   })
 
-  it('take their transcripts with them when the agent at the top is killed', async () => {
+  it('lose their transcripts when the agent at the top is deleted', async () => {
     await using home = await serverWithEndedAgent()
     const { id, scout, get, clock, kernel } = home
     clock.jump(25 * HOUR)

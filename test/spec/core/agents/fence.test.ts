@@ -20,7 +20,7 @@ const LOST: readonly (readonly [how: string, lose: (home: TestHost, id: string) 
   ],
 ]
 
-it.each(LOST)('a cycle whose agent %s does not try its model call again', async (_, lose) => {
+it.each(LOST)('a cycle whose agent %s does not retry its model call', async (_, lose) => {
   let id = ''
   const script = async (asked: ModelServerRequest) => {
     if (asksForGoal(asked)) return text('{"goal":"Write about the tides"}')

@@ -14,7 +14,7 @@ const hasWall = existsSync('/usr/bin/bwrap')
 let home: ToolHost
 let project: string
 let data: string
-/** Puts files below the test's folder. */
+/** Writes files below the test project. */
 const put = (files: Record<string, string>) => home.write(files)
 const open = async (tools: Record<string, unknown> = {}) => {
   home = await hands({ builtins: [file, shell, git], config: { tools } })
@@ -26,7 +26,7 @@ const open = async (tools: Record<string, unknown> = {}) => {
     'given/secret.txt': SECRET,
   })
 }
-/** Calls a tool as an agent that was given both folders. */
+/** Calls a tool as an agent with both folders. */
 const use = (name: string, args: Record<string, unknown> = {}, folders: GivenFolder[] = given()) =>
   home.use(name, args, { workspace: project, scratch: home.workspace, folders })
 const given = (): GivenFolder[] => [
@@ -53,7 +53,7 @@ describe('file tools in given folders', () => {
     expect((await readdir(project)).sort()).toEqual(['docs', 'src'])
   })
 
-  it('read a folder that is read-only, and change nothing in it', async () => {
+  it('read a read-only folder, and change nothing in it', async () => {
     expect(await use('file_read', { path: join(data, 'facts.txt') })).toContain('a fact')
     const refusal = /was not changed: the folder .*given\/data to read only/
     expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(refusal)
@@ -65,7 +65,7 @@ describe('file tools in given folders', () => {
     expect(await readdir(data)).toEqual(['facts.txt'])
   })
 
-  it('decide by the deepest folder, in both directions', async () => {
+  it('follow the access of the deepest folder, in both directions', async () => {
     const inner = [...given(), { path: join(project, 'src'), access: 'read-only' as const }]
     expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, inner)).toContain('to read only')
     expect(await use('file_write', { path: 'new.ts', content: 'x' }, inner)).toContain('Wrote')
@@ -77,7 +77,7 @@ describe('file tools in given folders', () => {
     expect(await use('file_write', { path: 'other.ts', content: 'x' }, outer)).toContain('to read only')
   })
 
-  it('reach nothing beside them, through no link', async () => {
+  it('reach nothing outside of them, not even through a link', async () => {
     await symlink(join(home.root, 'given'), join(project, 'up'))
     await symlink(join(home.root, 'given/secret.txt'), join(project, 'secret'))
     for (const path of ['../secret.txt', join(home.root, 'given/secret.txt'), 'up/secret.txt', 'secret', 'up/x/y']) {
@@ -87,7 +87,7 @@ describe('file tools in given folders', () => {
     expect(await readFile(join(home.root, 'given/secret.txt'), 'utf8')).toBe(SECRET)
   })
 
-  it('reach the own folder of the agent by its path, and a file with several names in a given one', async () => {
+  it("reach the agent's own folder by its path, and a hard-linked file in a given folder", async () => {
     const own = join(home.workspace, 'notes.txt')
     expect(await use('file_write', { path: own, content: 'mine' })).toContain('Wrote')
     expect(await use('file_read', { path: own })).toContain('mine')
@@ -95,7 +95,7 @@ describe('file tools in given folders', () => {
     expect(await use('file_read', { path: 'second.ts' })).toContain('export const one')
   })
 
-  it('say so when the folder is gone, and do not make it again', async () => {
+  it('report a folder that is gone, and do not create it again', async () => {
     await rm(project, { recursive: true })
     expect(await use('file_read', { path: 'src/main.ts' })).toContain(`the folder ${project} is gone`)
     expect(await use('file_write', { path: 'src/main.ts', content: 'x' })).toContain(`the folder ${project} is gone`)
@@ -104,11 +104,11 @@ describe('file tools in given folders', () => {
   })
 })
 
-describe('what is closed in a given folder', () => {
+describe('protected files in a given folder', () => {
   const CLOSED = ['.svc/config.yaml', 'plugins/evil.ts', 'profiles/coder.yaml', 'logs/daemon.log']
   const asProject = (at: string) => put(Object.fromEntries(CLOSED.map(path => [`${at}/${path}`, SECRET])))
 
-  it('opens by no spelling to a file tool, also when the project appears later', async () => {
+  it('are closed to file tools under any spelling, even if the project appears later', async () => {
     await open({ sandbox: 'off' })
     await put({ 'given/project/plugins/own.ts': 'a folder of this name in what is no project' })
     expect(await use('file_read', { path: 'plugins/own.ts' })).toContain('a folder of this name')
@@ -131,7 +131,7 @@ describe('what is closed in a given folder', () => {
     expect(await use('file_read', { path: 'src/main.ts' })).toContain('export const one')
   })
 
-  it('is met by no command that works on whole folders, where there is no sandbox', async () => {
+  it('are not reached by commands that work on whole folders when there is no sandbox', async () => {
     await open({ sandbox: 'off' })
     await asProject('given/project/packages/inner')
     for (const command of [
@@ -147,7 +147,7 @@ describe('what is closed in a given folder', () => {
     expect(await readFile(join(project, 'packages/inner/plugins/evil.ts'), 'utf8')).toBe(SECRET)
   })
 
-  it.runIf(hasWall)('cannot be seen by a program in the sandbox, nor written', async () => {
+  it.runIf(hasWall)('cannot be read or written by a program in the sandbox', async () => {
     await open({ shell_allow_dev_commands: true })
     await asProject('given/project')
     await asProject('given/project/packages/inner')
@@ -158,7 +158,7 @@ describe('what is closed in a given folder', () => {
     expect(await readdir(join(project, 'plugins'))).toEqual(['evil.ts'])
   })
 
-  it.runIf(hasWall)('leaves the own folder of an agent within it, where its outputs are', async () => {
+  it.runIf(hasWall)("do not include the agent's own folder within it, which holds its outputs", async () => {
     await open({ shell_allow_dev_commands: true })
     const root = await realpath(home.root)
     const call = {
@@ -177,7 +177,7 @@ describe('what is closed in a given folder', () => {
 describe.runIf(hasWall)('programs in given folders', () => {
   beforeEach(() => open({ shell_allow_dev_commands: true }))
 
-  it('see the given folders and nothing beside them, and write where they may', async () => {
+  it('see only the given folders, and write only where they may', async () => {
     expect(await run('env ls ..')).toBe('data\nproject\n[exit code 0]')
     expect(await run(`env cat ../secret.txt`)).toContain('No such file')
     expect(await run(`env sh -c "echo made > made.txt; cat ${data}/facts.txt"`)).toBe('a fact\n[exit code 0]')

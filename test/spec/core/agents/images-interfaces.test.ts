@@ -11,7 +11,7 @@ import { JPEG, PNG } from './pictures.ts'
 const URL_OF_PNG = `data:image/png;base64,${PNG}`
 const picture = { data: PNG, name: 'car.png' }
 
-it('a task over HTTP shows its images to the model, also when its session goes on, and names them in its transcript', async () => {
+it('a task over HTTP shows its images to the model, also in later tasks of its session and in its transcript', async () => {
   const { model, id, post, ask } = await startTaskServer(() => text('A red car.'))
   const body = { instruction: 'What is this?', images: [picture], session_key: 'cars' }
   const { status, json } = await post(`/agents/${id}/tasks`, body)
@@ -32,7 +32,7 @@ it('a task over HTTP shows its images to the model, also when its session goes o
   expect((await ask(`/images/${'0'.repeat(64)}`)).json).toMatchObject({ code: 'image_not_found', status: 404 })
 })
 
-it('what is no image, too many of them, or too large a request is refused over HTTP with the limit', async () => {
+it('a file that is no image, too many images and a request that is too large are refused over HTTP', async () => {
   const { id, post } = await startTaskServer(() => text('Never asked.'))
   const nudge = (images: unknown, message = 'Look') => post(`/agents/${id}/nudge`, { message, images })
   const svg = { data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), name: 'car.png' }

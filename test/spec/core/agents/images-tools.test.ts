@@ -40,10 +40,10 @@ async function pursueGoal(home: TestHost, id: string): Promise<void> {
   throw new Error('no goal was completed within 20 heartbeats')
 }
 
-/** The last request that was no question for a goal. */
+/** Returns the last request that did not ask for a goal. */
 const lastStep = ({ server }: { server: ModelServer }) => server.requests.findLast(request => !asksForGoal(request))!
 
-/** Calls one tool in a pursuit, and finishes. */
+/** A model that calls one tool in a pursuit, and then finishes. */
 const calling = (name: string, args: object = {}) => {
   let step = 0
   return (request: ModelServerRequest) => {
@@ -52,7 +52,7 @@ const calling = (name: string, args: object = {}) => {
   }
 }
 
-it('an image that a tool of a plugin gives reaches the model, is kept once, and stands as a hash in the transcript', async () => {
+it("an image from a plugin's tool reaches the model, is stored once, and is a hash in the transcript", async () => {
   await using home = await testHostWithModel(calling('shoot'), { plugins: { 'camera.ts': CAMERA } })
   const id = await spawn(home)
   home.kernel.heartbeat.start()
@@ -74,7 +74,7 @@ it('an image that a tool of a plugin gives reaches the model, is kept once, and 
   expect(JSON.parse(said[0]!.message).images[0]).toMatchObject({ name: 'garden.png', media_type: 'image/png' })
 })
 
-it('an image of a tool is withheld and named where guardrails check the results of tools', async () => {
+it('an image from a tool is withheld and named when guardrails check the results of tools', async () => {
   await using home = await testHostWithModel(calling('shoot'), {
     builtins: [guardrails],
     config: { guardrails: { enabled: true, stages: ['tool_result'] } },
@@ -89,7 +89,7 @@ it('an image of a tool is withheld and named where guardrails check the results 
   expect(await rows(home, 'SELECT * FROM images')).toEqual([])
 })
 
-it('file_read shows an image of the workspace, whatever its name says', async () => {
+it('file_read shows an image in the workspace, whatever its file name', async () => {
   await using home = await testHostWithModel(calling('file_read', { path: 'plan.txt' }))
   const id = await spawn(home)
   const workspace = join(home.root, '.svc/workspaces', id)
@@ -117,7 +117,7 @@ it('a model without vision gets a description of the image', async () => {
   )
 })
 
-it('an image of a message to an idle agent is seen as it looks for a goal, and again in the pursuit of that goal', async () => {
+it('an image sent to an idle agent is shown when it chooses a goal, and again when it pursues that goal', async () => {
   let goals = 0
   await using home = await testHostWithModel(request => {
     if (!asksForGoal(request)) return finish('Built.')
@@ -137,7 +137,7 @@ it('an image of a message to an idle agent is seen as it looks for a goal, and a
   expect(shown[1]!.body.messages.find(({ images }) => images)!.content).toMatch(/^Goal: Build the page of the sketch/)
 })
 
-it('an image of a message between two steps of a pursuit is seen at the next', async () => {
+it('an image sent between two steps of a pursuit is shown in the next step', async () => {
   let home: Awaited<ReturnType<typeof testHostWithModel>>
   let id = ''
   let steps = 0
@@ -155,7 +155,7 @@ it('an image of a message between two steps of a pursuit is seen at the next', a
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
 })
 
-it('an exported agent takes along the images that it refers to', async () => {
+it('an exported agent includes the images that it refers to', async () => {
   const options = { builtins: [checkpoints], roles: ['cli' as const] }
   await using home = await testHostWithModel(() => goalAnswer(''), options)
   const id = await spawn(home)

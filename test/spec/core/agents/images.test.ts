@@ -35,7 +35,7 @@ it.each([
   ['WebP', WEBP, 'image/webp'],
   ['lossless WebP', WEBP_LOSSLESS, 'image/webp'],
   ['WebP with transparency', WEBP_ALPHA, 'image/webp'],
-])('a small %s is kept as it is, once, and its type is read from its bytes', async (_, data, media_type) => {
+])('a small %s is stored unchanged and once, and its type is read from its bytes', async (_, data, media_type) => {
   const home = await keeping()
   const kept = await home.images.keep({ data, name: 'picture.gif' })
   const again = await home.images.keep({ data: Buffer.from(data, 'base64') })
@@ -72,25 +72,25 @@ it.each([
   ['50 MB', Buffer.alloc(50_000_000, 1), /has 50 MB, and at most 10 MB are taken/],
   ['no base64', 'not base64!', /not base64/],
   ['50 MB of base64', 'A'.repeat(66_666_668), /has 50.1 MB, and at most 10 MB are taken/],
-])('%s is refused with what is wrong and what would be right', async (_, data, says) => {
+])('%s is refused with the reason', async (_, data, says) => {
   const home = await keeping()
   await expect(home.images.keep({ data, name: 'a.png' })).rejects.toThrow(says)
   await expect(home.images.keep({ data, name: 'a.png' })).rejects.toMatchObject({ code: 'image_refused', status: 422 })
   expect(await rows(home, 'SELECT count(*) AS n FROM images')).toEqual([{ n: 0 }])
 })
 
-it.skipIf(!canScale)('an image that claims to be whole and cannot be decoded is refused', async () => {
+it.skipIf(!canScale)('an image with a valid header that cannot be decoded is refused', async () => {
   const home = await keeping()
   const lying = pngWith(500, 500, deflateSync(Buffer.alloc(1_000)))
   await expect(home.images.keep({ data: lying })).rejects.toThrow(/cannot be decoded/)
 })
 
-it.skipIf(canScale)('without sharp, a larger image is refused with what to install', async () => {
+it.skipIf(canScale)('without sharp, a large image is refused with the command that installs it', async () => {
   const home = await keeping()
   await expect(home.images.keep({ data: pngOf(1_600, 10) })).rejects.toThrow(/1600 × 10 pixels .*npm install sharp/)
 })
 
-it.skipIf(!canScale)('a large image is scaled down to what models look at', async () => {
+it.skipIf(!canScale)('a large image is scaled down to the size that models use', async () => {
   const home = await keeping()
   const kept = await home.images.keep({ data: pngOf(4_000, 2_000) })
   expect(kept).toMatchObject({ media_type: 'image/png', width: 1568, height: 784 })
@@ -100,7 +100,7 @@ it.skipIf(!canScale)('a large image is scaled down to what models look at', asyn
   expect(Buffer.from(data, 'base64').length).toBe(noisy.bytes)
 })
 
-it('images that no message refers to any more go when they are old', async () => {
+it('old images that no message refers to any more are removed', async () => {
   const home = await keeping()
   const { sha256 } = await home.images.keep({ data: PNG })
   await home.images.keep({ data: JPEG })

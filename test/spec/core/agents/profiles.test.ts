@@ -45,8 +45,8 @@ async function refusal(name: string): Promise<SvcError> {
     )
 }
 
-describe('the presets that come with the package', () => {
-  test('are nine, each with a character and a craft, and with the steps promised', async () => {
+describe('presets of the package', () => {
+  test('are nine, each with a persona, a system prompt and its number of steps', async () => {
     const all = await use().list()
     expect(all.map(({ name }) => name)).toEqual(PRESETS)
     expect(all.map(({ profile }) => profile?.max_steps)).toEqual([20, 20, 20, 5, 10, 30, 15, 25, 15])
@@ -63,13 +63,13 @@ describe('the presets that come with the package', () => {
     expect(warnings()).toEqual([])
   })
 
-  test('name skills that are there', async () => {
+  test('name only skills that exist', async () => {
     for (const { profile } of await use().list())
       for (const name of profile!.skills)
         expect(existsSync(new URL(`../../../../profiles/skills/${name}/SKILL.md`, import.meta.url)), name).toBe(true)
   })
 
-  test('stand behind the files of the project', async () => {
+  test('are overridden by files of the project', async () => {
     await put('coder.yaml', 'role: My own coder')
     await put('gardener.yml', 'role: Gardener')
     expect((await use().get('coder')).role).toBe('My own coder')
@@ -88,8 +88,8 @@ describe('the presets that come with the package', () => {
   })
 })
 
-describe('a file', () => {
-  test('that is empty has every default, and its stem as its name', async () => {
+describe('a profile file', () => {
+  test('has every default, and its stem as its name, when it is empty', async () => {
     await put('plain.yaml', '')
     await put('comment.yaml', '# nothing yet\n')
     expect(await use().get('plain')).toEqual(Profile.parse({ name: 'plain', role: 'general agent' }))
@@ -101,7 +101,7 @@ describe('a file', () => {
     })
   })
 
-  test('that was written for the existing implementation loads unchanged', async () => {
+  test('loads without warnings when it was written for the earlier implementation', async () => {
     await put(
       'old.yaml',
       [
@@ -132,12 +132,12 @@ describe('a file', () => {
     expect(warnings()).toEqual([])
   })
 
-  test('with a byte order mark is read', async () => {
+  test('may begin with a byte order mark', async () => {
     await put('bom.yaml', '\uFEFFrole: Marked')
     expect((await use().get('bom')).role).toBe('Marked')
   })
 
-  test('with keys that mean nothing is used, and each key is warned about once with its line', async () => {
+  test('is used in spite of unknown keys, with one warning and the line for each', async () => {
     await put('odd.yaml', 'role: Odd\nmax_step: 3\npersona:\n  purpose: x\n  mood: fine\n')
     for (let round = 0; round < 3; round++) await use().get('odd')
     await use().list()
@@ -147,7 +147,7 @@ describe('a file', () => {
     ])
   })
 
-  test('that was edited is honoured by the next call, and one that was not is not read again', async () => {
+  test('is read again after an edit, and not otherwise', async () => {
     await put('coder.yaml', 'max_steps: 10')
     const first = await use().get('coder')
     expect(await use().get('coder')).toBe(first)
@@ -169,7 +169,7 @@ describe('a file', () => {
   })
 })
 
-describe('a bad file is refused with its place and what is wrong', () => {
+describe('a bad profile file', () => {
   const bad: [what: string, text: string | Buffer, sentence: RegExp][] = [
     ['a tab for indentation', 'persona:\n\tpurpose: x', /^profiles\/bad\.yaml:2: /],
     ['the same key twice', 'role: a\nrole: b', /^profiles\/bad\.yaml:2: .*unique/],
@@ -215,7 +215,7 @@ describe('a bad file is refused with its place and what is wrong', () => {
       /^profiles\/bad\.yaml: is not UTF-8 text; save it/,
     ],
   ]
-  test.each(bad)('%s', async (_, text, sentence) => {
+  test.each(bad)('is refused with its place and the fault: %s', async (_, text, sentence) => {
     await put('bad.yaml', text)
     const error = await refusal('bad')
     expect(error.message).toMatch(sentence)
@@ -228,14 +228,14 @@ describe('a bad file is refused with its place and what is wrong', () => {
     expect((await use().get('coder')).max_steps).toBe(20)
   })
 
-  test('all faults are reported at once', async () => {
+  test('is reported with all of its faults at once', async () => {
     await put('bad.yaml', 'max_steps: 0\ntemperature: 9\n')
     const error = await refusal('bad')
     expect(error.errors.map(({ path }) => path)).toEqual(['max_steps', 'temperature'])
     expect(error.message).toContain('temperature')
   })
 
-  test('a link that leaves the folder, a link to nothing and a folder', async () => {
+  test('is refused when it is a link out of the folder, a link to nothing, or a folder', async () => {
     await writeFile(join(root, '.svc/outside.yaml'), 'role: Outside')
     await symlink('../.svc/outside.yaml', join(root, 'profiles/out.yaml'))
     await symlink('nowhere.yaml', join(root, 'profiles/lost.yaml'))
@@ -247,7 +247,7 @@ describe('a bad file is refused with its place and what is wrong', () => {
     expect((await refusal('folder')).message).toContain('is not a regular file')
   })
 
-  test('two files whose names differ only in case or extension: neither is used, and both are named', async () => {
+  test('is refused when another name differs only in case or extension, and the error names both', async () => {
     await put('chef.yaml', 'role: a')
     await put('Chef.yaml', 'role: b')
     await put('maid.yaml', 'role: a')
@@ -259,7 +259,7 @@ describe('a bad file is refused with its place and what is wrong', () => {
     expect((await refusal('maid')).message).toMatch(/maid\.yaml.*maid\.yml|maid\.yml.*maid\.yaml/)
   })
 
-  test('a name that nothing can ask for', async () => {
+  test('is listed with an error when its name is not allowed', async () => {
     await put('my coder.yaml', 'role: a')
     await put('_template.yaml', 'role: a')
     await put('.hidden.yaml', 'role: a')
@@ -279,15 +279,15 @@ test.each([
   'coder\0',
   'x'.repeat(5000),
   '%2e%2e/x',
-])('the name %j is no profile, and no file is looked for', async name => {
+])('the name %j is no profile, and no file is read for it', async name => {
   await writeFile(join(root, 'config.yaml'), 'role: Outside')
   const error = await refusal(name)
   expect(error).toMatchObject({ code: 'profile_not_found', status: 404 })
   expect(error.message).toContain('there are: coder, gambler')
 })
 
-describe('agents that live by a profile', () => {
-  test('go on with the last good copy while it is bad, with one warning for each change', async () => {
+describe('agents with a profile', () => {
+  test('keep its last good copy while it is bad, with one warning per change', async () => {
     await put('coder.yaml', 'max_steps: 10')
     await use().get('coder')
     await put('coder.yaml', 'max_steps: none')
@@ -302,7 +302,7 @@ describe('agents that live by a profile', () => {
     expect(warnings()).toHaveLength(2)
   })
 
-  test('also when it vanished, or a twin appeared beside it', async () => {
+  test('keep its last good copy when it is gone, or when a second file of that name appears', async () => {
     await put('cook.yaml', 'max_steps: 10')
     await use().get('cook')
     await put('Cook.yaml', 'max_steps: 11')
@@ -312,14 +312,14 @@ describe('agents that live by a profile', () => {
     expect(warnings()).toHaveLength(2)
   })
 
-  test('while nothing new is started from it', async () => {
+  test('cannot be started from a bad one', async () => {
     await put('coder.yaml', 'max_steps: 10')
     await use().get('coder')
     await put('coder.yaml', 'max_steps: 0')
     await expect(use().read('coder')).rejects.toMatchObject({ code: 'bad_file' })
   })
 
-  test('see a whole profile, the old or the new, while it is edited again and again', async () => {
+  test('see either the old or the new profile while it is edited repeatedly', async () => {
     await put('coder.yaml', 'max_steps: 1\ntemperature: 0.1')
     await use().get('coder')
     const seen = new Set<string>()
@@ -336,10 +336,10 @@ describe('agents that live by a profile', () => {
   })
 })
 
-describe('skills in the earlier form', () => {
+describe('skill files in the earlier form', () => {
   const skillsOf = (...skills: string[]) => use().skills(Profile.parse({ name: 'p', role: 'r', skills }))
 
-  test('are joined in order, with a warning each, and - and _ mean the same', async () => {
+  test('are joined in order, with a warning each, and - equals _ in their names', async () => {
     await mkdir(join(root, 'skills'))
     await writeFile(join(root, 'skills/tdd.md'), '\n# Our own way\n')
     await writeFile(join(root, 'skills/two_words.md'), 'Two words.')
@@ -347,7 +347,7 @@ describe('skills in the earlier form', () => {
     expect(warnings()).toHaveLength(2)
   })
 
-  test('that are bad are left out, with one warning', async () => {
+  test('are left out with one warning when they are bad', async () => {
     await mkdir(join(root, 'skills'))
     await writeFile(join(root, 'skills/huge.md'), 'x'.repeat(70_000))
     for (let beat = 0; beat < 3; beat++) expect(await skillsOf('none', '../../etc/passwd', 'huge')).toBe('')
@@ -356,7 +356,7 @@ describe('skills in the earlier form', () => {
 })
 
 describe('profiles.list', () => {
-  test('gives all presets, or one of them', async () => {
+  test('returns all presets, or one of them', async () => {
     await put('bad.yaml', 'max_steps: 0')
     const all = (await kernel.invoke('profiles.list')) as { name: string; error: string | null; profile: unknown }[]
     expect(all.map(({ name }) => name)).toEqual(['bad', ...PRESETS])
@@ -365,7 +365,7 @@ describe('profiles.list', () => {
     await expect(kernel.invoke('profiles.list', { name: 'nobody' })).rejects.toMatchObject({ status: 404 })
   })
 
-  test('is shown to people as a table, and one preset in full', async () => {
+  test('renders all presets as a table, and one preset in full', async () => {
     await put('bad.yaml', 'max_steps: 0')
     const { render } = kernel.points.find(Operations, 'profiles.list')!
     const table = render!(await kernel.invoke('profiles.list')).split('\n')
@@ -379,7 +379,7 @@ describe('profiles.list', () => {
   })
 })
 
-test('every preset of the package is a file that the package ships', async () => {
+test('the package ships a file for every preset, and no other', async () => {
   const shipped = await readdir(new URL('../../../../profiles/', import.meta.url))
   expect(shipped.filter(name => name !== 'skills').sort()).toEqual(PRESETS.map(name => `${name}.yaml`))
 })

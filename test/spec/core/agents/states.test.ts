@@ -30,7 +30,7 @@ type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
 let lives = 0
 
-/** The same project, again and again: each life is a process of its own, as far as the project can tell. */
+/** Starts the same project again; for the project, each call is a new process. */
 async function life(dir: TempDir, script: Script, options: TestHostOptions = {}): Promise<Home> {
   const { plugin } = recordingTools()
   return testHostWithModel(script, {
@@ -44,11 +44,11 @@ async function life(dir: TempDir, script: Script, options: TestHostOptions = {})
 const endless: Script = request =>
   asksForGoal(request) ? goalAnswer('Write down all numbers there are') : toolCall('look', { n: request.n })
 const never: Script = () => fault('hang')
-/** Transcripts that have not ended. */
+/** Returns the transcripts that have not ended. */
 const transcripts = (home: Home) =>
   home.kernel.use(Store).all('SELECT goal_id FROM pursuit_transcripts GROUP BY goal_id HAVING max(ended_at) IS NULL')
 
-/** Lives until its agent has reached max_steps once, and returns its id. */
+/** Runs until the agent has reached max_steps once, and returns its id. */
 async function runUntilBegun(dir: TempDir, options: TestHostOptions = {}): Promise<string> {
   await using home = await life(dir, endless, options)
   const id = await spawn(home)
@@ -57,8 +57,8 @@ async function runUntilBegun(dir: TempDir, options: TestHostOptions = {}): Promi
   return id
 }
 
-describe('over a restart', () => {
-  it('a goal stays active with its transcript, and is gone on with', async () => {
+describe('a restart of the daemon', () => {
+  it('keeps a goal active with its transcript, and the agent continues it', async () => {
     await using dir = await tempDir()
     const id = await runUntilBegun(dir)
     await using home = await life(dir, () => finish('at last'))
@@ -71,7 +71,7 @@ describe('over a restart', () => {
     expect(await transcripts(home)).toEqual([])
   })
 
-  it('goals are given up where preserve_active_goals_on_restart is off', async () => {
+  it('abandons goals when preserve_active_goals_on_restart is off', async () => {
     await using dir = await tempDir()
     const config = { daemon: { preserve_active_goals_on_restart: false } }
     const id = await runUntilBegun(dir, { config })
@@ -82,7 +82,7 @@ describe('over a restart', () => {
     expect((await detail(home, id)).goal).toBeNull()
   })
 
-  it('a process that is refused as a second daemon gives up nothing', async () => {
+  it('abandons no goal when the process is refused as a second daemon', async () => {
     await using dir = await tempDir()
     const config = { daemon: { preserve_active_goals_on_restart: false } }
     await using home = await life(dir, endless, { config })
@@ -92,7 +92,7 @@ describe('over a restart', () => {
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
   })
 
-  it('a paused agent stays paused, is driven by no one, and goes on when it is resumed', async () => {
+  it('keeps a paused agent paused until it is resumed', async () => {
     await using dir = await tempDir()
     const id = await runUntilBegun(dir)
     {
@@ -108,7 +108,7 @@ describe('over a restart', () => {
   })
 
   const kept = [{ preserve_active_goals_on_restart: true }, { preserve_active_goals_on_restart: false }]
-  it.each(kept)('an agent that waits for an approval waits on; what is approved runs (%j)', async daemon => {
+  it.each(kept)('keeps an agent waiting for its approval, and an approved call runs (%j)', async daemon => {
     await using dir = await tempDir()
     const config = { approval: { enabled: true }, daemon }
     const asks: Script = request =>
@@ -129,7 +129,7 @@ describe('over a restart', () => {
     expect(home.server.requests[0]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'send ran 1' })
   })
 
-  it('the model reads that the outcome of a tool stopped in the middle is unknown', async () => {
+  it('shows the model that the outcome of an interrupted tool call is unknown', async () => {
     await using dir = await tempDir()
     let started = 0
     const slow = tool({
@@ -159,7 +159,7 @@ describe('over a restart', () => {
     expect(home.server.requests[0]?.body.messages.at(-1)?.content).toMatch(/took effect is unknown/)
   })
 
-  it('an approval that ran out of time meanwhile is denied at once', async () => {
+  it('denies an approval that expired meanwhile at once', async () => {
     await using dir = await tempDir()
     const config = { approval: { enabled: true, timeout_cycles: 2 } }
     const asks: Script = request =>
@@ -177,7 +177,7 @@ describe('over a restart', () => {
     await waitForCompletedGoal(Object.assign(home, { id }))
   })
 
-  it('an approval that is pending does not run because approvals were switched off', async () => {
+  it('does not run a call whose approval is pending when approvals are switched off', async () => {
     await using dir = await tempDir()
     const asks: Script = request =>
       asksForGoal(request) ? goalAnswer('Send word to Ann') : toolCall('send', { to: 'ann' })
@@ -195,7 +195,7 @@ describe('over a restart', () => {
 })
 
 describe('a goal', () => {
-  it('is given up by its id, with all others of its agent, or with all there are', async () => {
+  it('is abandoned by its id, with all others of its agent, or with all goals', async () => {
     await using dir = await tempDir()
     await using home = await life(dir, request =>
       asksForGoal(request) ? goalAnswer('') : toolCall('look', { n: request.n }),
@@ -221,7 +221,7 @@ describe('a goal', () => {
     await expect(home.kernel.invoke('goals.abandon_all', {})).rejects.toMatchObject({ code: 'name_a_goal' })
   })
 
-  it('of the operator is pursued by priority, also in the middle of another one', async () => {
+  it('is pursued by priority, even in the middle of another one', async () => {
     await using dir = await tempDir()
     let release = () => {}
     await using home = await life(dir, async request => {
@@ -254,7 +254,7 @@ describe('a goal', () => {
     })
   })
 
-  it('waits for its subgoals, reads how they ended, and is not finished before', async () => {
+  it('waits for its subgoals, reads their results, and cannot finish before them', async () => {
     await using dir = await tempDir()
     let divided = false
     await using home = await life(dir, request => {
@@ -289,7 +289,7 @@ describe('a goal', () => {
     )
   })
 
-  it('takes its subgoals along when it is given up', async () => {
+  it('is abandoned together with its subgoals', async () => {
     await using dir = await tempDir()
     await using home = await life(dir, request => (asksForGoal(request) ? goalAnswer('') : fault('hang')))
     const id = await spawn(home)

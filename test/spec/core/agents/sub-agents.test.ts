@@ -23,11 +23,11 @@ import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../model
 const SPAWN = { name: 'scout', role: 'looks around', task: 'Find out where the sheep are' }
 const hire = (more: object = {}) => toolCall('spawn_sub_agent', { ...SPAWN, ...more })
 
-/** Whose model is asked. */
+/** Returns the name of the agent that makes a request. */
 const askedBy = ({ body }: ModelServerRequest) =>
   /You are ([\w-]+)\./.exec(String(body.messages[0]?.content))?.[1] ?? ''
 
-/** For each agent, by name, one step after another, the last of them for ever; `worker` has one goal. */
+/** Answers each agent, by name, with its steps in order, repeating the last one; `worker` has one goal. */
 function family(cast: Record<string, Step[]>) {
   let asked = 0
   return (request: ModelServerRequest) => {
@@ -54,7 +54,7 @@ const lastResult = (request: ModelServerRequest | undefined) =>
   String(request?.body.messages.findLast(({ role }) => role === 'tool')?.content)
 
 describe('a sub-agent', () => {
-  it('does its task, ends with it, keeps its result and reports it to its parent', async () => {
+  it('does its task, ends, keeps its result and reports it to its parent', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), toolCall('list_sub_agents'), toolCall('list_dir', {}), finish('counted')],
       scout: [toolCall('write_notepad', { text: 'behind the hill' }), finish('They are behind the hill')],
@@ -78,14 +78,14 @@ describe('a sub-agent', () => {
     expect(reports.find(each => askedBy(each) === 'worker')!.prompt).toMatch(
       /Your sub-agent scout \(sub-scout-\w+\) has ended: \[completed\] They are behind the hill/,
     )
-    // Reported once, and nothing more was spent on it.
+    // The result is reported once, and no more calls are made for it.
     const calls = requestsOf(home, 'scout').length
     await runHeartbeat(home)
     expect(requestsOf(home, 'scout')).toHaveLength(calls)
     expect(home.server.requests.filter(each => asksForGoal(each) && askedBy(each) === 'scout')).toEqual([])
   })
 
-  it('is waited for by a goal that says so, which shows as waiting and goes on with the result', async () => {
+  it('may be waited for by a goal, which shows as waiting and continues with the result', async () => {
     let ready = false
     await using home = await testHostWithFamily({
       worker: [hire(), toolCall('wait_for_sub_agents'), finish('all done')],
@@ -103,7 +103,7 @@ describe('a sub-agent', () => {
     await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
     const last = requestsOf(home, 'worker').at(-1)!
     expect(last.prompt).toContain(`Subgoals have ended:\n- [completed] ${SPAWN.task}: Eleven sheep`)
-    // By one way only.
+    // Reported in one way only.
     expect(last.prompt).not.toContain('has ended: [completed]')
   })
 
@@ -113,21 +113,24 @@ describe('a sub-agent', () => {
   it.each([
     ['as news', [toolCall('list_dir', {})], `has ended: [completed] ${fence('what it says')}`],
     ['as that of a subgoal', [toolCall('wait_for_sub_agents')], `${SPAWN.task}: ${fence('what came of it')}`],
-  ])('shows a result of several lines in a fence, so that no line looks like ours: %s', async (_, steps, shown) => {
-    await using home = await testHostWithFamily({
-      worker: [hire(), ...steps, toolCall('list_dir', {})],
-      scout: [finish(forged)],
-    })
-    await runHeartbeat(home)
-    await until(async () => (await child(home)).status === 'completed')
-    for (let n = 0; n < 2; n++) await runHeartbeat(home)
-    await until(() => requestsOf(home, 'worker').some(({ prompt }) => prompt.includes(shown)))
-  })
+  ])(
+    'shows a result of several lines in a fence, so that no line can pass as one of the program: %s',
+    async (_, steps, shown) => {
+      await using home = await testHostWithFamily({
+        worker: [hire(), ...steps, toolCall('list_dir', {})],
+        scout: [finish(forged)],
+      })
+      await runHeartbeat(home)
+      await until(async () => (await child(home)).status === 'completed')
+      for (let n = 0; n < 2; n++) await runHeartbeat(home)
+      await until(() => requestsOf(home, 'worker').some(({ prompt }) => prompt.includes(shown)))
+    },
+  )
 
   it.each([
     ['as news', toolCall('list_dir', {})],
     ['as that of a subgoal', toolCall('wait_for_sub_agents')],
-  ])('withholds a result that gives orders when guardrails are on: %s', async (_, step) => {
+  ])('has its result withheld if that gives orders and guardrails are on: %s', async (_, step) => {
     await using home = await testHostWithFamily(
       {
         worker: [hire(), step, toolCall('list_dir', {})],
@@ -146,7 +149,7 @@ describe('a sub-agent', () => {
     ).not.toContain('previous instructions')
   })
 
-  it("reads its parent's messages, under its parent's name", async () => {
+  it('reads messages of its parent under the name of its parent', async () => {
     await using home = await testHostWithFamily({
       worker: [
         hire(),
@@ -161,7 +164,7 @@ describe('a sub-agent', () => {
     expect(request.prompt).not.toContain('Message from the operator')
   })
 
-  it('shows its parent how far it is, what it did, and what came of it', async () => {
+  it('shows its parent its progress, its steps and its result', async () => {
     const seen: string[] = []
     const see = (next: ReturnType<typeof toolCall>) => (request: ModelServerRequest) => {
       seen.push(lastResult(request))
@@ -186,7 +189,7 @@ describe('a sub-agent', () => {
     expect(seen[4]).toBe('[completed] Seven')
   })
 
-  it('belongs to its parent: every tool of another agent fails to find it', async () => {
+  it('is not found by the tools of another agent', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), finish()],
       scout: [toolCall('list_dir', { path: 'x' })],
@@ -213,7 +216,7 @@ describe('a sub-agent', () => {
     expect((await child(home)).status).toBe('running')
   })
 
-  it('is made once by one call, also when that is run again after a crash', async () => {
+  it('is created once per call, even if that call runs again after a crash', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), finish()],
       scout: [toolCall('list_dir', { path: 'x' })],
@@ -229,13 +232,13 @@ describe('a sub-agent', () => {
   })
 })
 
-/** All that an agent may use, in view or not. */
+/** Returns the tools that an agent may use, in view or not. */
 async function mayUse({ kernel }: TestHost, id: string): Promise<string[]> {
   const { tools } = (await kernel.invoke('tools.list', { id })) as { tools: { name: string }[] }
   return tools.map(({ name }) => name).filter(name => name !== 'find_tools')
 }
 
-describe('what a sub-agent may', () => {
+describe('the setup of a sub-agent', () => {
   const shell = definePlugin({
     name: 'hands',
     setup(svc) {
@@ -253,7 +256,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
 } })`
   const cast = () => ({ worker: [hire(), finish()], scout: [finish()] })
 
-  it('is the safe list, and none of the tools that can do harm', async () => {
+  it('includes only safe tools, and none that can do harm', async () => {
     await using home = await testHostWithFamily(cast(), { builtins: [shell], plugins: { 'extra.ts': PLUGIN } })
     await until(() => requestsOf(home, 'scout').length > 0)
     expect(await mayUse(home, home.id)).toEqual(expect.arrayContaining(['shell_tool', 'extra_tool', 'add_subgoals']))
@@ -264,7 +267,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
     expect(own.filter(name => /shell|git|delegation|schedule|orchestrator|world|extra|subgoals/.test(name))).toEqual([])
   })
 
-  it('is never more than what its parent has', async () => {
+  it('includes no tool that its parent lacks', async () => {
     await using home = await testHostWithFamily(cast(), {
       builtins: [shell],
       files: {
@@ -281,14 +284,14 @@ export default definePlugin({ name: 'extra', setup(svc) {
     ])
   })
 
-  it('holds nothing of plugins by default, neither their tools nor those that reload them', async () => {
+  it('includes nothing of plugins by default, neither their tools nor those that reload them', async () => {
     await using home = await testHostWithFamily(cast(), { builtins: [pluginsAdmin], plugins: { 'extra.ts': PLUGIN } })
     await until(() => requestsOf(home, 'scout').length > 0)
     expect(await mayUse(home, home.id)).toEqual(expect.arrayContaining(['extra_tool', 'plugins_list']))
     expect((await mayUse(home, (await child(home)).sub_agent_id)).filter(name => /plugin|extra/.test(name))).toEqual([])
   })
 
-  it('is what the operator lists, where plugins stands for all of plugin files; what is unknown or risky is warned of', async () => {
+  it('includes the toolkits that the operator lists, where plugins means all of plugin files', async () => {
     await using home = await testHostWithFamily(cast(), {
       builtins: [shell],
       plugins: { 'extra.ts': PLUGIN },
@@ -302,7 +305,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
     ])
   })
 
-  it('gets a preset of its own only when one is given', async () => {
+  it('uses a preset only when one is given', async () => {
     const coder = 'name: coder\nrole: writes code\nsystem_prompt: SECRET CODER PROMPT\nmax_steps: 9\n'
     await using home = await testHostWithFamily(
       {
@@ -322,7 +325,7 @@ export default definePlugin({ name: 'extra', setup(svc) {
     ['a name that could lead out of a folder', { name: '../../x' }, /one word/],
     ['an unknown preset', { profile: 'nobody' }, /no profile "nobody"/],
     ['no time', { max_cycles: 0 }, /max_cycles|>=1/],
-  ])('is not made with %s', async (_, more, why) => {
+  ])('is refused with %s', async (_, more, why) => {
     await using home = await testHostWithFamily({ worker: [hire(more), finish()] })
     await until(() => requestsOf(home, 'worker').length > 1)
     expect(lastResult(requestsOf(home, 'worker')[1])).toMatch(why)
@@ -330,8 +333,8 @@ export default definePlugin({ name: 'extra', setup(svc) {
   })
 })
 
-describe('the limits', () => {
-  it('hold for calls side by side: five at a time, and a place is free again when one has ended', async () => {
+describe('the limits of sub-agents', () => {
+  it('hold for concurrent calls: five at a time, and a place is free again when one has ended', async () => {
     const many = {
       ...toolCall('x'),
       tool_calls: Array.from({ length: 8 }, (_, n) => ({
@@ -377,7 +380,7 @@ describe('the limits', () => {
     expect(rows.map(({ depth }) => depth)).toEqual([1, 2])
   })
 
-  it('end one that used up its cycles, counted over a restart; a pause does not count', async () => {
+  it('end a sub-agent that used up its cycles, and cycles of a pause do not count', async () => {
     const look = () => toolCall('list_dir', { path: String(Math.random()) })
     await using home = await testHostWithFamily(
       { worker: [hire({ max_cycles: 2 }), finish()], scout: [look] },
@@ -401,7 +404,7 @@ describe('the limits', () => {
     expect(requestsOf(home, 'scout')).toHaveLength(calls)
   })
 
-  it('of what the agent at the top may spend count what all below it spend', async () => {
+  it('count the spend of all sub-agents towards the limit of the agent at the top', async () => {
     const cost = 3 * PRICE.input
     await using home = await testHostWithBudget(
       family({ worker: [hire(), finish()], scout: [() => toolCall('list_dir', { path: String(Math.random()) })] }),
@@ -426,7 +429,7 @@ describe('the limits', () => {
   })
 })
 
-describe('with its parent', () => {
+describe('the end of a sub-agent', () => {
   const look = () => toolCall('list_dir', { path: String(Math.random()) })
   const cast = () => ({ worker: [hire(), finish()], scout: [hire({ name: 'deep' }), look], deep: [look] })
   const agents = async ({ kernel }: TestHost) =>
@@ -434,7 +437,7 @@ describe('with its parent', () => {
       .use(Store)
       .all<{ agent_id: string; name: string; died_at: number | null }>('SELECT agent_id, name, died_at FROM agents')
 
-  it('end all below it, when it is deleted', async () => {
+  it('follows the deletion of its parent, on all levels below', async () => {
     await using home = await testHostWithFamily(cast())
     await until(async () => (await agents(home)).some(({ name }) => name === 'deep'))
     await waitUntilIdle(home)
@@ -448,7 +451,7 @@ describe('with its parent', () => {
     expect(home.server.requests).toHaveLength(calls)
   })
 
-  it('and without it: one that the operator removes frees its place, and the goal that waited goes on', async () => {
+  it('by deletion lets the goal that waited for it continue', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), toolCall('wait_for_sub_agents'), finish('alone')],
       scout: [look],
@@ -462,11 +465,11 @@ describe('with its parent', () => {
     await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
   })
 
-  it('what a process left behind that died in between is ended by the next one', async () => {
+  it('is completed by the next process if a process died before its hook', async () => {
     await using home = await testHostWithFamily({ worker: [hire(), finish()], scout: [look] })
     await waitUntilIdle(home)
     const { sub_agent_id, goal_id } = await child(home)
-    // As if the goal's end were written and the process had died before its hook.
+    // As if the process had died after it wrote the end of the goal, but before its hook.
     await writeDirectly(home.root, "UPDATE goals SET status = 'completed', result = 'Found' WHERE goal_id = ?", goal_id)
     await runHeartbeat(home)
     expect(await child(home)).toMatchObject({ sub_agent_id, status: 'completed', result: 'Found' })

@@ -74,7 +74,7 @@ afterEach(async () => {
 describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, with tools.sandbox %s', sandbox => {
   beforeEach(() => open({ sandbox }))
 
-  it('changes files and commits without touching the repository, until the operator accepts', async () => {
+  it('changes files and commits without touching the repository until the operator accepts', async () => {
     const agent = await spawn()
     expect(agent.workspace).toMatch(/\.svc\/workspaces\/worker-\w+\/worktree$/)
     expect(await call(agent, 'file_read', { path: 'src/main.ts' })).toContain('export const one')
@@ -100,7 +100,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, 
     await expect(accept(agent.agent_id)).rejects.toMatchObject({ code: 'no_changes' })
   })
 
-  it('hands changes over as a branch, and throws away what is discarded', async () => {
+  it('hands its changes over as a branch, and loses those that are discarded', async () => {
     const agent = await spawn()
     await call(agent, 'file_write', { path: 'new.txt', content: 'new\n' })
     expect(await accept(agent.agent_id, { branch: true })).toMatchObject({ merged: false })
@@ -118,7 +118,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, 
 })
 
 describe('worktrees', () => {
-  it('keep several agents of one repository apart, and merge them one after another', async () => {
+  it('keep several agents of one repository apart, and are merged one after another', async () => {
     await open()
     const [first, second] = [await spawn(), await spawn()]
     await call(first, 'file_edit', { path: 'README.md', old_text: 'one', new_text: 'eins' })
@@ -129,7 +129,7 @@ describe('worktrees', () => {
     expect(await readFile(join(repository, 'README.md'), 'utf8')).toContain('eins')
   })
 
-  it('leave all as it was on a conflict, and make the branch for a merge by hand', async () => {
+  it('change nothing in the repository on a conflict, and keep the branch for a merge by hand', async () => {
     await open()
     const agent = await spawn()
     await call(agent, 'file_edit', { path: 'README.md', old_text: 'two', new_text: 'zwei' })
@@ -147,7 +147,7 @@ describe('worktrees', () => {
     expect(await readFile(join(repository, 'README.md'), 'utf8')).toBe('one\nzwei\nthree\n')
   })
 
-  it('merge nothing into a repository with uncommitted changes, and name them', async () => {
+  it('are not merged into a repository with uncommitted changes, and the error names those', async () => {
     await open()
     const agent = await spawn()
     await call(agent, 'file_write', { path: 'new.txt', content: 'new\n' })
@@ -158,7 +158,7 @@ describe('worktrees', () => {
     expect(existsSync(join(repository, 'new.txt'))).toBe(true)
   })
 
-  it('refuse a branch of the same name with other commits', async () => {
+  it('do not overwrite a branch of the same name with other commits', async () => {
     await open()
     const agent = await spawn()
     await call(agent, 'file_write', { path: 'new.txt', content: 'new\n' })
@@ -169,7 +169,7 @@ describe('worktrees', () => {
     await expect(accept(agent.agent_id, { branch: true })).rejects.toMatchObject({ code: 'branch_exists' })
   })
 
-  it('are refused for a folder that is no repository, has no commit, or is not given, and then no agent is made', async () => {
+  it('are refused without a repository, a commit or a given folder, and then no agent is created', async () => {
     await open()
     const plain = join(given.path, 'plain')
     await mkdir(plain)
@@ -196,7 +196,7 @@ describe('worktrees', () => {
     expect(await call(agent, 'git_log')).toContain('Begin')
   })
 
-  it('go with their agent; changes that were not accepted become a branch', async () => {
+  it('are removed together with their agent, and changes that were not accepted become a branch', async () => {
     await open()
     const [idle, busy] = [await spawn(), await spawn()]
     await call(busy, 'file_write', { path: 'kept.txt', content: 'kept\n' })
@@ -210,7 +210,7 @@ describe('worktrees', () => {
     expect(existsSync(idle.workspace)).toBe(false)
   })
 
-  it('have a branch for each goal where the profile says so', async () => {
+  it('have one branch per goal when the profile says so', async () => {
     await open()
     const agent = await spawn({ preset: 'brancher', worktree: undefined })
     const id = agent.agent_id
@@ -243,8 +243,8 @@ describe('worktrees', () => {
   })
 })
 
-describe.runIf(hasWall)('what an agent in a worktree cannot do', () => {
-  it('writes nothing of the repository: no object, branch, setting or hook, and none of its own settings', async () => {
+describe.runIf(hasWall)('the isolation of an agent in a worktree', () => {
+  it('prevents writes to the repository: no object, branch, setting or hook, nor its own git settings', async () => {
     await open()
     const agent = await spawn()
     const objects = join(repository, '.git/objects')
@@ -266,7 +266,7 @@ describe.runIf(hasWall)('what an agent in a worktree cannot do', () => {
     expect(paths(await diff(agent.agent_id))).toEqual(['added y'])
   })
 
-  it("runs no hook and no filter of the operator's repository outside of the sandbox", async () => {
+  it("runs no hook and no filter of the operator's repository outside the sandbox", async () => {
     await open()
     await writeFile(join(repository, '.gitattributes'), '*.txt filter=evil\n')
     own('add', '--all')
@@ -285,7 +285,7 @@ describe.runIf(hasWall)('what an agent in a worktree cannot do', () => {
     expect(existsSync(canary)).toBe(false)
   })
 
-  it('without a sandbox, git does not run where settings of the repository could run programs', async () => {
+  it('keeps git from running without a sandbox if settings of the repository could run programs', async () => {
     await open({ sandbox: 'off' })
     own('config', 'core.fsmonitor', 'true')
     await expect(spawn()).rejects.toThrow(/without a sandbox, the setting core\.fsmonitor of \.git\/config could run/)

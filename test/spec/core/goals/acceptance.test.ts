@@ -13,7 +13,7 @@ const eventsOf = async (home: TestHost, type: string) =>
     ({ data }) => JSON.parse(data) as unknown,
   )
 
-/** An agent with one goal of the operator's that holds these criteria. */
+/** Starts an agent with one operator goal that has these acceptance criteria. */
 async function accepting(list: Step[], acceptance: readonly unknown[], options: TestHostOptions = {}) {
   const home = await asking(list, { ...options, builtins: [shell] })
   const id = await spawn(home)
@@ -28,8 +28,8 @@ async function accepting(list: Step[], acceptance: readonly unknown[], options: 
   return Object.assign(home, { id, given, goal_id, goal, waitForEnd })
 }
 
-describe('acceptance', () => {
-  it('refuses an end, with the reason, until the command exits with 0 and the file exists', async () => {
+describe('acceptance criteria', () => {
+  it('keep a goal open, with the reason, until the command exits with 0 and the file exists', async () => {
     await using home = await accepting(
       [finish(), REPORT, finish('written')],
       [{ file: 'report.md' }, { command: 'grep -q well report.md' }],
@@ -46,7 +46,7 @@ describe('acceptance', () => {
     expect(shown(home)[0]).toContain('[exit code 2]')
   })
 
-  it('ends a goal as not accepted after a bounded number of tries', async () => {
+  it('end a goal as not accepted after the maximum number of tries', async () => {
     await using home = await accepting([finish('it is done')], [{ file: 'report.md' }], {
       config: { daemon: { max_refusals: 3 } },
     })
@@ -56,7 +56,7 @@ describe('acceptance', () => {
     expect(await eventsOf(home, 'goal_not_accepted')).toMatchObject([{ refusals: 1 }, { refusals: 2 }, { refusals: 3 }])
   })
 
-  it('lets a model judge by a rubric, which sees the files of the evidence', async () => {
+  it('let a model judge a rubric and show it the evidence files', async () => {
     const verdicts = ['{"accepted": false, "reason": "It names no author."}', '{"accepted": true, "reason": ""}']
     const judged: string[] = []
     await using home = await accepting(
@@ -79,7 +79,7 @@ describe('acceptance', () => {
     expect(results.some(each => each.includes('The reviewer does not accept it: It names no author.'))).toBe(true)
   })
 
-  it('waits for the word of the operator, at no cost, and goes on with the reason of a refusal', async () => {
+  it('wait for the operator without model calls, and pass on the reason of a rejection', async () => {
     await using home = await accepting([finish('first'), finish('second')], [{ operator: true }])
     const first = await home.asked()
     expect(first.question).toContain('The agent says:\nfirst')
@@ -94,7 +94,7 @@ describe('acceptance', () => {
     expect(shown(home)[0]).toContain('The operator does not accept it: Add the date')
   })
 
-  it('refuses a command that could never be run, and says what would be right', async () => {
+  it('reject a command that can never run, and say what to change', async () => {
     await using home = await asking([finish()], { builtins: [shell], config: { tools: { sandbox: 'off' } } })
     const id = await spawn(home)
     const add = (command: string) =>
@@ -108,11 +108,11 @@ describe('acceptance', () => {
   })
 })
 
-describe('terms of an agent', () => {
+describe('acceptance criteria set by an agent', () => {
   const plan = (done_when: string[]) =>
     toolCall('update_plan', { steps: [{ step: 'Write it', status: 'in_progress' }], done_when })
 
-  it('hold for a goal that it came up with', async () => {
+  it('apply to a goal that the agent chose itself', async () => {
     const terms = ['grep -q well report.md']
     await using home = await asking([plan(terms), finish('early'), REPORT, finish('written')], { builtins: [shell] })
     const id = await home.begin()
@@ -122,7 +122,7 @@ describe('terms of an agent', () => {
     expect(goal).toMatchObject({ result: 'written', refusals: 1, acceptance: [{ command: terms[0], met: true }] })
   })
 
-  it('are refused for a goal of the operator', async () => {
+  it('are rejected for a goal of the operator', async () => {
     await using home = await accepting([plan(['true']), REPORT, finish()], [{ file: 'report.md' }])
     expect(await home.waitForEnd()).toMatchObject({
       status: 'completed',
@@ -133,8 +133,8 @@ describe('terms of an agent', () => {
   })
 })
 
-describe('what an agent claims', () => {
-  it('is checked once: files that it names exist, commands were run for this goal', async () => {
+describe('evidence given by an agent', () => {
+  it('is checked once: named files must exist, and named commands must have run for this goal', async () => {
     const claim = (evidence: string[]) => toolCall('finish_goal', { summary: 'done', evidence })
     await using home = await accepting(
       [
@@ -154,8 +154,8 @@ describe('what an agent claims', () => {
   })
 })
 
-describe('finish_goal with reached false', () => {
-  it('ends a goal honestly, with the reason, also where something must hold', async () => {
+describe('finish_goal with reached: false', () => {
+  it('abandons the goal with the reason, even when its acceptance criteria are not met', async () => {
     await using home = await accepting(
       [toolCall('finish_goal', { reached: false, summary: 'The numbers of today are not published.' })],
       [{ file: 'report.md' }],

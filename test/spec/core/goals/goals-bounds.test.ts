@@ -11,7 +11,7 @@ import { firstEnded } from './summary-host.ts'
 const WINDOW = 8_000
 const PROFILE = 'name: worker\nrole: does what the script says\nmax_steps: 5\nmax_tokens: 500\n'
 
-/** An agent with a small context window, and one tool that returns two million characters. */
+/** Starts an agent with a small context window and a tool that returns two million characters. */
 async function small(step: (request: ModelServerRequest, n: number) => Reply, files: Record<string, string> = {}) {
   let n = 0
   const dump = tool({
@@ -40,7 +40,7 @@ async function small(step: (request: ModelServerRequest, n: number) => Reply, fi
   return Object.assign(home, { id: agent_id, steps })
 }
 
-it('skills of a megabyte are cut, name what is missing, and push no rule and no short skill out of the prompt', async () => {
+it('skills of a megabyte are cut, say how much is missing, and leave every rule and short skill in the prompt', async () => {
   const long = Array.from({ length: 17 }, (_, n) => `long-${n}`)
   const text = 'Words of a long skill. '.repeat(2_700)
   await using home = await small(() => finish('Done.'), {
@@ -64,7 +64,7 @@ it('skills of a megabyte are cut, name what is missing, and push no rule and no 
     expect(system).toContain(kept)
 })
 
-it('messages of the operator that do not fit into one step are read in the next ones, each as it was written', async () => {
+it('operator messages that do not fit into one step are read in the next ones, each unchanged', async () => {
   const messages = Array.from({ length: 12 }, (_, n) =>
     `Order ${n}: ${`mind rule ${n} of the host. `.repeat(60)}`.trim(),
   )
@@ -89,7 +89,7 @@ it('messages of the operator that do not fit into one step are read in the next 
   expect(first.match(/Order \d+: mind/g)!.length).toBeLessThan(messages.length / 2)
 })
 
-it('a result of two megabytes is cut to what the model in use reads, and says how to get more of it', async () => {
+it('a result of two megabytes is cut to fit the window of the model, and says to ask for a smaller part', async () => {
   await using home = await small((_, n) => (n === 1 ? toolCall('dump') : finish('Read.')))
   expect((await firstEnded(home, home.id)).result).toBe('Read.')
   expect(home.server.refusals).toEqual([])

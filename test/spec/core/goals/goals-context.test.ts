@@ -23,7 +23,7 @@ const WINDOW = `models: { "openai:scripted": { context_window: 32000 } }\n`
 const fact = (n: number) => `The colour of number ${n} is ${['red', 'green', 'blue'][n % 3]}${n * 7}.`
 const contents = (n: number) => `${fact(n)}\n${'Nothing of note stands here. '.repeat(700)}`
 
-/** Reads all files one after another, then those whose facts are asked for and that its prompt no longer holds. */
+/** Reads all files in turn, then reads those again whose wanted facts its prompt no longer holds. */
 function reader(wanted: readonly number[]) {
   let next = 1
   return (request: ModelServerRequest) => {
@@ -36,7 +36,7 @@ function reader(wanted: readonly number[]) {
   }
 }
 
-/** Lives on until the agent's first goal has ended. */
+/** Runs heartbeats until the agent's first goal has ended. */
 async function firstEnded(home: TestHost, id: string): Promise<Goal> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {
@@ -47,7 +47,7 @@ async function firstEnded(home: TestHost, id: string): Promise<Goal> {
   throw new Error('no goal has ended within 100 heartbeats')
 }
 
-it('an agent that reads 200 files of 20 kB in one goal on a window of 32k finishes with each fact', async () => {
+it('an agent that reads 200 files of 20 kB in one goal with a window of 32k finishes with each wanted fact', async () => {
   await using home = await testHostWithModel(reader([1, 2, 77, 200]), {
     files: { 'models.yaml': WINDOW, 'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_steps: 10\n' },
     config: { daemon: { pursuit_transcript_max_messages: 1_000 } },
@@ -68,7 +68,7 @@ it('an agent that reads 200 files of 20 kB in one goal on a window of 32k finish
   expect(JSON.parse(compactions[0]!.data)).toMatchObject({ model: 'openai:scripted', window: 32_000 })
 })
 
-it('a goal whose smallest request is refused ends with the reason, and its agent lives on', async () => {
+it('a goal whose smallest request is refused ends with the reason, and its agent carries on', async () => {
   let goals = 0
   await using home = await testHostWithModel(request => {
     if (asksForGoal(request)) return goalAnswer(`Try number ${++goals}`)
@@ -89,7 +89,7 @@ it('a goal whose smallest request is refused ends with the reason, and its agent
   expect(sizes.length).toBeLessThanOrEqual(3)
 })
 
-it('a pursuit that is taken up after an answer without a call sends words that ask for more, and stores them', async () => {
+it('a pursuit that resumes after an answer without a call asks the model to call finish_goal', async () => {
   const steps = [toolCall('file_write', { path: 'a.md', content: 'a' }), text('I think that is all.'), finish()]
   await using home = await testHostWithModel(
     request =>
@@ -125,7 +125,7 @@ it.each([
   }
 })
 
-it('an operator sees the next request by section, against the window of its model', async () => {
+it('the operator sees the size of the next request by section, and the window of its model', async () => {
   await using home = await testHostWithModel(reader([]), {
     files: { 'models.yaml': WINDOW, 'profiles/worker.yaml': 'name: worker\nrole: reads\nmax_steps: 20\n' },
     config: { daemon: { pursuit_transcript_max_messages: 1_000 } },
@@ -144,7 +144,7 @@ it('an operator sees the next request by section, against the window of its mode
   expect(total).toBeLessThanOrEqual(window)
   expect(Math.min(system, tools, messages, answer)).toBeGreaterThan(100)
   expect(rest.cleared).toBeGreaterThan(0)
-  // As close to what is sent next as an estimate can be: the provider counts the bill.
+  // Compares with the provider's count, as closely as an estimate allows.
   const sent = home.server.bill.length
   await runHeartbeat(home)
   const { input_tokens } = home.server.bill[sent]!

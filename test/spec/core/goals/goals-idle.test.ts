@@ -11,7 +11,7 @@ import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../model
 const nothing = () => goalAnswer('')
 type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
-/** Counts cycles in a row until the model is asked again, up to a maximum. */
+/** Counts the heartbeats until the model is asked again, up to a maximum. */
 async function heartbeatsUntilRequest(home: Home, most: number): Promise<number> {
   const before = home.server.requests.length
   for (let n = 1; n <= most; n++) {
@@ -31,7 +31,7 @@ async function idle(options: Parameters<typeof testHostWithModel>[1] = {}) {
 }
 
 describe('an idle agent whose model found nothing to do', () => {
-  it('is asked again after twice as long each time, while its cycles go on', async () => {
+  it('is asked again after twice as many heartbeats each time, while its cycles go on', async () => {
     await using home = await idle()
     let cycles = 0
     home.kernel.hooks.on('cycle_end', () => void cycles++)
@@ -41,13 +41,13 @@ describe('an idle agent whose model found nothing to do', () => {
     expect(cycles).toBe(30)
   })
 
-  it('waits no longer than the limit', async () => {
+  it('waits no longer than idle_backoff_limit', async () => {
     await using home = await idle({ config: { daemon: { idle_backoff_limit: 30 } } })
     for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 10)
     expect(await heartbeatsUntilRequest(home, 10)).toBe(3)
   })
 
-  it('is asked at every heartbeat where that is switched off', async () => {
+  it('is asked at every heartbeat with idle_backoff: false', async () => {
     await using home = await idle({ config: { daemon: { idle_backoff: false } } })
     for (let n = 0; n < 3; n++) expect(await heartbeatsUntilRequest(home, 2)).toBe(1)
   })
@@ -58,21 +58,21 @@ describe('an idle agent whose model found nothing to do', () => {
     ['a wake', (home: Home) => home.kernel.use(SchedulerToken).wake(undefined, 'test')],
     ['its profile', (home: Home) => home.write({ 'profiles/worker.yaml': 'name: worker\nrole: a new role\n' })],
     ['the configuration', (home: Home) => home.kernel.config.patch({ daemon: { tool_timeout: 7 } })],
-  ])('is asked at once when %s changes its world', async (_, change) => {
+  ])('is asked again at once after a change: %s', async (_, change) => {
     await using home = await idle()
     for (let n = 0; n < 3; n++) await heartbeatsUntilRequest(home, 20)
     await change(home, home.id)
     expect(await heartbeatsUntilRequest(home, 2)).toBeLessThanOrEqual(2)
   })
 
-  it('gives that as the reason for doing nothing', async () => {
+  it('reports through agents.why that it found nothing to do', async () => {
     await using home = await idle()
     const why = (await home.kernel.invoke('agents.why', { id: home.id })) as NextRun
     expect(why.reason).toMatch(/found nothing to do/)
     expect(Date.parse(String(why.at)) - home.clock.ms()).toBe(20_000)
   })
 
-  it('goes back to its heartbeat once there was something', async () => {
+  it('starts its backoff again after it had something to do', async () => {
     await using home = await idle()
     for (let n = 0; n < 2; n++) await heartbeatsUntilRequest(home, 20)
     home.server.enqueue(goalAnswer('Water all of the plants'), finish())
@@ -85,8 +85,8 @@ describe('an idle agent whose model found nothing to do', () => {
   })
 })
 
-describe('a loop', () => {
-  it('of the same call with the same result ends with the third, and the model gets the reason', async () => {
+describe('loop detection', () => {
+  it('ends the cycle at the third identical call with the same result, and gives the model the reason', async () => {
     const { plugin } = recordingTools()
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('list_dir', {})),
@@ -104,14 +104,14 @@ describe('a loop', () => {
     const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
     await home.clock.advance(20_000)
     await failed
-    // It did the same again at once: it had read the reason, so one more was enough.
+    // The model has already read the reason, so a single repetition is enough.
     expect(home.server.requests).toHaveLength(1 + 3 + 1)
     expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/third time in a row/)
     expect(Date.parse(String((await detail(home, id)).next.at)) - home.clock.ms()).toBe(40_000)
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
   })
 
-  it('goes on when arguments or results differ', async () => {
+  it('does not stop calls whose results differ', async () => {
     const { plugin } = recordingTools()
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('look', {})),
@@ -125,7 +125,7 @@ describe('a loop', () => {
   it.each([
     ['the same call', toolCall('list_dir', {})],
     ['nothing', text(' \n ')],
-  ])('of %s that has used up its steps has reached max_steps, and goes by its policy', async (_, answer) => {
+  ])('leaves a loop of %s that has used up its steps to max_steps_policy', async (_, answer) => {
     const { plugin } = recordingTools()
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : answer),
@@ -143,7 +143,7 @@ describe('a loop', () => {
     expect((await detail(home, id)).error).toBeNull()
   })
 
-  it('of answers that say nothing ends with the third', async () => {
+  it('ends the cycle at the third empty answer', async () => {
     await using home = await testHostWithModel(request =>
       asksForGoal(request) ? goalAnswer('Say something at last') : text(' \n '),
     )
@@ -155,10 +155,10 @@ describe('a loop', () => {
   })
 })
 
-describe('why an agent does nothing', () => {
+describe('the reason why an agent does nothing', () => {
   const why = (home: Home, id: string) => home.kernel.invoke('agents.why', { id }) as Promise<NextRun>
 
-  it('shows the reason: nothing drives it, it is paused, frozen, waits for a decision, rests after a failure, is held by a guard', async () => {
+  it('is a guard, a failure, a pending approval, a freeze or a pause', async () => {
     const { plugin } = recordingTools()
     let closed = true
     const office = definePlugin({
@@ -196,7 +196,7 @@ describe('why an agent does nothing', () => {
     await home.kernel.heartbeat.stop()
   })
 
-  it('is its next heartbeat when nothing keeps it', async () => {
+  it('is its next heartbeat when nothing blocks it', async () => {
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Write it all down') : toolCall('look', { n: request.n })),
       {
@@ -213,7 +213,7 @@ describe('why an agent does nothing', () => {
     })
   })
 
-  it('is a lack of room, when others take all of it', async () => {
+  it('is max_concurrent_agents when other agents use all slots', async () => {
     await using home = await testHostWithModel(() => fault('hang'), {
       config: { daemon: { max_concurrent_agents: 1 } },
     })

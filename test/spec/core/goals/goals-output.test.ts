@@ -9,7 +9,7 @@ import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../
 import { finish, goalAnswer, recordingTools, results } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
 
-/** Pursues one goal with these answers, then finishes it; nothing of it may be free or lost. */
+/** Pursues one goal with these answers, then finishes it. Checks that each call is booked and has an outcome. */
 async function pursueGoal(...answers: Answer[]) {
   const { runs, plugin } = recordingTools()
   const left = [...answers]
@@ -42,11 +42,11 @@ describe('text that goes into a prompt', () => {
     ['<a < b>', '<a < b>'],
     [`<${'a'.repeat(201)}>${`<${'a'.repeat(202)}>`}`, `<${'a'.repeat(202)}>`],
     ['>\u200b>\u0007> \u202e<\u200bb>', '>>>'],
-  ])('has no tags, however they are nested: %s', (given, clean) => {
+  ])('contains no tags, however they are nested: %s', (given, clean) => {
     expect(sanitize(given)).toBe(clean.trim())
   })
 
-  it('is what repeated removal of the innermost tags leaves', () => {
+  it('equals what repeated removal of the innermost tags leaves', () => {
     const innermost = (text: string): string => {
       const less = text.replace(/<\/?[a-zA-Z!][^<>]{0,200}>/g, '')
       return less === text ? text.trim() : innermost(less)
@@ -57,13 +57,13 @@ describe('text that goes into a prompt', () => {
     )
   })
 
-  it('is parsed once: a goal that ends with a mebibyte of nested tags blocks nothing', () => {
+  it('is cleaned of a mebibyte of nested tags in one pass', () => {
     const n = 350_000
     expect(sanitize('<a'.repeat(n) + '>'.repeat(n))).toBe('')
   })
 })
 
-describe('what a model gets wrong', () => {
+describe('mistakes of a model', () => {
   it.each([
     ['truncated JSON', '{"n": 1, "text": "cut off in the mid', /not valid JSON.*JSON Schema/],
     ['a list', '[1, 2]', /must be an object, not an array/],
@@ -72,29 +72,32 @@ describe('what a model gets wrong', () => {
     ['a wrong type', '{"n":"one"}', /n: must be a number/],
     ['a text that is no object', '"just words"', /not valid JSON/],
     ['a nest without end', `{"n":1,"x":${'['.repeat(9000)}${']'.repeat(9000)}}`, /nested too deeply.*JSON Schema/],
-  ])('in arguments (%s) is reported to it with the schema, and nothing runs', async (_, args, message) => {
-    await using home = await pursueGoal(toolCall('look', args))
-    expect(home.runs).toEqual([])
-    expect(results(home.server)[0]).toMatch(message)
-    expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
-  })
+  ])(
+    'invalid arguments (%s) are reported to the model with the schema, and the tool does not run',
+    async (_, args, message) => {
+      await using home = await pursueGoal(toolCall('look', args))
+      expect(home.runs).toEqual([])
+      expect(results(home.server)[0]).toMatch(message)
+      expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
+    },
+  )
 
   it.each([
     ['nothing at all', '', {}],
     ['an object within a text', '"{\\"n\\":3}"', { n: 3 }],
     ['more than it takes', '{"n":3,"more":true}', { n: 3 }],
-  ])('in arguments (%s) is overlooked where it can only mean one thing', async (_, args, expected) => {
+  ])('arguments that can only mean one thing (%s) are accepted', async (_, args, expected) => {
     await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([{ tool: 'look', args: expected }])
   })
 
-  it('by naming an unknown tool gets the list of tools', async () => {
+  it('an unknown tool name is answered with the list of tools', async () => {
     await using home = await pursueGoal(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
     expect(results(home.server)[0]).toMatch(/there is no tool "no_such_toolx{50,}.*There are: .*look/)
     expect(results(home.server)[0]!.length).toBeLessThan(2_000)
   })
 
-  it('by giving calls one id, or none, loses none of them', async () => {
+  it('calls with a repeated or missing id all run, each with an id of its own', async () => {
     const twice = together(
       toolCall('look', { n: 1 }, 'same'),
       toolCall('look', { n: 2 }, 'same'),
@@ -108,7 +111,7 @@ describe('what a model gets wrong', () => {
     expect(asked.filter(({ role }) => role === 'tool').map(message => message.tool_call_id)).toEqual(ids)
   })
 
-  it('by 200 calls in one turn is held to 32, and reads how many were dropped', async () => {
+  it('of 200 calls in one turn 32 run, and the model reads how many were dropped', async () => {
     await using home = await pursueGoal(together(...Array.from({ length: 200 }, (_, n) => toolCall('look', { n }))))
     expect(home.runs).toHaveLength(32)
     expect(results(home.server)).toHaveLength(32)
@@ -117,43 +120,43 @@ describe('what a model gets wrong', () => {
     expect(home.goal?.status).toBe('completed')
   })
 
-  it('by an answer that was cut at its limit is not a completion', async () => {
+  it('an answer that was cut off at its token limit does not complete the goal', async () => {
     const cut = text('I have done all of it, and', { finish_reason: 'length' })
     await using home = await pursueGoal(cut, cut, toolCall('look', { n: 1 }))
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 4 })
     expect(home.server.requests[2]?.prompt).toContain('cut off at its limit of tokens')
   })
 
-  it('by control characters and halves of characters is stored and shown as it is', async () => {
+  it('control characters and lone surrogates reach the tool unchanged', async () => {
     await using home = await pursueGoal(toolCall('look', { text: '\u0000\ud800\u001b[2J' }))
     expect(home.runs).toEqual([{ tool: 'look', args: { text: '\u0000\ud800\u001b[2J' } }])
     expect(home.goal?.status).toBe('completed')
   })
 
-  it('by a text beside its calls is kept, and the calls run', async () => {
+  it('text beside tool calls is kept, and the calls run', async () => {
     await using home = await pursueGoal(together(text('Let me look.'), toolCall('look', { n: 1 })))
     expect(home.runs).toHaveLength(1)
     expect(home.server.requests.at(-1)?.body.messages.some(({ content }) => content === 'Let me look.')).toBe(true)
   })
 
-  it('by more than a megabyte ends the cycle and is paid for; the goal stays', async () => {
+  it('an answer of more than a megabyte ends the cycle and is paid for, and the goal stays active', async () => {
     await using home = await pursueGoal(text('x'.repeat(1_200_000)))
     expect(home.goal?.status).toBe('active')
     expect((await detail(home, home.id)).error).toMatch(/longer than 1 MiB/)
   })
 })
 
-describe('a transcript', () => {
+describe('pruning of a transcript', () => {
   const group = fc.record({ received: fc.nat(2), calls: fc.nat(4), order: fc.array(fc.nat(100), { maxLength: 4 }) })
 
-  it('within any bound keeps the goal in front, the last turn whole, and no result without its call or call without its result', () => {
+  it('keeps the goal first, the last turn whole, and each call with its result, within any bound', () => {
     fc.assert(
       fc.property(fc.array(group, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 40 }), (groups, max) => {
         let transcript = new Transcript([])
         let last = 0
         const stored = new Map<number, Message>()
         groups.forEach(({ received, calls, order }, step) => {
-          // An answer without calls says nothing here, and is not stored.
+          // An answer without calls is empty here, and is not stored.
           last = calls || last
           const planned = Array.from({ length: calls }, (_, n): PlannedCall => {
             return { call_id: `a:1:${step}:${n}`, id: `c${step}-${n}`, name: 'look', arguments: {}, step }
@@ -167,7 +170,7 @@ describe('a transcript', () => {
           for (const { seq, message } of transcript.answer(words, answer, planned)) stored.set(seq, message)
           const kept = transcript.prune(max - calls)
           if (kept) for (const seq of stored.keys()) if (seq > 0 && seq < kept.from) stored.delete(seq)
-          // Results come in any order, some of them in another process.
+          // Results arrive in any order, some of them in another process.
           const arriving = [...planned].sort(
             (a, b) => (order[planned.indexOf(a)] ?? 0) - (order[planned.indexOf(b)] ?? 0),
           )
@@ -191,7 +194,7 @@ describe('a transcript', () => {
     )
   })
 
-  it('lose their oldest a quarter at once, so that requests keep their beginning in between', () => {
+  it('removes the oldest quarter at once, so that requests keep their beginning in between', () => {
     const [max, steps] = [200, 500]
     const transcript = new Transcript([])
     let pruned = 0
@@ -207,7 +210,7 @@ describe('a transcript', () => {
       transcript.outcome(call, { role: 'tool', tool_call_id: call.id, content: 'Seen.' })
       expect(transcript.messages.length).toBeLessThanOrEqual(max)
     }
-    // A thousand messages, of which each time fifty go.
+    // A thousand messages, of which fifty are removed each time.
     expect(pruned).toBeGreaterThan(10)
     expect(pruned).toBeLessThan(20)
   })

@@ -9,7 +9,7 @@ import { asksForGoal, goalsOf, rows, spawn, testHostWithModel } from '../models/
 
 type Home = Awaited<ReturnType<typeof testHostWithModel>>
 
-/** Answers each question for a goal with the next of these, the last of them for ever, and finishes each goal. */
+/** Answers each goal request with the next of these objectives, repeats the last one, and finishes each goal. */
 const goals = (...objectives: (string | null)[]) => {
   const left = [...objectives]
   return (request: ModelServerRequest) => {
@@ -26,7 +26,7 @@ const events = async (home: Home, type: string) =>
 const waitForCompleted = (home: Home, id: string, number: number) =>
   until(async () => (await goalsOf(home, id)).filter(({ status }) => status === 'completed').length === number)
 
-describe('two objectives are different goals', () => {
+describe('comparison of two objectives', () => {
   it.each([
     [
       'a number',
@@ -59,7 +59,7 @@ describe('two objectives are different goals', () => {
       'Review the open pull request of the day for the team',
       'Review the open pull request of the day for the team Blue',
     ],
-  ])('that differ in %s', (_, a, b) => {
+  ])('treats objectives that differ in %s as different goals', (_, a, b) => {
     expect(isSameGoal(a, b)).toBe(false)
     expect(isSameGoal(b, a)).toBe(false)
   })
@@ -74,8 +74,8 @@ it.each([
   expect(isSameGoal(b, a)).toBe(true)
 })
 
-describe('an agent with serial work', () => {
-  it('goes on from number to number, and does again what is due again', async () => {
+describe('an agent with recurring work', () => {
+  it('continues from number to number, and repeats a goal that is due again', async () => {
     const chapters = [1, 2, 3, 4].map(n => `Write chapter ${n} of the book`)
     await using home = await testHostWithModel(
       goals(...chapters, 'Water the plants in the hall', 'Water the plants in the hall', null),
@@ -91,7 +91,7 @@ describe('an agent with serial work', () => {
     expect(await events(home, 'goal_refused')).toEqual([])
   })
 
-  it('is refused a goal that was abandoned: an event and svc why say which and why, and it rests longer each time', async () => {
+  it('may not repeat an abandoned goal: an event and svc why give the reason, and it waits longer each time', async () => {
     await using home = await testHostWithModel(request =>
       asksForGoal(request) ? goalAnswer('Sort the same shelf again') : toolCall('list_dir', {}),
     )
@@ -119,7 +119,7 @@ describe('an agent with serial work', () => {
     expect(await goalsOf(home, id)).toHaveLength(1)
   })
 
-  it('is refused an objective that is too long, and the reason says by how much', async () => {
+  it('may not choose an objective that is too long, and the reason gives its length', async () => {
     await using home = await testHostWithModel(goals('x'.repeat(501)))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -130,7 +130,7 @@ describe('an agent with serial work', () => {
 })
 
 describe('a goal strategy of a plugin', () => {
-  /** Answers with this each time it is asked; counts how often. */
+  /** Returns a strategy that always gives this answer, and counts its calls. */
   const strategy = (answer: object | undefined, more: object = {}) => {
     const asked = { times: 0 }
     const generateGoal = () => {
@@ -143,7 +143,7 @@ describe('a goal strategy of a plugin', () => {
     }
   }
 
-  it('that declares that it has no duplicates is not refused a goal that was abandoned', async () => {
+  it('may repeat an abandoned goal when it declares no_duplicates', async () => {
     const { plugin } = strategy({ objective: 'Take the next parcel', cost_usd: 0, tokens: 0 }, { no_duplicates: true })
     await using home = await testHostWithModel(() => toolCall('list_dir', {}), { builtins: [plugin] })
     const id = await spawn(home)
@@ -156,7 +156,7 @@ describe('a goal strategy of a plugin', () => {
   it.each([
     ['has nothing to do', { objective: null, cost_usd: 0, tokens: 0 }],
     ['is refused its goal', { objective: 'short', cost_usd: 0, tokens: 0 }],
-  ])('that %s is asked again after twice as long each time', async (_, answer) => {
+  ])('that %s is asked again after twice as many heartbeats each time', async (_, answer) => {
     const { asked, plugin } = strategy(answer)
     await using home = await testHostWithModel(() => finish(), { builtins: [plugin] })
     const id = await spawn(home)
@@ -178,8 +178,8 @@ describe('a goal strategy of a plugin', () => {
   })
 })
 
-describe('nothing to do', () => {
-  it('is offered by the built-in loop, makes no goal, and svc why repeats what the model said', async () => {
+describe('an answer that there is nothing to do', () => {
+  it('is offered by the built-in loop, creates no goal, and is quoted by svc why', async () => {
     await using home = await testHostWithModel(() =>
       text('{"goal": null, "reasoning": "the harvest is not before May"}'),
     )
@@ -196,8 +196,8 @@ describe('nothing to do', () => {
   })
 })
 
-describe('what was said for a goal', () => {
-  it('can still be read after its end, and goes with retention', async () => {
+describe('the transcript of a goal', () => {
+  it('can still be read after the goal has ended, and is deleted by retention', async () => {
     await using home = await testHostWithModel(goals('Write chapter 1 of the book', null), { builtins: [retention] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()

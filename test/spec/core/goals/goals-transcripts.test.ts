@@ -17,12 +17,12 @@ import {
 import { goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, spawn, testHostWithModel } from '../models/model-host.ts'
 
-/** One step for each cycle, so that each begins with what those before it wrote. */
+/** One step for each cycle, so that each cycle begins with the transcript of those before it. */
 const ONE_STEP = { 'profiles/worker.yaml': 'name: worker\nrole: takes notes\nmax_steps: 1\n' }
 
 type RequestMessages = ModelServerRequest['body']['messages']
 
-/** An agent that writes note after note, and what it asked its model, step by step, in whichever process. */
+/** Returns a script that writes note after note, and the messages of its requests, across all processes. */
 function noteTaker() {
   const asked: RequestMessages[] = []
   const replies: Reply[] = []
@@ -37,7 +37,7 @@ function noteTaker() {
   return { asked, replies, script }
 }
 
-/** Lets an agent live in one process until it has taken at least one further step. */
+/** Runs an agent in one process until it has taken at least one further step. */
 async function step(home: TestHost, asked: readonly RequestMessages[]): Promise<void> {
   const before = asked.length
   home.kernel.heartbeat.start()
@@ -45,7 +45,7 @@ async function step(home: TestHost, asked: readonly RequestMessages[]): Promise<
   await home.kernel.heartbeat.stop()
 }
 
-/** Each request holds all of the one before it, then the answer and its result. */
+/** Checks that each request holds all of the one before it, then the answer and its result. */
 function expectGrowing(asked: readonly RequestMessages[]): void {
   for (const [n, said] of asked.entries()) {
     const before = asked[n - 1] ?? said.slice(0, 1)
@@ -57,7 +57,7 @@ function expectGrowing(asked: readonly RequestMessages[]): void {
 }
 
 describe('the conversation of a goal', () => {
-  it('goes on where it was from cycle to cycle', async () => {
+  it('continues from cycle to cycle', async () => {
     const { asked, script } = noteTaker()
     await using home = await testHostWithModel(script, { files: ONE_STEP })
     await spawn(home)
@@ -65,7 +65,7 @@ describe('the conversation of a goal', () => {
     expectGrowing(asked)
   })
 
-  it('is whole in each of two processes that pursue the goal in turn', async () => {
+  it('is complete in each of two processes that pursue the goal in turn', async () => {
     const { asked, script } = noteTaker()
     await using dir = await tempDir()
     const shared = { root: dir.path, clock: new HeldClock(), files: ONE_STEP }
@@ -77,7 +77,7 @@ describe('the conversation of a goal', () => {
     for (const { server } of [here, there]) expect(server.requests.length).toBeGreaterThan(2)
   })
 
-  it('is the one of a checkpoint after that was restored', async () => {
+  it('is that of the checkpoint after a restore', async () => {
     const { asked, script } = noteTaker()
     await using home = await testHostWithModel(script, { files: ONE_STEP, builtins: [checkpoints] })
     const id = await spawn(home)
@@ -91,7 +91,7 @@ describe('the conversation of a goal', () => {
     expect(asked[restored]).toEqual(asked[taken])
   })
 
-  it('is whole after a cycle whose model failed', async () => {
+  it('is complete after a cycle whose model failed', async () => {
     const { asked, replies, script } = noteTaker()
     await using home = await testHostWithModel(script, { files: ONE_STEP, config: { daemon: { max_retries: 0 } } })
     await spawn(home)
@@ -103,11 +103,11 @@ describe('the conversation of a goal', () => {
   })
 })
 
-describe('kept transcripts', () => {
+describe('the transcript cache', () => {
   const transcript = (chars: number) =>
     new Transcript([{ seq: 0, message: { role: 'user', content: 'x'.repeat(chars) } }])
 
-  it('are given to the cycle after the one that kept them, once', () => {
+  it('gives a kept transcript to the next cycle, once', () => {
     const cache = new TranscriptCache()
     const kept = transcript(10)
     cache.keep('goal-1', 3, kept)
@@ -115,14 +115,14 @@ describe('kept transcripts', () => {
     expect(cache.take('goal-1', 3)).toBeUndefined()
   })
 
-  it.each([4, null])('are dropped where the row of the goal names another epoch: %s', epoch => {
+  it.each([4, null])('drops a transcript when the goal is at another epoch: %s', epoch => {
     const cache = new TranscriptCache()
     cache.keep('goal-1', 3, transcript(10))
     expect(cache.take('goal-1', epoch)).toBeUndefined()
     expect(cache.take('goal-1', 3)).toBeUndefined()
   })
 
-  it('take a bounded amount of memory: those used longest ago are dropped', () => {
+  it('takes a bounded amount of memory: the least recently used transcripts are dropped', () => {
     const cache = new TranscriptCache()
     for (const id of ['a', 'b', 'c', 'd', 'e']) cache.keep(id, 1, transcript(4_000_000))
     expect(cache.take('a', 1)).toBeUndefined()

@@ -29,7 +29,7 @@ const finish = (summary = 'done', evidence: string[] = []) => toolCall('finish_g
 
 type Step = ReturnType<typeof text> | ReturnType<typeof fault>
 
-/** Goes through a list of replies for steps, the last of them for ever; goals are numbered. */
+/** Returns a script that gives these replies for steps, repeats the last one, and numbers the goals. */
 function script(...steps: (Step | ((n: number) => Step))[]) {
   let goals = 0
   return (request: ModelServerRequest) => {
@@ -39,10 +39,10 @@ function script(...steps: (Step | ((n: number) => Step))[]) {
   }
 }
 
-/** A step that is always another one. */
+/** Returns a step that differs for each number. */
 const differentStep = (n: number) => toolCall('file_write', { path: `${n}.md`, content: 'words' })
 
-/** A plugin's tools that count how often they ran. */
+/** Returns tools of a plugin, and records each of their runs. */
 function counting() {
   const ran: string[] = []
   const add = (name: string, more: Partial<Parameters<typeof tool>[0]> = {}) =>
@@ -72,7 +72,7 @@ const spendRows = (home: Awaited<ReturnType<typeof testHostWithModel>>) =>
     )
 
 describe('a goal', () => {
-  it('is generated, pursued with real tools and finished with what was achieved and where', async () => {
+  it('is generated, pursued with real tools, and finished with its result and evidence', async () => {
     await using home = await testHostWithModel(
       script(
         toolCall('file_write', { path: 'piece.md', content: 'words' }),
@@ -100,7 +100,7 @@ describe('a goal', () => {
     expect(transcript[0]).toEqual({ ended_at: expect.any(Number) })
   })
 
-  it('costs what the server billed, to the call', async () => {
+  it('costs exactly what the server billed, call by call', async () => {
     await using home = await testHostWithModel(script(toolCall('list_dir'), finish()))
     await spawn(home)
     home.kernel.heartbeat.start()
@@ -122,17 +122,20 @@ describe('a goal', () => {
     ['no JSON at all', 'I would like to tidy up', undefined],
     ['an empty goal', '{"goal": ""}', undefined],
     ['a goal too long', `{"goal": "${'x'.repeat(501)}"}`, undefined],
-  ])('is read out of an answer with %s', async (_, answer, objective) => {
-    await using home = await testHostWithModel(request => (asksForGoal(request) ? text(answer) : fault('hang')))
-    const id = await spawn(home)
-    home.kernel.heartbeat.start()
-    await until(home, 'cycle_end')
-    expect((await goalsOf(home, id))[0]?.objective).toBe(objective)
-  })
+  ])(
+    'is parsed from an answer, or not created when the answer holds no valid goal: %s',
+    async (_, answer, objective) => {
+      await using home = await testHostWithModel(request => (asksForGoal(request) ? text(answer) : fault('hang')))
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(home, 'cycle_end')
+      expect((await goalsOf(home, id))[0]?.objective).toBe(objective)
+    },
+  )
 })
 
 describe('a pursuit', () => {
-  it('goes on over heartbeats with its transcript when max_steps is reached, by default', async () => {
+  it('resumes with its transcript at the next heartbeat after max_steps, by default', async () => {
     await using home = await testHostWithModel(script(differentStep))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -145,7 +148,7 @@ describe('a pursuit', () => {
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'at last', steps_completed: 6 })
   })
 
-  it('is abandoned at max_steps under that policy, and its transcript ends', async () => {
+  it('is abandoned at max_steps with max_steps_policy: abandon, and its transcript ends', async () => {
     await using home = await testHostWithModel(script(differentStep), {
       config: { daemon: { max_steps_policy: 'abandon' } },
     })
@@ -156,7 +159,7 @@ describe('a pursuit', () => {
     expect(await home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts WHERE ended_at > 0')).toHaveLength(1)
   })
 
-  it('begins anew in each cycle when pursuit_resume is off', async () => {
+  it('starts afresh in each cycle with pursuit_resume: false', async () => {
     await using home = await testHostWithModel(script(differentStep), { config: { daemon: { pursuit_resume: false } } })
     await spawn(home)
     home.kernel.heartbeat.start()
@@ -166,7 +169,7 @@ describe('a pursuit', () => {
     expect(home.server.requests[before]?.body.messages.map(message => message.role)).toEqual(['system', 'user'])
   })
 
-  it('keeps its transcript within bounds, the goal in front and no result without its call', async () => {
+  it('keeps its transcript within bounds, with the goal first and no result without its call', async () => {
     await using home = await testHostWithModel(
       script(n => together(differentStep(n), toolCall('list_dir'))),
       {
@@ -196,7 +199,7 @@ describe('a pursuit', () => {
       if (message.tool_call_id) expect(calls).toContain(message.tool_call_id)
   })
 
-  it('asks once whether a bare answer finishes, and takes a second one as unconfirmed', async () => {
+  it('asks once whether an answer without calls finishes it, and accepts a second one as unconfirmed', async () => {
     await using home = await testHostWithModel(script(text('I have written it.'), text('Yes, it is all there.')))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -209,7 +212,7 @@ describe('a pursuit', () => {
     expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
   })
 
-  it('that the model declines is not completed', async () => {
+  it('is abandoned when the model declines', async () => {
     await using home = await testHostWithModel(script(text("I'm sorry, but I can't help with that.")))
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -217,7 +220,7 @@ describe('a pursuit', () => {
     expect((await goalsOf(home, id))[0]?.result).toContain('The model declined')
   })
 
-  it('outlives a failing model: the goal stays, the agent says why and rests longer each time', async () => {
+  it('survives a failing model: the goal stays active, and the agent gives the reason and waits longer each time', async () => {
     await using home = await testHostWithModel(script(fault('500')), {
       config: { daemon: { max_retries: 0, max_failures: 2 } },
     })
@@ -235,13 +238,13 @@ describe('a pursuit', () => {
     expect(rest).toBeGreaterThan(30_000)
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
     home.server.enqueue(finish('after all'))
-    // No further than it is due: the model's answer takes real time, and held time must not run out on it.
+    // Advances no further than the agent is due: the model answers in real time, and must not run into a time limit.
     await home.clock.advance(rest + 300)
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect(await detail(home, id)).toMatchObject({ error: null, waiting_for: null })
   })
 
-  it('that reaches the cycle timeout keeps its goal by default, and abandons it when so configured', async () => {
+  it('keeps its goal at the cycle timeout by default, and abandons it when configured so', async () => {
     for (const preserve of [true, false]) {
       await using home = await testHostWithModel(script(fault('hang')), {
         config: { daemon: { cycle_timeout: 5, preserve_active_goals_on_timeout: preserve } },
@@ -256,7 +259,7 @@ describe('a pursuit', () => {
     }
   })
 
-  it('that the operator gave up in mid-cycle stays abandoned', async () => {
+  it('stays abandoned when the operator abandons its goal in the middle of a cycle', async () => {
     let release: (() => void) | undefined
     const { add, plugin } = counting()
     const slow = add('slow', {
@@ -280,7 +283,7 @@ describe('a pursuit', () => {
 })
 
 describe('tool calls', () => {
-  it('of one turn run side by side, and the model sees their results in the order of the calls', async () => {
+  it('of one turn run in parallel, and the model gets their results in the order of the calls', async () => {
     const { add, plugin } = counting()
     const waiting: (() => void)[] = []
     const slow = add('slow', {
@@ -302,7 +305,7 @@ describe('tool calls', () => {
     expect(results?.map(message => message.content)).toEqual(['slow ran', 'quick ran'])
   })
 
-  it('that fail, each in its own way, become results that the model can read; the others are not harmed', async () => {
+  it('that fail become results that the model can read, and do not affect each other', async () => {
     const { add, plugin } = counting()
     const boom = add('boom', { execute: () => Promise.reject(new Error('it broke')) } as never)
     const odd = add('odd', { execute: () => ({ self: 1n }) } as never)
@@ -339,7 +342,7 @@ describe('tool calls', () => {
     expect(results?.[5]).toBe('Error: The tool hangs did not finish within 7 s.')
   })
 
-  it('whose process died before their outcome: an idempotent one runs again; for another the model reads that the outcome is unknown', async () => {
+  it('without an outcome after a crash run again if idempotent, and are otherwise reported as unknown', async () => {
     const { ran, add, plugin } = counting()
     await using home = await testHostWithModel(script(finish()), {
       builtins: [plugin(add('once'), add('again', { idempotent: true }))],
@@ -347,7 +350,7 @@ describe('tool calls', () => {
     const id = await spawn(home)
     const store = home.kernel.use(Store)
     const say = (message: unknown) => JSON.stringify(message)
-    // As it stands after a kill between the intents and the outcomes.
+    // The state after a kill between the intents and the outcomes.
     const assistant = {
       role: 'assistant',
       content: '',
@@ -391,7 +394,7 @@ describe('tool calls', () => {
     ])
   })
 
-  it('may add writes that are committed with their outcome', async () => {
+  it('can add writes that are committed with their outcome', async () => {
     const { add, plugin } = counting()
     const { setValue } = await import('#platform/store/contract')
     const write = add('write', {
@@ -409,7 +412,7 @@ describe('tool calls', () => {
 })
 
 describe("the operator's messages", () => {
-  it('reach the next goal, cleaned, and count as delivered only once a model has answered', async () => {
+  it('reach the next goal, sanitized, and count as delivered only after a model has answered', async () => {
     await using home = await testHostWithModel(request => (asksForGoal(request) ? fault('500') : undefined), {
       config: { daemon: { max_retries: 0 } },
     })
@@ -448,7 +451,7 @@ describe('a goal strategy', () => {
   const strategy = (answer: unknown) =>
     definePlugin({ name: 'custom', setup: svc => svc.goalStrategy({ generateGoal: () => answer as never }) })
 
-  it('of a plugin goes first; its spend is booked', async () => {
+  it('of a plugin comes before the built-in loop, and its cost is booked', async () => {
     await using home = await testHostWithModel(script(finish()), {
       builtins: [strategy({ objective: 'Count the spoons twice', cost_usd: 0.25, tokens: 7 })],
     })
@@ -459,7 +462,7 @@ describe('a goal strategy', () => {
     expect((await detail(home, id)).cost_usd).toBeGreaterThanOrEqual(0.25)
   })
 
-  it('that answers undefined leaves the choice to the built-in loop', async () => {
+  it('that returns undefined leaves the choice to the built-in loop', async () => {
     await using home = await testHostWithModel(script(finish()), { builtins: [strategy(undefined)] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
@@ -472,20 +475,23 @@ describe('a goal strategy', () => {
     ['no object', 'a string', 'must be an object'],
     ['a negative cost', { objective: 'A fine objective', cost_usd: -1, tokens: 0 }, 'cost_usd: '],
     ['a megabyte', { objective: 'x'.repeat(1_000_000), cost_usd: 0.5, tokens: 1 }, 'objective: '],
-  ])('that answers %s makes no goal, is reported, and its stated cost is booked', async (_, answer, why) => {
-    await using home = await testHostWithModel(script(finish()), { builtins: [strategy(answer)] })
-    const id = await spawn(home)
-    home.kernel.heartbeat.start()
-    await until(home, 'cycle_end')
-    expect(await goalsOf(home, id)).toEqual([])
-    const cost = typeof answer === 'object' ? Math.max(0, answer.cost_usd) : 0
-    expect((await detail(home, id)).cost_usd).toBe(cost)
-    const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
-    expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom is not a valid goal: .*${why}`))
-  })
+  ])(
+    'that answers %s creates no goal; its cost is booked, and an invalid answer is reported',
+    async (_, answer, why) => {
+      await using home = await testHostWithModel(script(finish()), { builtins: [strategy(answer)] })
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(home, 'cycle_end')
+      expect(await goalsOf(home, id)).toEqual([])
+      const cost = typeof answer === 'object' ? Math.max(0, answer.cost_usd) : 0
+      expect((await detail(home, id)).cost_usd).toBe(cost)
+      const [warned] = home.logged('goal strategy').map(({ msg }) => msg)
+      expect(warned).toEqual(why && expect.stringMatching(`goal strategy custom is not a valid goal: .*${why}`))
+    },
+  )
 })
 
-it('an invalid answer of a message source is reported with its plugin', async () => {
+it("an invalid answer of a message source is reported with its plugin's name", async () => {
   const odd = definePlugin({
     name: 'odd',
     setup: svc => void svc.add(PendingMessages, { name: 'five', pending: async () => 5 as never }),
@@ -499,7 +505,7 @@ it('an invalid answer of a message source is reported with its plugin', async ()
   )
 })
 
-it('a plugin that adds messages to the earlier point News still delivers them', async () => {
+it('a plugin that uses the older extension point News still delivers its messages', async () => {
   const news = async () => ({ items: [{ from: 'A friend', text: 'The tide turns at four.' }], acknowledgements: [] })
   const earlier = definePlugin({ name: 'earlier', setup: svc => void svc.add(News, { name: 'friend', news }) })
   await using home = await testHostWithModel(script(finish()), { builtins: [earlier] })
@@ -509,7 +515,7 @@ it('a plugin that adds messages to the earlier point News still delivers them', 
   expect(JSON.stringify(home.server.requests[0]!.body.messages)).toContain('A friend: The tide turns at four.')
 })
 
-it('a part of the prompt that is no string is reported with its plugin', async () => {
+it("a prompt section that is not a string is reported with its plugin's name", async () => {
   const odd = definePlugin({
     name: 'odd',
     setup: svc =>
@@ -530,7 +536,7 @@ it('a part of the prompt that is no string is reported with its plugin', async (
 })
 
 describe('a verifier', () => {
-  /** A test host with one, and the claims that it was asked about. */
+  /** Opens a test host with a verifier, and records the claims that it is asked about. */
   const testHostWithVerifier = async (verify: GoalVerifier['verify'], ...steps: Parameters<typeof script>) => {
     const claims: GoalClaim[] = []
     const plugin = definePlugin({
@@ -551,7 +557,7 @@ describe('a verifier', () => {
     return Object.assign(home, { id, claims })
   }
 
-  it('sends a goal back with its reason, which the agent reads and goes on with', async () => {
+  it('sends a goal back with its reason, which the agent reads before it goes on', async () => {
     await using home = await testHostWithVerifier(
       ({ evidence }) => (evidence.length === 0 ? 'no one can see it: say where it is' : undefined),
       finish('the piece is written'),
@@ -569,7 +575,7 @@ describe('a verifier', () => {
     expect(home.claims[0]?.workspace).toBe(join(home.root, '.svc/workspaces', home.id))
   })
 
-  it('is asked about a bare answer too', async () => {
+  it('is also asked about an answer without calls', async () => {
     await using home = await testHostWithVerifier(
       ({ unconfirmed }) => (unconfirmed ? 'call finish_goal' : undefined),
       text('I am done.'),
@@ -584,13 +590,13 @@ describe('a verifier', () => {
   it.each([
     ['throws', () => Promise.reject(new Error('its server is gone')), 'its server is gone'],
     ['answers neither a reason nor nothing', () => true as never, 'it must return a non-empty reason, or nothing'],
-  ])('that %s has said nothing, and that is logged', async (_, verify, sentence) => {
+  ])('that %s is ignored, and that is logged', async (_, verify, sentence) => {
     await using home = await testHostWithVerifier(verify, finish())
     await until(home, 'goal_completed')
     expect(home.logged(`The verifier "evidence" has said nothing: ${sentence}`)).toHaveLength(1)
   })
 
-  it('that never answers is waited for as long as for a tool', async () => {
+  it('that never answers is ignored after the time limit of a tool', async () => {
     await using home = await testHostWithVerifier(() => new Promise(() => {}), finish())
     await until(() => home.claims.length === 1)
     const done = until(home, 'goal_completed')

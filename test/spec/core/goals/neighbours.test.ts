@@ -7,7 +7,7 @@ import { busyModel, replayOf, runOf, testHostWithRecordings } from '../../observ
 import { finish, numberedGoals } from '../../observability/runs-host.ts'
 import { asksForGoal, goalsOf, spawn } from '../models/model-host.ts'
 
-/** Another process of the same project, as `svc serve` is one. */
+/** Opens another process of the same project, as `svc serve` does. */
 const beside = ({ root }: TestHost, url = '') =>
   testHost({
     ...{ root, builtins: BUILTINS, roles: ['server'], clock: 'system', seed: 4711 },
@@ -19,7 +19,7 @@ const goalsReached = async (home: TestHost, agent: string) =>
   (await goalsOf(home, agent)).filter(({ status }) => status === 'completed').length
 
 test.each(['before', 'after'] as const)(
-  'what a server writes that came %s the daemon is part of the daemon’s run, in its place',
+  'writes of a server that started %s the daemon replay in order as part of the daemon’s run',
   async when => {
     await using home = await testHostWithRecordings(busyModel(3), { approval: { enabled: false } })
     const agents = [await spawn(home), await spawn(home), await spawn(home)]
@@ -44,7 +44,7 @@ test.each(['before', 'after'] as const)(
   120_000,
 )
 
-test('a task of a server beside the daemon replays, whatever numbers its events were left', async () => {
+test('a task of a server beside the daemon replays, whatever numbers its events were given', async () => {
   const idle = numberedGoals()
   await using home = await testHostWithRecordings((request: ModelServerRequest) => {
     if (asksForGoal(request)) return idle(request)
@@ -68,7 +68,7 @@ test('a task of a server beside the daemon replays, whatever numbers its events 
   expect(await replayOf(home, daemon)).toMatchObject({ same: true, notes: [] })
 }, 120_000)
 
-test('an unreported change, such as a manual edit of the database, is a note', async () => {
+test('an unreported change, such as a manual edit of the database, is noted by the replay', async () => {
   await using home = await testHostWithRecordings(numberedGoals(finish))
   await home.start()
   const agent = await spawn(home)

@@ -6,7 +6,7 @@ import { testHost, until } from '../../../support/index.ts'
 import { goalAnswer } from '../../safety/approvals-host.ts'
 import { AGENT_MODULES, spawn, testHostWithModel } from '../models/model-host.ts'
 
-/** A daemon on the machine's clock whose heartbeat is far away. */
+/** Opens a daemon on the system clock whose next heartbeat is a minute away. */
 async function resting() {
   const home = await testHostWithModel(() => goalAnswer(''), {
     ...{ builtins: [waking], clock: 'system' },
@@ -22,7 +22,7 @@ async function resting() {
 }
 
 describe('a nudge', () => {
-  it('from another process starts the cycle of its agent, of no other, and leaves no marker behind', async () => {
+  it('from another process starts a cycle of its agent only, and leaves no marker behind', async () => {
     await using home = await resting()
     await using other = await testHost({
       builtins: [...AGENT_MODULES, waking],
@@ -40,7 +40,7 @@ describe('a nudge', () => {
     expect(home.begun).toHaveLength(1)
   })
 
-  it('given while no daemon runs leaves a marker, and is read when one does', async () => {
+  it('sent while no daemon runs leaves a marker, and is read once a daemon runs', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
       builtins: [waking],
       roles: ['cli'],
@@ -57,14 +57,14 @@ describe('a nudge', () => {
     await until(async () => (await readdir(markers)).length === 0)
   })
 
-  it('in the process of the daemon needs no marker', async () => {
+  it("sent in the daemon's process needs no marker", async () => {
     await using home = await resting()
     await home.kernel.invoke('agents.nudge', { id: home.ids[0], message: 'look alive' })
     expect(await readdir(home.markers)).toEqual([])
     await until(() => home.begun.length === 1)
   })
 
-  it('whose marker cannot be written is delivered all the same, and the log says so', async () => {
+  it('is delivered even when its marker cannot be written, and the log says so', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
       builtins: [waking],
       roles: ['cli'],
@@ -79,8 +79,8 @@ describe('a nudge', () => {
   })
 })
 
-describe('a marker that someone leaves by hand', () => {
-  it('wakes all agents, once, and is removed', async () => {
+describe('the folder of markers', () => {
+  it('a marker created by hand wakes all agents once and is removed', async () => {
     await using home = await resting()
     await writeFile(join(home.markers, 'now'), '')
     await until(() => home.begun.length === 2)
@@ -88,7 +88,7 @@ describe('a marker that someone leaves by hand', () => {
     expect(await readdir(home.markers)).toEqual([])
   })
 
-  it('many of them at once are one wake or two', async () => {
+  it('many markers at once cause only a few wakes', async () => {
     await using home = await resting()
     await Promise.all(Array.from({ length: 200 }, (_, n) => writeFile(join(home.markers, `${n}.json`), '{}')))
     await until(async () => (await readdir(home.markers)).length === 0 && home.begun.length >= 2)
@@ -96,7 +96,7 @@ describe('a marker that someone leaves by hand', () => {
     expect(home.begun.length).toBeLessThanOrEqual(8)
   })
 
-  it('a folder among the markers is left alone and wakes no one for ever', async () => {
+  it('a folder among the markers is left alone and wakes no agent', async () => {
     await using home = await resting()
     await mkdir(join(home.markers, 'folder'))
     await new Promise(resolve => setTimeout(resolve, 500))
@@ -104,7 +104,7 @@ describe('a marker that someone leaves by hand', () => {
     expect(await readdir(home.markers)).toEqual(['folder'])
   })
 
-  it('a link in place of the folder is never emptied', async () => {
+  it('a symbolic link in place of the folder is never emptied', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
       ...{ builtins: [waking], clock: 'system', files: { 'precious/letter.txt': 'dear' } },
     })

@@ -10,7 +10,7 @@ const steps = (...statuses: string[]) =>
 const plan = (...statuses: string[]) => toolCall('update_plan', { steps: steps(...statuses) })
 
 describe('the plan of a goal', () => {
-  it('is stored with each change, and is live for the operator', async () => {
+  it('is stored and reported with each change', async () => {
     await using home = await asking([
       plan('in_progress', 'pending', 'pending'),
       plan('done', 'in_progress', 'skipped'),
@@ -34,14 +34,14 @@ describe('the plan of a goal', () => {
     expect(shown(home)[0]).toBe('The plan is written down: 0 of 3 steps are done.')
   })
 
-  it('is refused when two steps are in progress', async () => {
+  it('is rejected when two steps are in progress', async () => {
     await using home = await asking([plan('in_progress', 'in_progress'), ask('Whom is it sent to?'), finish()])
     await home.begin()
     const { goal_id } = await home.asked()
     expect(((await home.request(`/goals/${goal_id}`)).json as Goal).plan).toEqual([])
   })
 
-  it('is shown to the agent again when the conversation has left it behind', async () => {
+  it('is shown to the agent again when the conversation no longer holds it', async () => {
     const looks = Array.from({ length: 6 }, (_, n) => toolCall('list_dir', { path: `${n}` }))
     await using home = await asking([plan('in_progress', 'pending'), ...looks, finish()], {
       config: { daemon: { pursuit_transcript_max_messages: 6 } },
@@ -58,7 +58,7 @@ describe('the plan of a goal', () => {
 })
 
 describe('a goal', () => {
-  it('that comes after another begins when that has ended, and is shown how', async () => {
+  it('that waits for another goal begins when that one has ended, and is shown its result', async () => {
     await using home = await asking([finish('The numbers are 1 and 2'), finish('reported')])
     const [first, second] = [await spawn(home), await spawn(home)]
     const add = async (id: string, objective: string, more = {}) =>
@@ -79,7 +79,7 @@ describe('a goal', () => {
     })
   })
 
-  it('ends when its deadline passes', async () => {
+  it('is abandoned when its deadline passes', async () => {
     await using home = await asking([ask('Whom is it sent to?'), finish()])
     const id = await spawn(home)
     const deadline = new Date(home.clock.ms() + 120_000).toISOString()

@@ -16,7 +16,7 @@ import {
 import { asksForGoal } from '../models/model-host.ts'
 
 const GOAL = 'Write a small tool that counts the words of a text'
-/** What a new agent is shown, in estimated tokens: its prompt, and its tools. */
+/** Maximum size of a new agent's prompt and of its tools, in estimated tokens. */
 const MOST = { system: 2_200, tools: 3_600 }
 /** Presets that only read and write files. */
 const SIMPLE = ['gambler', 'hustler', 'oracle', 'philosopher', 'writer']
@@ -27,7 +27,7 @@ interface First {
   tools: NonNullable<ModelRequestBody['tools']>
 }
 
-/** The first request of a pursuit, as it came over the wire, for each preset; and the names of all tools. */
+/** Returns the first request of a pursuit for each preset, as sent over the wire, and the names of all tools. */
 async function firstRequests(presets: readonly string[], options: TestHostOptions = {}) {
   const requests: ModelServerRequest[] = []
   await using server = await modelServer({
@@ -38,11 +38,11 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
     },
   })
   await using home = await testHost({
-    // The same on every machine.
+    // Keeps prompts the same on every machine.
     config: { tools: { sandbox: 'off' }, schedules: { time_zone: 'UTC' } },
     ...options,
     builtins: BUILTINS,
-    // No daemon begins with the first agents before the last of them is there: each prompt names the others.
+    // Starts no daemon before the last agent exists: each prompt names the other agents.
     roles: ['cli'],
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
   })
@@ -63,7 +63,7 @@ const tokensOf = (tools: First['tools']) =>
   tools.reduce((sum, each) => sum + textTokens(JSON.stringify(each.function)), 0)
 const namesOf = ({ tools }: First) => tools.map(each => each.function.name)
 
-/** As a person reads it. */
+/** Renders a request as a readable page. */
 function page({ system, goal, tools }: First): string {
   const list = tools.map(({ function: { name, description, parameters } }) => {
     const keys = Object.keys((parameters.properties ?? {}) as object).join(', ')
@@ -79,12 +79,12 @@ describe('the first prompt of each preset', () => {
     shown = await firstRequests(SHIPPED)
   }, 120_000)
 
-  it.each(SHIPPED)('is as it was read and judged: %s', async preset => {
+  it.each(SHIPPED)('matches its reviewed snapshot: %s', async preset => {
     const file = join(import.meta.dirname, '../../../golden/prompts', `${preset}.md`)
     await expect(page(shown.firsts.get(preset)!)).toMatchFileSnapshot(file)
   })
 
-  it.each(SHIPPED)('names no tool that is not in view: %s', preset => {
+  it.each(SHIPPED)('names no tool that is not offered: %s', preset => {
     const first = shown.firsts.get(preset)!
     const named = first.system.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []
     const descriptions = first.tools.flatMap(each => each.function.description.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? [])
@@ -92,7 +92,7 @@ describe('the first prompt of each preset', () => {
     expect(hidden.filter(name => !namesOf(first).includes(name))).toEqual([])
   })
 
-  it('is short, and its tools are few', () => {
+  it('is short and offers few tools', () => {
     for (const [preset, { system, tools }] of shown.firsts) {
       const size = { system: textTokens(system), tools: tokensOf(tools), count: tools.length }
       console.log(`${preset}: ${size.system} tokens of prompt, ${size.tools} tokens of ${size.count} tools`)
@@ -102,14 +102,14 @@ describe('the first prompt of each preset', () => {
     }
   })
 
-  it.each(SHIPPED)('offers no writer without its reader: %s', preset => {
+  it.each(SHIPPED)('offers no tool that writes without the one that reads: %s', preset => {
     const names = namesOf(shown.firsts.get(preset)!)
     const pairs = { file_write: 'file_read', write_notepad: 'read_notepad', git_commit: 'git_status' }
     for (const [writer, reader] of Object.entries(pairs)) if (names.includes(writer)) expect(names).toContain(reader)
   })
 })
 
-it('holds persona and mood only where the profile asks for them, behind the rules', async () => {
+it('a prompt holds persona and mood only where the profile asks for them, after the rules', async () => {
   const worker = (name: string, inner: string) =>
     `name: ${name}\nrole: works\npersona: { purpose: to be useful }\ninner_life: [${inner}]\ncore: []\n`
   const files = {

@@ -17,7 +17,7 @@ import { asksForGoal, goalsOf, spawn, testHostWithModel } from '../models/model-
 
 export const fact = (n: number) => `The colour of number ${n} is ${['red', 'green', 'blue'][n % 3]}${n * 7}.`
 
-/** Whether a request asks for a summary rather than for the next step. */
+/** Returns whether a request asks for a summary rather than for the next step. */
 export const asksForSummary = ({ prompt }: { prompt: string }) =>
   prompt.includes('You write the record of the work of an agent')
 
@@ -36,7 +36,7 @@ export interface Reading {
   profile?: string
 }
 
-/** Reads files one after another; at the end says the facts that its prompt holds of those wanted. */
+/** Reads files in turn, and at the end states the wanted facts that its prompt holds. */
 export function reader({ files, wanted, summarise }: Reading) {
   const knownFacts = ({ prompt }: ModelServerRequest) => wanted.map(fact).filter(each => prompt.includes(each))
   let next = 1
@@ -49,7 +49,7 @@ export function reader({ files, wanted, summarise }: Reading) {
   }
 }
 
-/** A project whose agents read files with a small context window. */
+/** Opens a project whose agents read files with a small context window. */
 export function readingHome(
   { window = 12_000, profile = '', config }: Reading,
   script: Script,
@@ -70,7 +70,7 @@ export function readingHome(
   })
 }
 
-/** The same with an agent, and files that have one fact each at their beginning. */
+/** Opens the same project with an agent, and with files that each begin with one fact. */
 export async function reading(plan: Reading, options: TestHostOptions = {}) {
   const home = await readingHome(plan, reader(plan), options)
   const id = await spawn(home)
@@ -86,7 +86,7 @@ export async function writeFiles(root: string, id: string, files: number): Promi
   }
 }
 
-/** Lives on until a request is made that a summary is part of. */
+/** Runs heartbeats until a request contains a summary. */
 export async function waitForSummary(home: TestHost & { server: ModelServer }): Promise<ModelServerRequest> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {
@@ -97,7 +97,7 @@ export async function waitForSummary(home: TestHost & { server: ModelServer }): 
   throw new Error('no summary was used within 100 heartbeats')
 }
 
-/** Lives on until the agent's first goal has ended. */
+/** Runs heartbeats until the agent's first goal has ended. */
 export async function firstEnded(home: TestHost, id: string): Promise<Goal> {
   home.kernel.heartbeat.start()
   for (let n = 0; n < 100; n++) {

@@ -11,7 +11,7 @@ import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal } from '../models/model-host.ts'
 import { asksForSummary, reading, summary, waitForSummary } from './summary-host.ts'
 
-it('how full the window was, and how room was made, is seen in traces, of the agent, in metrics and in the budget', async () => {
+it('traces, goals.context, metrics and spending show how full the window was and how it was shortened', async () => {
   await using home = await reading({ files: 130, wanted: [1] }, { builtins: [runs, metrics] })
   const run_id = await home.kernel.use(Runs).begin('daemon')
   await waitForSummary(home)
@@ -57,7 +57,7 @@ it('how full the window was, and how room was made, is seen in traces, of the ag
   expect(spending).toContain('summary')
 })
 
-it('a run with a summary replays: the summary is an answer of its own in it, and the same events come out', async () => {
+it('a run with a summary replays with the same events and without model calls', async () => {
   let n = 0
   const thoughts = (step: number) => `Thought ${step}. ${'I look at it from all sides. '.repeat(60)}`
   await using home = await testHostWithRecordings(

@@ -8,22 +8,22 @@ import { type Connection, Medium } from '../../../../builtins/platform/store/con
 import { type ModelServerRequest, modelServer, testHost, text, toolCall } from '../../../support/index.ts'
 import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
 
-/** Most that a turn may take, without BEGIN and COMMIT. */
+/** Maximum number of statements in a turn, without BEGIN and COMMIT. */
 const STATEMENTS = 21
 const TRANSACTIONS = 1.6
 
-/** Far longer than it takes on a busy machine. What hangs says how far it came, and is tried once more. */
+/** Time limit, far longer than a busy machine needs. A run that hangs reports its progress and is tried once more. */
 const PATIENCE_MS = 120_000
 const AGENTS = 24
 const GOALS = 4
-/** A goal is found, a file is written for it, and it is finished. */
+/** Three turns for each goal: one generates it, one writes a file, one finishes it. */
 const TURNS = AGENTS * GOALS * 3
 const MODULES = fileURLToPath(new URL('../../../../builtins/', import.meta.url))
 const BOUNDARY = /^\s*(?:BEGIN|COMMIT|ROLLBACK)/
-/** Modules that run what others ask for. */
+/** Modules that run statements for other modules. */
 const CARRIERS = /^(?:platform\/store|lib\/|.*\/recordings$)/
 
-/** Counts the statements that reach SQLite, each with the module that asked for it. */
+/** Counts the statements that reach SQLite, by the module that issued them. */
 class Statements {
   readonly #counts = new Map<string, number>()
   all = 0
@@ -42,7 +42,7 @@ class Statements {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
   }
 
-  /** One line for each statement, the most frequent first. */
+  /** Returns one line for each statement, the most frequent first. */
   perTurn(): string {
     const sorted = [...this.#counts].sort(([, a], [, b]) => b - a)
     return sorted.map(([key, count]) => `${(count / TURNS).toFixed(2).padStart(6)}  ${key}`).join('\n')
@@ -103,7 +103,7 @@ function countedBy(statements: Statements) {
   })
 }
 
-/** Has each agent begin its next cycle at once, until it has ended its goals. */
+/** Starts the next cycle of each agent at once, until it has completed its goals. */
 function livesOf(ended: (error?: unknown) => void) {
   return definePlugin({
     name: 'lives',
@@ -112,7 +112,7 @@ function livesOf(ended: (error?: unknown) => void) {
       let active = AGENTS
       svc.tap('cleanup', 'lives', (cycle: Cycle) => {
         const { agent_id, result, error } = cycle
-        // It would wait for a time that never comes, cycle after cycle.
+        // A failed agent would wait for a time that never comes, cycle after cycle.
         if (error !== undefined) return ended(error)
         const count = (goals.get(agent_id) ?? 0) + (result === 'completed' ? 1 : 0)
         goals.set(agent_id, count)
@@ -123,7 +123,7 @@ function livesOf(ended: (error?: unknown) => void) {
   })
 }
 
-/** The script of a short goal. */
+/** Returns the script of a short goal. */
 function shortGoals() {
   let found = 0
   let notes = 0

@@ -9,7 +9,7 @@ const of = (home: TestHost, id: string) => home.kernel.use(Memory).of(id)
 const open = (config: object) =>
   testHostWithModel(() => text('There is nothing to do.'), { builtins: [memory], config: { memory: config } })
 
-/** Each has one record that was used twice, and one that was not, both of them old. */
+/** Creates agents, each with one old record that was used twice and one that was never used. */
 async function ageRecords(home: TestHost, number: number): Promise<string[]> {
   const ids: string[] = []
   for (let n = 0; n < number; n++) {
@@ -24,7 +24,7 @@ async function ageRecords(home: TestHost, number: number): Promise<string[]> {
 }
 const countRecords = async (home: TestHost, ids: string[]) => Promise.all(ids.map(id => of(home, id).count()))
 
-it('what is old and unused goes at the beats of a day, agent by agent, once a day, where that is configured', async () => {
+it('with consolidate_days, old unused records are removed on heartbeats, for each agent once a day', async () => {
   await using home = await open({ consolidate_days: 30 })
   const ids = await ageRecords(home, 7)
   home.kernel.heartbeat.start()
@@ -35,7 +35,7 @@ it('what is old and unused goes at the beats of a day, agent by agent, once a da
   expect(await of(home, ids[0]!).peek('mem-used')).toMatchObject({ access_count: 2 })
   expect(home.logged('old and not used, removed')).toHaveLength(7)
 
-  // What gets old after the round has its turn a day later.
+  // A record that becomes old after the round is removed a day later.
   await of(home, ids[0]!).store('a fact of the day', {}, 'mem-today')
   home.clock.jump(DAY_MS / 2)
   await runHeartbeat(home)
@@ -48,7 +48,7 @@ it('what is old and unused goes at the beats of a day, agent by agent, once a da
   })
 })
 
-it('nothing goes by itself unless that is configured', async () => {
+it('no record is removed automatically without consolidate_days', async () => {
   await using home = await open({})
   const ids = await ageRecords(home, 1)
   home.kernel.heartbeat.start()
@@ -56,7 +56,7 @@ it('nothing goes by itself unless that is configured', async () => {
   expect(await countRecords(home, ids)).toEqual([2])
 })
 
-it('a consolidation keeps the index: what stayed is found as before, and what went is not', async () => {
+it('a consolidation keeps the index: kept records are still found, and removed ones are not', async () => {
   await using home = await open({})
   const [id = ''] = await ageRecords(home, 1)
   await of(home, id).store('a new fact')

@@ -18,7 +18,7 @@ function meaning(text: string): number[] {
   return [has('cat', 'feline', 'pet'), has('car', 'vehicle', 'truck'), 0.1]
 }
 
-/** A plugin that counts what it is asked. */
+/** Returns a plugin that records the texts it is asked to embed. */
 function embedding(name = 'meaning', embed: MemoryEmbeddings['embed'] = async texts => texts.map(meaning)) {
   const asked: string[] = []
   const plugin = definePlugin({
@@ -37,7 +37,7 @@ function embedding(name = 'meaning', embed: MemoryEmbeddings['embed'] = async te
 }
 
 describe('embeddings', () => {
-  it('find what means the same in other words, together with what has the same words', async () => {
+  it('find records of the same meaning in other words, together with those of the same words', async () => {
     const { plugin, asked } = embedding()
     await using home = await remembering([plugin])
     for (const thought of ['a feline sleeps', 'the truck is loud', 'seven o’clock']) await of(home).store(thought)
@@ -46,13 +46,13 @@ describe('embeddings', () => {
     expect(hit).toMatchObject({ thought: 'a feline sleeps' })
     expect(others).toEqual([])
     expect(hit!.score).toBeGreaterThan(0.4)
-    // By both is nearer than by one.
+    // A match by words and meaning ranks above a match by meaning alone.
     await of(home).store('the cat of a neighbour')
     expect(thoughts(await of(home).search('cat'))).toEqual(['the cat of a neighbour', 'a feline sleeps'])
     expect(thoughts(await of(home).search('clock'))[0]).toBe('seven o’clock')
   })
 
-  it('are made once of each text, also over restarts, and anew of what changed', async () => {
+  it('are computed once for each text, also across restarts, and again only for changed texts', async () => {
     const first = embedding()
     await using home = await remembering([first.plugin])
     await of(home).store('a feline sleeps', {}, 'mem-cat')
@@ -67,14 +67,14 @@ describe('embeddings', () => {
     await using again = await remembering([second.plugin], { root: home.root })
     expect(thoughts(await of(again).search('feline'))).toEqual(['the pet is loud'])
     expect(second.asked).toEqual(['feline', 'the pet is loud'])
-    // Another model's vectors are not comparable.
+    // Vectors of another model are not comparable.
     const third = embedding('other')
     await using other = await remembering([third.plugin], { root: home.root })
     await of(other).search('feline')
     expect(third.asked).toEqual(['feline', 'the pet is loud'])
   })
 
-  it('of many records follow behind, so that the first search waits for some only', async () => {
+  it('of many records are computed in the background, so that the first search waits only for some', async () => {
     const sizes: number[] = []
     const { plugin } = embedding('sized', async texts => {
       sizes.push(texts.length)
@@ -93,7 +93,7 @@ describe('embeddings', () => {
     ['throws', () => Promise.reject(new Error('no such model'))],
     ['gives too few', async () => [[1]]],
     ['gives what is no number', async (texts: readonly string[]) => texts.map(() => [Number.NaN])],
-  ])('leave it to the words when their plugin %s, and are asked again after a minute', async (_, embed) => {
+  ])('are replaced by a word search when their plugin %s, and are requested again after a minute', async (_, embed) => {
     let broken = true
     const { plugin } = embedding('meaning', texts => (broken ? embed(texts) : Promise.resolve(texts.map(meaning))))
     await using home = await remembering([plugin])
@@ -106,7 +106,7 @@ describe('embeddings', () => {
     expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
   })
 
-  it('that never come are waited for no longer than ten seconds, and hold up no other search or store', async () => {
+  it('that never arrive are awaited for at most ten seconds, and do not block a store meanwhile', async () => {
     const { plugin } = embedding('slow', () => new Promise(() => {}))
     await using home = await remembering([plugin])
     await of(home).store('a feline sleeps')
@@ -116,7 +116,7 @@ describe('embeddings', () => {
     expect(thoughts(await search)).toEqual(['a feline sleeps'])
   })
 
-  it('are given by one plugin only', async () => {
+  it('are provided by one plugin only', async () => {
     const other = definePlugin({
       name: 'other',
       setup: svc => void svc.add(MemoryEmbeddings, { name: 'other', embed: async () => [] }),
@@ -125,7 +125,7 @@ describe('embeddings', () => {
   })
 })
 
-describe('the example', () => {
+describe('the example plugin', () => {
   it('finds other forms of words without any server', async () => {
     await using home = await remembering([], { plugins: example('memory-embeddings.ts') })
     await of(home).store('Database passwords rotate weekly')
@@ -133,14 +133,14 @@ describe('the example', () => {
     expect(thoughts(await of(home).search('rotating the password'))).toEqual(['Database passwords rotate weekly'])
   })
 
-  it('asks a server with an OpenAI-compatible endpoint, with the key of the environment', async () => {
+  it('asks a server with an OpenAI-compatible endpoint, with the key from the environment', async () => {
     const seen: { url?: string; authorization?: string; model?: string }[] = []
     const server = createServer(async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk
       const { model, input } = JSON.parse(body) as { model: string; input: string[] }
       seen.push({ url: request.url!, authorization: request.headers.authorization ?? '', model })
-      // In whatever order.
+      // Answers in another order than asked.
       const data = input.map((text, index) => ({ index, embedding: meaning(text) })).reverse()
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ data }))
     })

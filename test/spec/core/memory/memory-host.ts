@@ -5,7 +5,7 @@ import { AGENT_MODULES } from '../models/model-host.ts'
 
 let seed = 1000
 
-/** A test host whose agents remember, with these toolkits. Each has ids of its own, as processes have. */
+/** Opens a test host whose agents remember, with these toolkits. It has ids of its own, like a separate process. */
 export const remembering = (toolkits: readonly PluginDefinition[] = [], options: TestHostOptions = {}) =>
   testHost({
     seed: ++seed,

@@ -17,8 +17,8 @@ const plain = { config: { memory: { unified: false } } }
 const json = async (home: TestHost, path: string) => JSON.parse(await textBehind(home.root, path))
 const idIn = (said: string) => /mem-\w+/.exec(said)?.[0] ?? ''
 
-describe('without the one memory', () => {
-  it('notes are plain JSON: found, listed, read, changed and removed by the same tools', async () => {
+describe('plain memory (memory.unified: false)', () => {
+  it('keeps notes as plain JSON, which the same tools find, list, read, change and remove', async () => {
     await using home = await remembering([knowledge, values], plain)
     const call = { call_id: 'worker-1:7:2:0', goal_id: 'goal-1' }
     const saved = await use(home, 'save_note', { content: 'The kiln needs 1,240 degrees', tags: 'pottery' }, call)
@@ -46,7 +46,7 @@ describe('without the one memory', () => {
     expect(await use(again, 'list_recent_notes', {}, { agent_id: 'worker-2' })).toBe('[You have no notes yet.]')
   })
 
-  it('pursuits recall what goals achieved, and neither notes nor values', async () => {
+  it('lets pursuits recall the results of goals, but neither notes nor values', async () => {
     const goals = ['Fire the kiln to its highest temperature', 'Describe the kiln at its highest temperature']
     const answer = (request: Parameters<typeof asksForGoal>[0]) => {
       if (!asksForGoal(request)) return toolCall('finish_goal', { summary: 'The kiln is fired', evidence: [] })
@@ -68,7 +68,7 @@ describe('without the one memory', () => {
     expect(pursuits.join()).not.toMatch(/1,240|A note on/)
   })
 
-  it('ends when it is switched on: notes and values are taken over, once, with the days they are of', async () => {
+  it('ends when unified memory is switched on: notes and values are taken over once, notes with their dates', async () => {
     await using home = await remembering([knowledge, values], plain)
     const note_id = idIn(await use(home, 'save_note', { content: 'The kiln needs 1,240 degrees' }))
     await use(home, 'memory_set', { key: 'colour', value: 'blue' })
@@ -82,7 +82,7 @@ describe('without the one memory', () => {
     expect(await use(third, 'read_note', { note_id })).toContain('There is no note')
   })
 
-  it.skipIf(ON_POSTGRES)('a file of notes that cannot be read is set aside', async () => {
+  it.skipIf(ON_POSTGRES)('sets a notes file aside that cannot be read', async () => {
     const files = { '.svc/memory/worker-1/notes.json': '{"mem-1":' }
     await using home = await remembering([knowledge], { ...plain, files })
     await use(home, 'save_note', { content: 'a new beginning' })
@@ -91,7 +91,7 @@ describe('without the one memory', () => {
   })
 })
 
-it('what tools store in a pursuit has its goal, its run and its tool', async () => {
+it('what tools store in a pursuit carries its goal, its run and its tool', async () => {
   const steps = [
     toolCall('save_note', { content: 'a note' }),
     toolCall('memory_set', { key: 'k', value: 'v' }),

@@ -13,7 +13,7 @@ const PATH = 'memory/worker-1/memories.jsonl'
 const fileOf = (home: TestHost) => join(home.root, '.svc', PATH)
 const thoughts = (records: readonly { thought: string }[]) => records.map(({ thought }) => thought)
 
-/** TF-IDF as the books have it, and nothing of ours: all documents are looked at, each is a vector over all words. */
+/** Computes TF-IDF as textbooks define it, independently of the program: each document is a vector over all words. */
 function plain(documents: ReadonlyMap<string, string>, query: string): Map<string, number> {
   const words = (text: string) => text.split(' ')
   const times = (word: string, text: string) => words(text).filter(each => each === word).length
@@ -32,7 +32,7 @@ function plain(documents: ReadonlyMap<string, string>, query: string): Map<strin
   return new Map(scores.filter(([, score]) => score > 0.05))
 }
 
-/** The same scores place by place; and of what scores the same, whichever. */
+/** Checks that the scores match place by place. Records of the same score may come in any order. */
 function expectRanked(hits: readonly MemoryHit[], wanted: ReadonlyMap<string, number>, digits: number): void {
   const scores = [...wanted.values()].sort((a, b) => b - a)
   expect(hits).toHaveLength(Math.min(10, wanted.size))
@@ -43,11 +43,11 @@ function expectRanked(hits: readonly MemoryHit[], wanted: ReadonlyMap<string, nu
 }
 
 describe('the ranking', () => {
-  it('is that of TF-IDF and cosine as computed by other means, also after much was forgotten and replaced', async () => {
+  it('matches an independent computation of TF-IDF and cosine, also after many deletions and replacements', async () => {
     await using home = await remembering()
     const random = keyedRandom(11)
     const randomUpTo = (most: number, ...key: (string | number)[]) => Math.floor(random.number('draw', ...key) * most)
-    // Short texts of few words, so that there are ties, and some words are in most of the texts.
+    // Short texts of few words, so that there are ties and some words occur in most texts.
     const text = (name: string, n: number) =>
       Array.from(
         { length: 2 + randomUpTo(7, name, n) },
@@ -80,7 +80,7 @@ describe('the ranking', () => {
     expect(await of(again).look('word0 word3 word9', 10)).toEqual(await records.look('word0 word3 word9', 10))
   })
 
-  it('puts the newer first of two that are as near, and gives no more than is asked for', async () => {
+  it('puts the newer of two equal records first, and returns no more than requested', async () => {
     await using home = await remembering()
     for (const id of ['a', 'b', 'c']) await of(home).store('the kiln is hot', {}, id)
     const ids = async (top_k: number) => (await of(home).look('kiln', top_k)).map(({ memory_id }) => memory_id)
@@ -89,7 +89,7 @@ describe('the ranking', () => {
     expect(await ids(0)).toEqual([])
   })
 
-  it('knows words of every script: pairs of characters where there are no spaces, and single ones that are words', () => {
+  it('splits every script into words: pairs of characters where there are no spaces, and single ones that are words', () => {
     expect(termsOf('東京タワー')).toEqual(['東京', '京タ', 'タワ', 'ワー', '東', '京'])
     expect(termsOf('猫')).toEqual(['猫'])
     expect(termsOf('iPhoneを買う')).toEqual(['iphone', 'を買', '買う', '買'])
@@ -98,7 +98,7 @@ describe('the ranking', () => {
     expect(termsOf('x — … 🎉')).toEqual([])
   })
 
-  it('finds a part of what is written without spaces, whatever stands around it', async () => {
+  it('finds a part of a text that is written without spaces, whatever surrounds it', async () => {
     await using home = await remembering()
     for (const thought of ['私は東京都に住んでいます', '他們養了三隻貓', 'ข้อมูลสำคัญอยู่ในตู้เซฟ', 'unrelated words'])
       await of(home).store(thought)
@@ -109,7 +109,7 @@ describe('the ranking', () => {
 })
 
 describe('a search', () => {
-  it('writes nothing by itself: what it found counts as accessed at once, and is written down a second later', async () => {
+  it('writes nothing itself: its results count as accessed at once, which is stored a second later', async () => {
     await using home = await remembering()
     await of(home).store('the kiln is hot', {}, 'mem-kiln')
     const before = await linesBehind(home.root, PATH)
@@ -123,7 +123,7 @@ describe('a search', () => {
     expect(await of(home).peek('mem-kiln')).toMatchObject({ access_count: 3 })
   })
 
-  it('counts also when the process ends before that second', async () => {
+  it('counts as access even when the process ends within that second', async () => {
     await using home = await remembering()
     await of(home).store('the kiln is hot', {}, 'mem-kiln')
     await of(home).search('kiln')
@@ -132,7 +132,7 @@ describe('a search', () => {
     expect(await of(again).peek('mem-kiln')).toMatchObject({ access_count: 1 })
   })
 
-  it.skipIf(ON_POSTGRES)('sees what an editor did to the file in its place, with the size that it had', async () => {
+  it.skipIf(ON_POSTGRES)('sees an edit of the file in place, even one that keeps the size', async () => {
     await using home = await remembering()
     await of(home).store('the kiln is hot')
     await of(home).store('the glaze is dry')
@@ -146,7 +146,7 @@ describe('a search', () => {
     expect(thoughts(await of(home).recent())).toEqual(['a shard', 'the clay is soft', 'the kiln is hot'])
   })
 
-  it('waits for a long file, which holds no one else up', async () => {
+  it('waits until a long file is read, without blocking the event loop', async () => {
     await using home = await remembering([], { clock: 'system' })
     const line = (n: number) =>
       JSON.stringify({
@@ -165,13 +165,13 @@ describe('a search', () => {
       })
     for (; reading; turns++) await new Promise(resolve => setImmediate(resolve))
     expect((await found)[0]?.memory_id).toBe('mem-4711')
-    // The event loop had its turns while the index was made.
+    // The event loop kept running while the index was built.
     expect(turns).toBeGreaterThan(10)
   })
 })
 
-describe('indexes that are held', () => {
-  it('are those of the agents used last; the others are read again, with nothing lost', async () => {
+describe('the cache of indexes', () => {
+  it('keeps those of the most recently used agents; the others are read again, with nothing lost', async () => {
     await using home = await remembering([], { config: { memory: { held_agents: 2 } } })
     const first = of(home, 'worker-1')
     await first.store('the kiln is hot', {}, 'mem-kiln')
@@ -183,7 +183,7 @@ describe('indexes that are held', () => {
     expect(await of(home, 'worker-1').peek('mem-kiln')).toMatchObject({ thought: 'the kiln is hot', access_count: 1 })
   })
 
-  it('are let go by their records too', async () => {
+  it('is also limited by the number of records', async () => {
     await using home = await remembering([], { config: { memory: { held_records: 3 } } })
     const first = of(home, 'worker-1')
     for (let n = 0; n < 3; n++) await first.store(`thought ${n}`)

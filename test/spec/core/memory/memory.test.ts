@@ -10,7 +10,7 @@ import { type TestHost, type TestHostOptions, testHost } from '../../../support/
 import { AGENT_MODULES, spawn, WORKER } from '../models/model-host.ts'
 
 let seed = 0
-/** Each test host with ids of its own, as processes have. */
+/** Opens a test host with ids of its own, like a separate process. */
 const open = (options: TestHostOptions = {}) =>
   testHost({
     seed: ++seed,
@@ -25,8 +25,8 @@ const fileOf = (home: TestHost, id = 'worker-1') => join(home.root, '.svc', path
 const linesOf = ({ root }: TestHost) => linesBehind(root, pathOf('worker-1'))
 const thoughts = (records: readonly MemoryRecord[]) => records.map(({ thought }) => thought)
 
-describe('an agent remembers', () => {
-  it('what is nearest to a query, best first, over restarts', async () => {
+describe('the memory of an agent', () => {
+  it('finds what is nearest to a query, best first, also after a restart', async () => {
     await using first = await open()
     const records = memoryOf(first)
     await records.store('The database password rotates every Monday')
@@ -47,7 +47,7 @@ describe('an agent remembers', () => {
     expect(await memoryOf(again).peek(hit!.memory_id)).toMatchObject({ access_count: 1 })
   })
 
-  it('a thing once, however often it is stored under one id, and forgets it for good', async () => {
+  it('stores one record for each id, and forgets it for good', async () => {
     await using home = await open()
     const records = memoryOf(home)
     expect(await records.store('the kettle is on', {}, 'mem-kettle')).toBe('mem-kettle')
@@ -59,7 +59,7 @@ describe('an agent remembers', () => {
     expect(await records.recall('mem-kettle')).toBeUndefined()
   })
 
-  it('counts what it is asked for, not what onlookers see, and lets the unused go when it is old', async () => {
+  it('counts uses by the agent but not by viewers, and removes old records that were not used', async () => {
     await using home = await open()
     const records = memoryOf(home)
     const ts = '2000-01-01T00:00:00Z'
@@ -82,7 +82,7 @@ describe('an agent remembers', () => {
     expect(await linesOf(home)).toHaveLength(2)
   })
 
-  it('the newest value of a name', async () => {
+  it('finds the newest value of a name', async () => {
     await using home = await open()
     const records = memoryOf(home)
     await records.store('blue', { kind: 'kv', key: 'colour' })
@@ -92,7 +92,7 @@ describe('an agent remembers', () => {
     expect((await records.findNamed('key', 'colour'))?.thought).toBe('green')
   })
 
-  it('a thing in place of another under the same id, as the newest, as often used, and found by its new words only', async () => {
+  it('replaces a record under its id: as the newest, with its access count, found by its new words only', async () => {
     await using home = await open()
     const records = memoryOf(home)
     await records.put('mem-plan', 'sail to Naxos', { kind: 'plan', goal_id: 'goal-abc' })
@@ -111,7 +111,7 @@ describe('an agent remembers', () => {
     expect(await records.look('goal-abc', 5)).toEqual([])
   })
 
-  it('things of one kind, page by page', async () => {
+  it('lists records of one kind, page by page', async () => {
     await using home = await open()
     const records = memoryOf(home)
     for (let n = 0; n < 9; n++) await records.store(`thing number ${n}`, { kind: n % 2 ? 'odd' : 'even' })
@@ -124,7 +124,7 @@ describe('an agent remembers', () => {
     )
   })
 
-  it('in any script', async () => {
+  it('finds words in any script', async () => {
     await using home = await open()
     const records = memoryOf(home)
     await records.store('Die Prüfung der Brücke ergab Risse')
@@ -138,8 +138,8 @@ describe('an agent remembers', () => {
   })
 })
 
-describe('the file', () => {
-  it('is shared by processes: what one writes, the other finds, and nothing is lost', async () => {
+describe('the memory file', () => {
+  it('is shared by processes: each finds what the other wrote, and nothing is lost', async () => {
     await using one = await open({ clock: 'system' })
     await using other = await open({ root: one.root, clock: 'system' })
     const writers = [one, other].flatMap((home, h) =>
@@ -152,7 +152,7 @@ describe('the file', () => {
     expect((await memoryOf(one).search('fact elk number 39', 1))[0]?.thought).toBe('fact elk number 39')
   })
 
-  it.skipIf(ON_POSTGRES)('loses nothing but a torn line, wherever a write was cut off', async () => {
+  it.skipIf(ON_POSTGRES)('loses only a torn line, wherever a write was cut off', async () => {
     const last = `${JSON.stringify({ memory_id: 'mem-last', thought: 'the last größte thought', ts: '2026-01-01T00:00:00Z' })}\n`
     const bytes = Buffer.from(last)
     await using home = await open({ clock: 'system' })
@@ -169,18 +169,15 @@ describe('the file', () => {
     }
   })
 
-  it.skipIf(ON_POSTGRES)(
-    'reports a torn line once, and drops it when the process that wrote after it ends',
-    async () => {
-      await using home = await open({ files: { '.svc/memory/worker-1/memories.jsonl': '{"memory_id":"mem-c","tho' } })
-      await memoryOf(home).store('sound')
-      expect(home.logged('1 broken lines')).toHaveLength(1)
-      await using again = await open({ root: home.root })
-      expect(thoughts(await memoryOf(again).recent())).toEqual(['sound'])
-      expect(again.logged('broken lines')).toEqual([])
-      expect(await readFile(`${fileOf(home)}.corrupt`, 'utf8')).toBe('{"memory_id":"mem-c","tho\n')
-    },
-  )
+  it.skipIf(ON_POSTGRES)('sets a torn line apart and reports it once', async () => {
+    await using home = await open({ files: { '.svc/memory/worker-1/memories.jsonl': '{"memory_id":"mem-c","tho' } })
+    await memoryOf(home).store('sound')
+    expect(home.logged('1 broken lines')).toHaveLength(1)
+    await using again = await open({ root: home.root })
+    expect(thoughts(await memoryOf(again).recent())).toEqual(['sound'])
+    expect(again.logged('broken lines')).toEqual([])
+    expect(await readFile(`${fileOf(home)}.corrupt`, 'utf8')).toBe('{"memory_id":"mem-c","tho\n')
+  })
 
   it('does not grow with use: access records are removed when there are many', async () => {
     await using home = await open()
@@ -195,7 +192,7 @@ describe('the file', () => {
   })
 
   it.skipIf(ON_POSTGRES)(
-    'keeps what can be read when lines are broken; those are set apart and reported once',
+    'keeps the readable lines when others are broken; those are set apart and reported once',
     async () => {
       await using home = await open()
       await memoryOf(home).store('sound')
@@ -212,7 +209,7 @@ describe('the file', () => {
     },
   )
 
-  it('takes over what an earlier program kept, once', async () => {
+  it('takes over what an earlier program stored, once', async () => {
     const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })
     await using home = await open({ files: { '.svc/agent_memory/worker-1.json': legacy } })
     expect((await memoryOf(home).findNamed('key', 'colour'))?.thought).toBe('blue')
@@ -227,14 +224,14 @@ describe('the file', () => {
     expect(home.logged('worker-2.json is not taken over')).toHaveLength(1)
   })
 
-  it('is never outside its folder', async () => {
+  it('is never outside its folder, whatever the agent id is', async () => {
     await using home = await open()
     for (const id of ['../x', 'a/b', '', '.', 'a\u0000b']) expect(() => memoryOf(home, id)).toThrow('is no agent')
   })
 })
 
 describe('operators', () => {
-  it('see, search, and remove what an agent remembers', async () => {
+  it('list, search and remove what an agent remembers', async () => {
     await using home = await open()
     const agent_id = await spawn(home)
     const records = home.kernel.use(Memory).of(agent_id)
@@ -255,8 +252,8 @@ describe('operators', () => {
   })
 })
 
-describe('the index', () => {
-  it('finds what a plain computation of the same weights finds', () => {
+describe('the search index', () => {
+  it('gives the same scores as a plain computation with the same weights', () => {
     const words = ['ox', 'elk', 'emu', 'gnu', 'yak', 'koi', 'asp', 'bee']
     let state = 7
     const random = (n: number) => {

@@ -11,7 +11,7 @@ import { use } from '../../use.ts'
 import { remembering } from './memory-host.ts'
 
 describe('a clipboard', () => {
-  it("is the agent's own, holds the last text, and outlives restarts", async () => {
+  it('belongs to one agent, holds the last text, and survives restarts', async () => {
     await using home = await remembering([clipboard])
     expect(await use(home, 'read_clipboard')).toBe('[The clipboard is empty.]')
     await use(home, 'copy_to_clipboard', { text: 'first' })
@@ -22,7 +22,7 @@ describe('a clipboard', () => {
     expect((await stat(join(home.root, '.svc/memory/worker-1/clipboard.json'))).mode & 0o777).toBe(0o600)
   })
 
-  it('gives long texts in parts, and never half a character', async () => {
+  it('returns long texts in parts, and never splits a character', async () => {
     await using home = await remembering([clipboard])
     const text = `x${'🐈'.repeat(12_000)}`
     await use(home, 'copy_to_clipboard', { text })
@@ -39,7 +39,7 @@ describe('a clipboard', () => {
     expect(await use(home, 'read_clipboard', { offset: 99_999 })).toContain('It ends before this')
   })
 
-  it('takes notes, links and what other toolkits have, by their ids', async () => {
+  it('copies notes, links and the records of other toolkits by their ids', async () => {
     const tasks = definePlugin({
       name: 'tasks-of-another',
       setup: svc =>
@@ -70,9 +70,9 @@ describe('a clipboard', () => {
 describe("the machine's clipboard", () => {
   const config = { tools: { host_clipboard: true } }
 
-  it('is reached only where the operator says so, without secrets in the environment', async () => {
+  it('is used only with tools.host_clipboard, and its program gets no secrets in the environment', async () => {
     await using programs = await tempDir()
-    // Stands in for the program of the system: keeps in files what it is given, and what it sees.
+    // Stands in for the system program: saves its input and its environment in files.
     const script = `#!/bin/sh\nenv > ${programs.path}/env\ncase "$*" in *-o) cat ${programs.path}/kept;; *) cat > ${programs.path}/kept;; esac\n`
     await mkdir(join(programs.path, 'bin'))
     await writeFile(join(programs.path, 'bin/xclip'), script, { mode: 0o700 })
@@ -91,7 +91,7 @@ describe("the machine's clipboard", () => {
     expect(seen).not.toContain('a-secret')
   })
 
-  it('that cannot be reached is an error that says why', async () => {
+  it('returns an error with the cause when it cannot be reached', async () => {
     await using home = await remembering([clipboard], { config, env: { PATH: '/nowhere' }, clock: 'system' })
     for (const [name, args] of [
       ['read_clipboard', {}],

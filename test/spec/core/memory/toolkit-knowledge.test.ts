@@ -33,7 +33,7 @@ describe('a note', () => {
     expect(await use(home, 'search_notes', { query: 'kiln sold' })).toContain('Nothing that you remember')
   })
 
-  it('is saved once, however often its call is repeated', async () => {
+  it('is saved once, however often its call is repeated with the same id', async () => {
     await using home = await remembering([knowledge])
     const call = { call_id: 'worker-1:7:2:0' }
     const once = await use(home, 'save_note', { content: 'only once' }, call)
@@ -41,7 +41,7 @@ describe('a note', () => {
     expect(await home.kernel.use(Memory).of('worker-1').count()).toBe(1)
   })
 
-  it('belongs to its agent alone', async () => {
+  it('can be read and removed by its agent only', async () => {
     await using home = await remembering([knowledge])
     const note_id = await save(home, 'a secret of the first')
     const other = { agent_id: 'worker-2' }
@@ -53,7 +53,7 @@ describe('a note', () => {
 })
 
 describe('lists of notes', () => {
-  it('show the newest first, and how to see every older one', async () => {
+  it('show the newest first, and say how to get all older ones', async () => {
     await using home = await remembering([knowledge])
     for (let n = 0; n < 25; n++) await save(home, `note number ${n}`)
     const seen: number[] = []
@@ -70,7 +70,7 @@ describe('lists of notes', () => {
     expect(hits).toContain('ask with a higher limit')
   })
 
-  it('hold notes only, while a search finds all that is remembered, which is not for notes to change', async () => {
+  it('hold notes only, while a search finds every memory, which the note tools can read but not change', async () => {
     await using home = await remembering([knowledge, memory])
     await use(home, 'memory_set', { key: 'harbour', value: 'Piraeus' })
     await save(home, 'The harbour closes at nine.')
@@ -84,7 +84,7 @@ describe('lists of notes', () => {
   })
 })
 
-it('the operator reads an agent’s notes, all or those with some words, and that counts for nothing', async () => {
+it('the operator lists or searches the notes of an agent, which does not count as access', async () => {
   await using home = await remembering([knowledge], { files: { 'profiles/worker.yaml': WORKER } })
   const id = await spawn(home)
   const write = (content: string, tags = '') => use(home, 'save_note', { content, tags }, { agent_id: id })

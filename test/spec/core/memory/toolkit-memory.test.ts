@@ -13,7 +13,7 @@ import { run, testHostWithTasks } from '../tasks/tasks-host.ts'
 import { remembering } from './memory-host.ts'
 
 describe('a value under a key', () => {
-  it('is the one that was set last, however much is remembered after it, over restarts', async () => {
+  it('is the one that was set last, however much is stored after it, also after a restart', async () => {
     await using home = await remembering([toolkit])
     expect(await use(home, 'memory_get', { key: 'colour' })).toBe(
       '[Nothing is stored under "colour". You have stored no values yet.]',
@@ -31,7 +31,7 @@ describe('a value under a key', () => {
     expect((await records.search('colour')).map(({ thought }) => thought)).toEqual(['green'])
   })
 
-  it('is found when an earlier program stored it, and is replaced then', async () => {
+  it('is found when an earlier program stored it, and can be replaced', async () => {
     await using home = await remembering([toolkit])
     await use(home, 'memory_set', { key: 'other', value: 'x' })
     const old = { memory_id: 'mem-0a1b2c3d', thought: 'blue', metadata: { type: 'kv', key: 'colour' } }
@@ -42,7 +42,7 @@ describe('a value under a key', () => {
     expect(await use(home, 'memory_get', { key: 'colour' })).toBe('green')
   })
 
-  it('says where it comes from', async () => {
+  it('records its goal and its tool', async () => {
     await using home = await remembering([toolkit])
     await use(home, 'memory_set', { key: 'k', value: 'v' }, { goal_id: 'goal-1' })
     expect(await home.kernel.use(Memory).of('worker-1').recent()).toMatchObject([
@@ -50,7 +50,7 @@ describe('a value under a key', () => {
     ])
   })
 
-  it('is read in parts when it is long, and refused beyond 10,000 characters', async () => {
+  it('is read in parts when it is long, and rejected beyond 10,000 characters', async () => {
     await using home = await remembering([toolkit], {
       files: { '.svc/agent_memory/worker-1.json': JSON.stringify({ long: `${'a'.repeat(10_000)}the end` }) },
     })
@@ -63,7 +63,7 @@ describe('a value under a key', () => {
 })
 
 describe('a one-shot task', () => {
-  it('stores values that later tasks and goals of its agent have', async () => {
+  it('stores values that later tasks of its agent can read', async () => {
     const steps = [
       toolCall('memory_set', { key: 'colour', value: 'blue' }),
       text('stored'),
@@ -80,10 +80,10 @@ describe('a one-shot task', () => {
   })
 })
 
-describe('without the one memory', () => {
+describe('plain memory (memory.unified: false)', () => {
   const plain = { config: 'memory: { unified: false }' }
 
-  it('values stay in plain JSON, and are taken over when it is switched on', async () => {
+  it('keeps values in plain JSON, which are taken over when unified memory is switched on', async () => {
     await using home = await remembering([toolkit, knowledge], {
       ...plain,
       files: { '.svc/agent_memory/worker-1.json': '{"colour": "blue", "list": [1]}' },
@@ -103,7 +103,7 @@ describe('without the one memory', () => {
     expect(await use(unified, 'search_notes', { query: 'shape' })).toMatch(/\[kv shape\] round$/)
   })
 
-  it('a file that cannot be read is set aside, and two processes lose nothing', async () => {
+  it('sets a file aside that cannot be read, and loses nothing when two processes write', async () => {
     const file = '.svc/agent_memory/worker-1.json'
     await using home = await remembering([toolkit], { ...plain, clock: 'system', files: { [file]: '{ torn' } })
     expect(await use(home, 'memory_get', { key: 'k' })).toContain('no values yet')
@@ -118,7 +118,7 @@ describe('without the one memory', () => {
     expect(Object.keys(JSON.parse(await readFile(join(home.root, file), 'utf8')))).toHaveLength(20)
   })
 
-  it('values are checked where a guardrail watches the memory, as with it', async () => {
+  it('checks values with a guardrail on the memory, as unified memory does', async () => {
     for (const unified of [true, false]) {
       const config = { memory: { unified }, guardrails: { enabled: true, stages: ['memory'] } }
       await using home = await remembering([toolkit], { config, builtins: [guardrails] })
@@ -130,7 +130,7 @@ describe('without the one memory', () => {
     }
   })
 
-  it('an id that could lead elsewhere is refused', async () => {
+  it('rejects an agent id that leads to another folder', async () => {
     await using home = await remembering([toolkit], plain)
     const answer = await use(home, 'memory_set', { key: 'k', value: 'v' }, { agent_id: '../../x' })
     expect(answer).toContain('is no agent')

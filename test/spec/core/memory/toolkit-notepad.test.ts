@@ -13,7 +13,7 @@ let root: string
 let kernel: Kernel
 let now: number
 
-/** A test host with two agents in it. */
+/** Provides two agents. */
 const agents = definePlugin({
   name: 'agents',
   setup(svc) {
@@ -65,7 +65,7 @@ async function use(name: string, args: Record<string, unknown> = {}, agent_id = 
 
 const fileOf = (agent_id: string) => join(root, '.svc/journals', agent_id, 'notepad.md')
 
-test('an entry stands below its time in UTC, in a file of its agent that no one else can open', async () => {
+test('an entry has its UTC time as a heading, in a file of its agent that only the owner can open', async () => {
   expect(await use('write_notepad', { text: '  The key lies under the mat.\n' })).toMatch(/^Noted\. .* \d+ bytes\.$/)
   now += 1000
   await use('write_notepad', { text: 'Bought a new mat.' })
@@ -79,7 +79,7 @@ test('an entry stands below its time in UTC, in a file of its agent that no one 
   )
 })
 
-describe('reading', () => {
+describe('reading a notepad', () => {
   test('an empty notepad says so, and a cleared one is empty', async () => {
     expect(await use('read_notepad')).toBe('[The notepad is empty.]')
     await use('write_notepad', { text: 'x' })
@@ -88,7 +88,7 @@ describe('reading', () => {
     expect(await use('read_notepad')).toBe('[The notepad is empty.]')
   })
 
-  test('the newest come first into view, and every older one can be reached', async () => {
+  test('the newest entries are shown first, and every older one can be reached', async () => {
     for (let index = 0; index < 50; index++) await use('write_notepad', { text: `entry ${index}` })
     const seen: number[] = []
     for (let offset = 0; ; ) {
@@ -110,7 +110,7 @@ describe('reading', () => {
     expect(answer).toContain('[9 older entries; see them with offset=1.]')
   })
 
-  test('text without stamps, and headings in the text, are kept as they are', async () => {
+  test('text without timestamps, and headings in the text, are kept unchanged', async () => {
     await mkdir(join(root, '.svc/journals/coder-1'), { recursive: true })
     await writeFile(fileOf('coder-1'), 'Written long ago.\n## A heading\nmore')
     await use('write_notepad', { text: '## Plan\n- one' })
@@ -120,21 +120,21 @@ describe('reading', () => {
   })
 })
 
-describe('writing', () => {
-  test('an empty note and one of more than 20,000 characters are refused', async () => {
+describe('writing to a notepad', () => {
+  test('an empty note and one of more than 20,000 characters are rejected', async () => {
     expect(await use('write_notepad', { text: '  ' })).toMatch(/^error/)
     expect(await use('write_notepad', { text: 'x'.repeat(20_001) })).toMatch(/^error/)
     expect(await use('read_notepad')).toBe('[The notepad is empty.]')
   })
 
-  test('a line that a crash tore off is ended before the next entry', async () => {
+  test('a line cut off by a crash is ended before the next entry', async () => {
     await use('write_notepad', { text: 'whole' })
     await appendFile(fileOf('coder-1'), '\n## 2030-01-02T03:04:05.000Z\nto')
     await use('write_notepad', { text: 'next' })
     expect(await use('read_notepad', { limit: 1 })).toMatch(/^\[2 older.*\]\n\n.*Z\nnext$/)
   })
 
-  test('entries written at once are all there, each whole', async () => {
+  test('entries written in parallel are all stored, each whole', async () => {
     const texts = Array.from({ length: 50 }, (_, index) => `${index}-${'x'.repeat(2000)}`)
     await Promise.all(texts.map(text => use('write_notepad', { text })))
     const stored = (await readFile(fileOf('coder-1'), 'utf8')).split(/^## .*Z$/m).map(entry => entry.trim())
@@ -149,7 +149,7 @@ describe('writing', () => {
     expect(await use('read_notepad')).toContain('xxx')
   })
 
-  test('a link in the place of the file is not followed', async () => {
+  test('a symbolic link in place of the file is not followed', async () => {
     await mkdir(join(root, '.svc/journals/coder-1'), { recursive: true })
     await writeFile(join(root, 'outside.md'), 'outside')
     await symlink(join(root, 'outside.md'), fileOf('coder-1'))
@@ -160,7 +160,7 @@ describe('writing', () => {
 })
 
 describe("other agents' notepads", () => {
-  test('are closed unless tools.notepad_shared is on; its own is open by its id too', async () => {
+  test('can be read only with tools.notepad_shared; an agent can always read its own by its id', async () => {
     await use('write_notepad', { text: 'mine' })
     expect(await use('read_agent_notepad', { agent_id: 'coder-1' }, 'tester-1')).toContain(
       'tools.notepad_shared is off',
@@ -174,7 +174,7 @@ describe("other agents' notepads", () => {
     expect(await use('read_agent_notepad', { agent_id: 'nobody-1' })).toContain('There is no agent "nobody-1"')
   })
 
-  test('no id leads anywhere but to a notepad, and no agent by another name does', async () => {
+  test('cannot be reached by ids that lead elsewhere, neither to read nor to write', async () => {
     await kernel.close()
     await open('tools: { notepad_shared: true }')
     await mkdir(join(root, 'secret'))
@@ -209,7 +209,7 @@ describe("other agents' notepads", () => {
   })
 })
 
-test('appending is never repeated blindly, everything else may be', () => {
+test('every tool but write_notepad is idempotent', () => {
   const { tools } = kernel.points.find(Toolkits, 'notepad')!
   expect(tools.filter(tool => !tool.idempotent).map(tool => tool.name)).toEqual(['write_notepad'])
 })

@@ -21,7 +21,7 @@ import { goalAnswer } from '../../safety/approvals-host.ts'
 import { run, testHostWithTasks } from '../tasks/tasks-host.ts'
 import { spawn, testHostWithModel } from './model-host.ts'
 
-/** Counts what goes to the database until it is disposed of. */
+/** Counts database calls until it is disposed. */
 function countStatements() {
   const { write, run, all, get } = Database.prototype
   const counts = { reads: 0, statements: 0, transactions: 0 }
@@ -46,7 +46,7 @@ function countStatements() {
   return { counts, [Symbol.dispose]: () => void Object.assign(Database.prototype, { write, run, all, get }) }
 }
 
-/** Statements per cycle, on average: without BEGIN and COMMIT, the rest are writes. */
+/** Returns the average number of database calls per cycle. Writes are statements without BEGIN and COMMIT. */
 async function perCycle(agents: number, cycles: number) {
   const root = await prepare(agents)
   const kernel = await openBenchKernel(root)
@@ -68,8 +68,8 @@ function mapValues<K extends string>(of: Record<K, number>, value: (n: number, k
   return Object.fromEntries(entries.map(([key, n]) => [key, value(n, key)])) as Record<K, number>
 }
 
-describe('what a cycle costs', () => {
-  it('of the database does not grow with the number of agents', async () => {
+describe('database and model costs', () => {
+  it('the database calls of a cycle do not grow with the number of agents', async () => {
     const [few, many] = [await perCycle(6, 200), await perCycle(400, 200)]
     console.log(`a cycle: ${JSON.stringify(few)} with 6 agents, ${JSON.stringify(many)} with 400`)
     expect(many.reads).toBeLessThan(few.reads * 1.5)
@@ -77,12 +77,12 @@ describe('what a cycle costs', () => {
     expect(few.transactions).toBeLessThan(4)
     expect(few.reads).toBeLessThan(8)
     expect(few.statements).toBeLessThan(25)
-    // Claimed, what its model answered, what its tools returned, given back.
+    // One for the claim, the model's answer, the tool results and the release each.
     expect(few.transactions / few.answers).toBeLessThan(2.5)
     expect(few.writes / few.answers).toBeLessThan(13)
   })
 
-  it('of models is nothing while there is nothing to do', async () => {
+  it('a cycle with nothing to do makes no model calls', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''))
     await spawn(home)
     home.kernel.heartbeat.start()
@@ -95,7 +95,7 @@ describe('what a cycle costs', () => {
     expect(home.server.requests.length).toBe(asked)
   })
 
-  it('of a cycle in which there is nothing to do is nothing of its own: those who rest are passed with one statement', async () => {
+  it('each further agent at rest adds no database statement to a heartbeat', async () => {
     let looks = 0
     const files = new Proxy(fs, {
       get(of, name) {
@@ -125,13 +125,14 @@ describe('what a cycle costs', () => {
     expect(each.reads).toBe(0)
     expect(each.transactions).toBe(0)
     expect(each.statements).toBe(0)
-    // Of all together: the beat, and that their cycles were. Reads are looks for what is due, twice a second, and who is busy.
+    // For all agents together: the heartbeat, and the record of their cycles. Reads look for due agents twice a second,
+    // and for busy ones.
     expect(one.transactions).toBeLessThanOrEqual(4)
     expect(one.reads).toBeLessThan(120)
     expect(each.looks).toBeLessThan(0.5)
   })
 
-  it('of a one-shot run is two commits, and a folder with two files', async () => {
+  it('a one-shot run takes two commits, and writes a folder with two files', async () => {
     let written = 0
     const files = new Proxy(fs, {
       get(of, name) {
@@ -150,7 +151,7 @@ describe('what a cycle costs', () => {
     const id = await spawn(home)
     const tasks = async (count: number) => {
       for (let n = 0; n < count; n++) expect((await run(home, id, 'Say done.')).status).toBe('completed')
-      // All is written now that is written behind them.
+      // Flushes what is written in the background.
       await home.kernel.invoke('runs.list', { limit: 1 })
     }
     await tasks(3)
@@ -160,15 +161,15 @@ describe('what a cycle costs', () => {
     const spent = { ...mapValues(counting.counts, (n, name) => n - before[name]), written: written - before.written }
     const each = mapValues(spent, n => n / 20)
     console.log(`a one-shot run: ${JSON.stringify(each)}`)
-    // Accepted and begun, ended with its answer; and the totals of all of them.
+    // Accepted and started; ended with its answer; and the totals of all runs.
     expect(each.transactions).toBeLessThan(2.2)
     expect(each.statements - 2 * each.transactions).toBeLessThan(17)
-    // One of them finds the agents above this one, whose limits hold for it too.
+    // One read finds the ancestors of the agent, whose limits apply as well.
     expect(each.reads).toBeLessThan(3.5)
     expect(each.written).toBeLessThan(4.2)
   })
 
-  it(`of a prompt for a goal is at most ${AIM} tokens for each profile as it is shipped`, async () => {
+  it(`a prompt for a goal has at most ${AIM} tokens for each shipped profile`, async () => {
     const all = await promptsOf(SHIPPED)
     expect([...all.keys()].toSorted()).toEqual(SHIPPED.toSorted())
     for (const [preset, parts] of all)

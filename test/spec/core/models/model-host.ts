@@ -27,7 +27,7 @@ export const AGENT_MODULES = [store, images, models, budget, profiles, agents, r
 
 export const WORKER = 'name: worker\nrole: does what the script says\nmax_steps: 5\n'
 
-/** A test host whose agents ask a scripted model over real HTTP. */
+/** Opens a test host whose agents ask a scripted model over real HTTP. */
 export async function testHostWithModel(
   script: Script,
   { serving = {}, ...options }: TestHostOptions & { serving?: ModelServerOptions } = {},
@@ -49,7 +49,7 @@ export async function testHostWithModel(
   })
 }
 
-/** Whether the request asks for a goal rather than for the next step towards one. */
+/** Returns whether the request asks for a goal rather than for the next step towards one. */
 export function asksForGoal({ prompt }: { prompt: string }): boolean {
   return prompt.includes('"goal":')
 }
@@ -58,6 +58,6 @@ export const spawn = async ({ kernel }: TestHost, preset = 'worker') =>
   ((await kernel.invoke('agents.spawn', { preset })) as AgentDetail).agent_id
 export const detail = ({ kernel }: TestHost, id: string) => kernel.invoke('agents.get', { id }) as Promise<AgentDetail>
 export const goalsOf = ({ kernel }: TestHost, id: string) => kernel.invoke('goals.list', { id }) as Promise<Goal[]>
-/** What an SQL statement finds. */
+/** Returns the rows that an SQL query finds. */
 export const rows = <R>({ kernel }: TestHost, sql: string, params: readonly unknown[] = []) =>
   kernel.use(Store).all<R>(sql, params)

@@ -31,8 +31,8 @@ async function pursueGoal(...answers: Answer[]) {
   return Object.assign(home, { id, runs, goal: (await goalsOf(home, id))[0] })
 }
 
-describe('what a model gets wrong', () => {
-  it('in a way that leaves one meaning runs as it was meant, and the log says what was mended', async () => {
+describe('mistakes of a model', () => {
+  it('broken arguments with a single meaning run as they were meant, and the log lists the repairs', async () => {
     const broken = `Arguments: {'n': "3", text: 'it's',}`
     await using home = await pursueGoal(toolCall('Look', broken))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 3, text: "it's" } }])
@@ -56,25 +56,25 @@ describe('what a model gets wrong', () => {
     ['a number that may have had more digits', '{"n": 1'],
     ['two objects', '{"n": 1} {"n": 2}'],
     ['a path that may hold escapes', '{"text": "C:\\Users\\new"}'],
-  ])('in a way that leaves more than one (%s) runs nothing, and it is asked again with the schema', async (_, args) => {
+  ])('arguments with several meanings (%s) do not run, and the model gets the schema', async (_, args) => {
     await using home = await pursueGoal(toolCall('look', args))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(/not valid JSON.*was not run.*JSON Schema/)
     expect(home.goal).toMatchObject({ status: 'completed', steps_completed: 2 })
   })
 
-  it('by a misspelt name gets the right one', async () => {
+  it('a misspelt tool name is answered with the right one', async () => {
     await using home = await pursueGoal(toolCall('lok', { n: 1 }))
     expect(home.runs).toEqual([])
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
-  it('by a name that other harnesses have for it gets the right one', async () => {
+  it('a tool name from another harness is answered with the one used here', async () => {
     await using home = await pursueGoal(toolCall('ReadFile', { path: 'a' }))
     expect(results(home.server)[0]).toMatch(/there is no tool "ReadFile"\. Did you mean file_read\?/)
   })
 
-  it('by a misspelt name of a tool that is not in view gets that one', async () => {
+  it('a misspelt name of a tool that is not offered is answered with the right one', async () => {
     const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\ncore: [notepad]\n' }
     const left = [toolCall('lok', { n: 1 })]
     await using home = await testHostWithModel(
@@ -91,20 +91,20 @@ describe('what a model gets wrong', () => {
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
-  it('by writing its calls into its text is understood', async () => {
+  it('calls that the model writes into its text run', async () => {
     const said = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"n": 1}}\n</tool_call>'
     await using home = await pursueGoal(text(said))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false })
   })
 
-  it('by saying nothing but space is not a completion, and costs its step', async () => {
+  it('an answer of nothing but whitespace is not a completion, and counts as a step', async () => {
     await using home = await pursueGoal(text(' \n\t '), toolCall('look', { n: 1 }))
     expect(home.runs).toHaveLength(1)
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 3 })
   })
 
-  it('in one of two calls keeps neither the other from running nor the right one from waiting for the operator', async () => {
+  it('a broken call neither stops the other calls nor lets a repaired one skip its approval', async () => {
     const turn = together(
       toolCall('send', `{to: 'ada',}`),
       toolCall('look', { n: 1 }),
@@ -119,7 +119,7 @@ describe('what a model gets wrong', () => {
   })
 })
 
-test('against a server that drops, garbles and limits its answers, a call ends in an answer or in an error, in bounded time', async () => {
+test('with a server that drops, garbles and limits answers, a call ends with an answer or an error in bounded time', async () => {
   const mock = new LLMock({ port: 0 })
   await mock.start()
   onTestFinished(() => mock.stop())

@@ -10,7 +10,7 @@ import { testHostForModels } from './models-host.ts'
 
 const SETTINGS = { context_full: 0.75, context_target: 0.45 }
 
-/** A pursuit of `steps` steps, each of which reads a file of `chars` characters. */
+/** Returns a pursuit of `steps` steps, each of which reads a file of `chars` characters. */
 function pursuit(steps: number, chars = 4_000): Message[] {
   const said: Message[] = [
     { role: 'system', content: 'You are worker.' },
@@ -29,8 +29,8 @@ function fitMessages(messages: readonly Message[], window: number) {
   return fitRequest({ messages, tools: [], max_tokens: 1_000 }, { window, max_output_tokens: null, ratio: 1 }, SETTINGS)
 }
 
-describe('making room', () => {
-  it('leaves a conversation alone that fits', () => {
+describe('fitting a conversation into the window', () => {
+  it('leaves a conversation that fits unchanged', () => {
     const said = pursuit(5)
     const { messages, cleared, digested, cut } = fitMessages(said, 128_000)
     expect(messages).toEqual(said)
@@ -47,7 +47,7 @@ describe('making room', () => {
     expect(messages.at(-2)!.content).toHaveLength(4_000)
   })
 
-  it('puts a digest in the place of the oldest turns; the goal, what the user said and the newest turn survive', () => {
+  it('replaces the oldest turns with a digest, and keeps the goal, all user messages and the newest turn', () => {
     const said = pursuit(400)
     const { messages, digested } = fitMessages(said, 16_000)
     const all = messages.map(({ content }) => content).join('\n')
@@ -67,7 +67,7 @@ describe('making room', () => {
     }
   })
 
-  it('keeps the beginning of a request from step to step, so that the prompt cache of its provider is used', () => {
+  it("keeps the beginning of a request from step to step, so that the provider's prompt cache is used", () => {
     const said = pursuit(200)
     let changes = 0
     let before = fitMessages(said.slice(0, 4), 32_000).messages
@@ -77,11 +77,11 @@ describe('making room', () => {
       if (!isSame) changes++
       before = messages
     }
-    // 200 results of 1,000 tokens, and each time room is made for about 9 of them.
+    // 200 results of 1,000 tokens, of which about 9 are cleared each time.
     expect(changes).toBeLessThan(30)
   })
 
-  it('cuts one message that is too long, and says what is missing', () => {
+  it('cuts a single message that is too long, and says what is missing', () => {
     const said = pursuit(2)
     said[3] = { ...said[3]!, content: 'y'.repeat(2_000_000) }
     const { messages, cut } = fitMessages(said, 32_000)
@@ -90,17 +90,17 @@ describe('making room', () => {
     expect(messagesTokens(messages)).toBeLessThan(31_000)
   })
 
-  it.each([8_000, 32_000])('is the same step by step and at once, within a window of %i tokens', window => {
+  it.each([8_000, 32_000])('gives the same result step by step and at once, within a window of %i tokens', window => {
     const said = pursuit(60, 20_000)
     for (let n = 4; n <= said.length; n++) {
       const begun = said.slice(0, n)
-      // Some requests fail, so that their last message has no answer behind it when they are sent again with more.
+      // Some requests fail: their last message has no answer when they are sent again with more.
       if (n % 7 > 0)
         expect(fitMessages(begun, window), `at message ${n}`).toEqual(fitMessages(structuredClone(begun), window))
     }
   })
 
-  it('takes under 50 ms for a megabyte that was not seen before', () => {
+  it('takes under 50 ms for a megabyte of new messages', () => {
     const conversations = Array.from({ length: 20 }, () => pursuit(250))
     const began = process.cpuUsage()
     for (const said of conversations) fitMessages(said, 32_000)
@@ -109,7 +109,7 @@ describe('making room', () => {
   })
 })
 
-describe('a refusal for the size of a request', () => {
+describe('a refusal because of the size of a request', () => {
   it.each<[string, number, string, number | null]>([
     ['Anthropic', 400, 'prompt is too long: 210000 tokens > 200000 maximum', 200_000],
     ['Anthropic, in bytes', 413, 'request_too_large Request exceeds the maximum size', null],
@@ -145,7 +145,7 @@ describe('a refusal for the size of a request', () => {
     ['Mistral', 400, 'Prompt contains 40000 tokens, too large for model with 32768 maximum context length', 32_768],
     ['z.ai', 400, 'model_context_window_exceeded', null],
     ['any 413', 413, 'Payload Too Large', null],
-  ])('of %s is known by its words', (_, status, message, window) => {
+  ])('of %s is recognised by its words', (_, status, message, window) => {
     expect(overflowIn(status, message)).toEqual({ window })
   })
 
@@ -154,7 +154,7 @@ describe('a refusal for the size of a request', () => {
     [400, 'Invalid value for temperature'],
     [400, 'max_tokens is too large'],
     [500, 'The server had an error'],
-  ])('is none: %i %s', (status, message) => expect(overflowIn(status, message)).toBeUndefined())
+  ])('is not seen in other errors: %i %s', (status, message) => expect(overflowIn(status, message)).toBeUndefined())
 
   it.each<[Dialect, string]>([
     ['openai', 'scripted-1'],
@@ -163,23 +163,23 @@ describe('a refusal for the size of a request', () => {
     ['deepseek', 'scripted-1'],
     ['vllm', 'scripted-1'],
     ['llamacpp', 'scripted-1'],
-  ])('of %s teaches the window: room is made, and the same call is answered', async (dialect, model) => {
+  ])('of %s teaches the window: the request is shortened, and the same call is answered', async (dialect, model) => {
     const { call, server } = await testHostForModels(undefined, {}, { dialect, window: 20_000 })
     const asked = { model: `openai:${model}`, max_tokens: 1_000 }
     expect((await call({ ...asked, messages: pursuit(120) })).text).toBe('All done.')
     expect(server.refusals).toHaveLength(1)
-    // What was learned holds: the next request fits at once.
+    // The learned window is kept: the next request fits at once.
     await call({ ...asked, messages: pursuit(125) })
     expect(server.refusals).toHaveLength(1)
   })
 
-  it('that names no window is followed by smaller requests until one is answered', async () => {
+  it('that names no window leads to smaller requests until one is answered', async () => {
     const { call, server } = await testHostForModels(undefined, {}, { dialect: 'ollama', window: 20_000 })
     expect((await call({ messages: pursuit(120), max_tokens: 1_000 })).text).toBe('All done.')
     expect(server.refusals.length).toBeLessThanOrEqual(2)
   })
 
-  it('that no shortening fixes is reported as such, after three requests that grew smaller', async () => {
+  it('that no shortening fixes is reported as such after three ever smaller requests', async () => {
     const { failing, server } = await testHostForModels(() => refuse(400, 'maximum context length is 20000 tokens'))
     const error = await failing({ messages: pursuit(120) })
     expect(error).toMatchObject({ kind: 'context_overflow', transient: false, billed: false })
@@ -191,29 +191,29 @@ describe('a refusal for the size of a request', () => {
 })
 
 describe('the window of a model', () => {
-  it('is what models.yaml says', async () => {
+  it('is the one in models.yaml', async () => {
     const { call, server } = await testHostForModels(() => text('Done.'), {
       files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 8192 } }\n' },
     })
     await call({ messages: pursuit(60), max_tokens: 4_096 })
     const { body } = server.requests[0]!
     expect(tokensIn(body) + body.max_tokens!).toBeLessThanOrEqual(8_192)
-    // The answer takes at most a quarter of so small a window.
+    // The answer takes at most a quarter of such a small window.
     expect(body.max_tokens).toBe(2_048)
   })
 
   it.each([
     ['vLLM', '/v1/models', { data: [{ id: 'scripted-1', max_model_len: 6_000 }] }],
     ['llama.cpp', '/props', { default_generation_settings: { n_ctx: 6_000 } }],
-  ])('is what the server says: %s', async (_, path, page) => {
+  ])('is the one that the server reports: %s', async (_, path, page) => {
     const { call, server } = await testHostForModels(() => text('Done.'), {}, { pages: { [path]: page } })
     await call({ messages: pursuit(60), max_tokens: 1_000 })
     const { body } = server.requests[0]!
     expect(tokensIn(body) + body.max_tokens!).toBeLessThanOrEqual(6_000)
   })
 
-  it('counts tokens as the provider does: its usage corrects the estimate', async () => {
-    // Two characters a token: the estimate is half of what is counted.
+  it('is filled by the count of the provider, whose usage corrects the estimate', async () => {
+    // The provider counts two characters as one token, which is twice the estimate.
     const usage = (request: { body: Parameters<typeof tokensIn>[0] }) => ({
       prompt_tokens: tokensIn(request.body) * 2,
       completion_tokens: 5,

@@ -36,7 +36,7 @@ const message: fc.Arbitrary<Message> = fc.oneof(
   fc.record({ role: fc.constant('assistant' as const), content: words, tool_calls: calls }),
   fc.record({ role: fc.constant('tool' as const), content: words, tool_call_id: id, name: fc.constant('read') }),
 )
-/** Transcripts as no agent would write them: results that are missing, repeated or of no call, texts that are empty. */
+/** Transcripts that no agent writes: with missing, repeated and orphaned results, and with empty texts. */
 const transcript = fc.array(message, { maxLength: 12 })
 
 const RUNS = { numRuns: 3_000 }
@@ -70,7 +70,7 @@ describe('a conversation as it is sent', () => {
     )
   })
 
-  it('is accepted after room was made in it, in a window of any size', () => {
+  it('is accepted after it was shortened to a window of any size', () => {
     fc.assert(
       fc.property(transcript, fc.integer({ min: 300, max: 2_000 }), (said, window) => {
         const limits = { window, max_output_tokens: null, ratio: 1 }
@@ -85,7 +85,7 @@ describe('a conversation as it is sent', () => {
     )
   })
 
-  it('says all that users and assistants said', () => {
+  it('contains all that users and assistants said', () => {
     fc.assert(
       fc.property(transcript, said => {
         const sent = wellFormed(said)
@@ -99,7 +99,7 @@ describe('a conversation as it is sent', () => {
     )
   })
 
-  it('stays as it is where nothing is wrong with it', () => {
+  it('stays unchanged when it is well-formed', () => {
     const said: Message[] = [
       { role: 'system', content: 'You are worker.' },
       { role: 'user', content: 'Goal: look' },

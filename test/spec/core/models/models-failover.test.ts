@@ -10,7 +10,7 @@ import { until } from '../../../support/until.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 
-/** A further provider, called `spare`, that a scripted server stands for. */
+/** Starts a scripted server as a further provider called `spare`. */
 async function spare(script?: Parameters<typeof modelServer>[0]) {
   const server = await modelServer(script)
   onTestFinished(() => server.close())
@@ -19,7 +19,7 @@ async function spare(script?: Parameters<typeof modelServer>[0]) {
 
 const config = (model: object) => ({ ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, ...model } })
 
-test('a model that gives no answer gives way to the first of its fallbacks that does, and the spend says so', async () => {
+test('a model without an answer is replaced by its first fallback that answers, and the spend says so', async () => {
   const { server: second, providers } = await spare({ script: [text('I stand in.')] })
   const { call, server, host } = await testHostForModels(() => fault('500'), { config: config({ providers }) })
   const reported: unknown[] = []
@@ -38,7 +38,7 @@ test('a model that gives no answer gives way to the first of its fallbacks that 
   expect(host.logged('Asking spare instead')).toMatchObject([{ code: 'model_failover', agent_id: 'coder-1' }])
 })
 
-test('only named fallbacks are used: neither the simulation nor the default model', async () => {
+test('only named fallbacks are used, never the simulation or the default model', async () => {
   const { failing, call, server } = await testHostForModels(() => refuse(401, 'No'), { config: config({}) })
   expect((await failing()).message).toContain('HTTP 401')
   expect((await failing({ fallback: [] })).kind).toBe('auth')
@@ -47,7 +47,7 @@ test('only named fallbacks are used: neither the simulation nor the default mode
   expect(answer.spend).toMatchObject({ model: 'sim/rules-1', priced: 'free', failover_from: 'openai:scripted-1' })
 })
 
-test('when no model answers, the error names all that were asked', async () => {
+test('when no model answers, the error names all models that were asked', async () => {
   const { failing } = await testHostForModels(() => refuse(400, 'Too long'), { config: config({}) })
   const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
   expect(error.message).toMatch(
@@ -63,7 +63,7 @@ test('a wrong model name is reported at once, without trying fallbacks', async (
   expect(server.requests).toHaveLength(0)
 })
 
-test('after its first tokens too a model gives way to a fallback, whose text takes the place of what was shown', async () => {
+test('a model that breaks off after its first tokens is replaced by a fallback, whose text replaces the one shown', async () => {
   const { server: second, providers } = await spare()
   const { call } = await testHostForModels(() => fault('cleancut', 'So it'), { config: config({ providers }) })
   let shown = ''
@@ -89,7 +89,7 @@ test('a stopped call asks no further model', async () => {
   expect(second.requests).toHaveLength(0)
 })
 
-test('a model that keeps all waiting leaves half of the time to who comes after it', async () => {
+test('a model that hangs leaves half of the time to its fallback', async () => {
   const { providers } = await spare({ script: [text('Quickly now.')] })
   const settings = config({ providers, total_timeout: 1.2, idle_timeout: 5 })
   const { call, host } = await testHostForModels(() => fault('hang'), { config: settings })
@@ -99,7 +99,7 @@ test('a model that keeps all waiting leaves half of the time to who comes after 
   expect(host.logged('its share of model.total_timeout (1.2 s)')).toHaveLength(1)
 })
 
-test('each model that was asked is held for and settled on its own, and a limit is not got round by asking another', async () => {
+test('budget is held and settled for each model on its own, and a fallback cannot bypass a limit', async () => {
   const { server: second, providers } = await spare()
   const log: string[] = []
   let full = false
@@ -128,7 +128,7 @@ test('each model that was asked is held for and settled on its own, and a limit 
   expect(second.requests).toHaveLength(1)
 })
 
-test('a provider that is left alone is passed over at once', async () => {
+test('a suspended provider is skipped at once', async () => {
   const { providers } = await spare({ script: () => text('Here.') })
   const settings = config({ providers, breaker_failures: 2, breaker_cooldown: 600 })
   const { call, server } = await testHostForModels(() => fault('500'), { config: settings })
@@ -137,7 +137,7 @@ test('a provider that is left alone is passed over at once', async () => {
   expect(server.requests).toHaveLength(2)
 })
 
-test("an agent goes on with its profile's fallback, and events, spend and metrics tell it", async () => {
+test("an agent goes on with its profile's fallback, and events, spend and metrics show it", async () => {
   const { server: second, providers } = await spare({
     script: request =>
       asksForGoal(request)
@@ -167,7 +167,7 @@ test("an agent goes on with its profile's fallback, and events, spend and metric
   expect(metered).toContain(`svc_events_total{type="model_failover"} ${failovers.length}`)
 })
 
-test('goals are chosen by model.planning_model, where there is one; all else stays with the model of the agent', async () => {
+test('goals are chosen by model.planning_model when it is set; all else stays with the model of the agent', async () => {
   const asked: [string, string][] = []
   const spy: ModelProvider = strictModel({
     name: 'spy',

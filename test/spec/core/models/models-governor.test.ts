@@ -8,7 +8,7 @@ import { fault, type Reply, refuse, text } from '../../../support/model/model-se
 import { until } from '../../../support/until.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 
-/** A script whose replies are given one by one, when the test says so. */
+/** Returns a script whose replies the test gives one by one. */
 function heldReplies() {
   const waiting: ((reply: Reply) => void)[] = []
   return {
@@ -16,12 +16,12 @@ function heldReplies() {
     get waiting() {
       return waiting.length
     },
-    /** Answers the oldest request that waits. */
+    /** Answers the oldest waiting request. */
     reply: (reply: Reply = text('Done.')) => waiting.shift()!(reply),
   }
 }
 
-/** A test host with a held clock, so that the waits are seen as they are. */
+/** Opens a test host with a held clock, so that waiting times are exact. */
 async function testHostWithGovernor(
   script: Parameters<typeof testHostForModels>[0],
   model: object = {},
@@ -42,10 +42,10 @@ async function testHostWithGovernor(
   return { ...made, clock, traffic }
 }
 
-/** Lets what came over the network be taken in, where nothing is to happen: there is no event to wait for. */
+/** Lets network input arrive where nothing is expected: there is no event to wait for. */
 const nothingComes = () => turnEventLoop(40)
 
-test('a limit of the provider is respected by everybody: the others wait, and one finds out for all', async () => {
+test('a rate limit of a provider holds for all calls: they wait, and then one of them tries first', async () => {
   const held = heldReplies()
   const { call, failing, server, clock, traffic } = await testHostWithGovernor(held.script)
   const first = failing()
@@ -71,19 +71,19 @@ test('a limit of the provider is respected by everybody: the others wait, and on
   expect(server.requests).toHaveLength(6)
 })
 
-test('a wait that the provider asks for is cut to model.retry_cap', async () => {
+test('a wait that the provider asks for is capped at model.retry_cap', async () => {
   const { failing, traffic } = await testHostWithGovernor([fault('429long')])
   await failing()
   expect(await traffic()).toMatchObject({ backing_off_ms: 60_000 })
 })
 
-test('one provider that asks for patience keeps no one from another', async () => {
+test('a provider that asks to wait does not hold up calls to others', async () => {
   const { failing, call } = await testHostWithGovernor([fault('429long')])
   await failing()
   expect((await call({ model: 'sim' })).spend.model).toBe('sim/rules-1')
 })
 
-test('no more attempts are under way at once than model.providers.<name>.max_concurrent, first come, first served', async () => {
+test('at most model.providers.<name>.max_concurrent attempts run at once, in the order of arrival', async () => {
   const held = heldReplies()
   const { call, traffic, server } = await testHostWithGovernor(held.script, {
     providers: { openai: { max_concurrent: 2 } },
@@ -92,7 +92,7 @@ test('no more attempts are under way at once than model.providers.<name>.max_con
   const calls: Promise<unknown>[] = []
   for (const n of [0, 1, 2, 3, 4]) {
     calls.push(call({ messages: [{ role: 'user', content: `${n}` }] }).then(() => answered++))
-    // The order is that of arrival: on the way there all read files.
+    // Waits for each call to arrive: all of them read files first, which would mix up their order.
     await until(async () => {
       const { in_flight, waiting } = await traffic()
       return in_flight + waiting === n + 1
@@ -127,7 +127,7 @@ test('a call stopped while queued leaves the queue without a request', async () 
   expect(server.requests).toHaveLength(1)
 })
 
-test('waiting for a turn ends with model.total_timeout, and counts as no failure of the provider', async () => {
+test('a queued call runs when the one before it reaches model.total_timeout, which is no failure of the provider', async () => {
   const held = heldReplies()
   const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, {
     max_concurrent: 1,
@@ -146,7 +146,7 @@ test('waiting for a turn ends with model.total_timeout, and counts as no failure
   expect(await traffic()).toMatchObject({ failures: 0 })
 })
 
-test('a provider that fails again and again is left alone for a while, and then tried by one', async () => {
+test('a provider that fails again and again is suspended for a while, and then tried by one call', async () => {
   const held = heldReplies()
   const model = { breaker_failures: 3, breaker_cooldown: 10 }
   const { call, failing, server, clock, traffic, host } = await testHostWithGovernor(held.script, model)
@@ -195,7 +195,7 @@ test('a provider that fails again and again is left alone for a while, and then 
   expect(metered).toContain('svc_model_backoff_seconds{provider="openai"} 0')
 })
 
-test('a trial that was stopped makes room for the next', async () => {
+test('a trial that was stopped lets the next call try', async () => {
   const held = heldReplies()
   const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, { breaker_failures: 1 })
   const failed = failing()
@@ -216,21 +216,21 @@ test('a trial that was stopped makes room for the next', async () => {
   expect((await next).text).toBe('Done.')
 })
 
-test('refusals and limits do not open the breaker: such a server is there', async () => {
+test('refusals do not open the breaker, because the server can be reached', async () => {
   const replies = [refuse(401, 'No'), fault('500'), refuse(400, 'No'), fault('500'), refuse(404, 'No'), fault('500')]
   const { failing, traffic } = await testHostWithGovernor(replies, { breaker_failures: 2 })
   for (const _ of replies) await failing()
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 1 })
 })
 
-test('breaker_failures: 0 never leaves a provider alone', async () => {
+test('breaker_failures: 0 never suspends a provider', async () => {
   const { failing, traffic, server } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 0 })
   for (let n = 0; n < 12; n++) expect(await failing()).toMatchObject({ kind: 'server_error' })
   expect(server.requests).toHaveLength(12)
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 12 })
 })
 
-test('when a provider is left alone in the middle of a call, the call ends with the last error', async () => {
+test('when a provider is suspended in the middle of a call, the call ends with its last error', async () => {
   const { failing, server, clock } = await testHostWithGovernor(() => fault('500'), { breaker_failures: 2 }, 5)
   const failed = failing()
   await until(async () => {

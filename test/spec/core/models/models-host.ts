@@ -10,16 +10,16 @@ import {
 } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 
-/** No waiting between attempts, nor for the simulated model. */
+/** Settings without waiting between attempts or for the simulated model. */
 export const QUICK = {
   daemon: { max_retries: 2 },
   model: { idle_timeout: 10, total_timeout: 20, retry_delay: 0, retry_cap: 0.05, sim_delay: 0 },
 }
 
-/** The same, with a stalled stream reported soon. */
+/** The same settings, with short limits for a stalled stream. */
 export const IMPATIENT = { ...QUICK, model: { ...QUICK.model, idle_timeout: 0.5, first_byte_timeout: 0.5 } }
 
-// Loaded here once, so that the first call's limits measure the server alone.
+// Loads the package once, so that the first call's time limits measure the server alone.
 await import('openai')
 
 export const PURPOSE: CallPurpose = { agent_id: 'coder-1', goal_id: null, cycle_num: 1, kind: 'goal_pursuit' }
@@ -28,13 +28,15 @@ export interface ModelTestHost {
   host: TestHost
   server: ModelServer
   models: Models
-  /** Calls the scripted model, or the one named. */
+  /** Calls the scripted model, or the given one. */
   call(call?: Partial<ModelCall>): Promise<ModelAnswer>
-  /** The error that a call ends with. */
+  /** Returns the error that a call ends with. */
   failing(call?: Partial<ModelCall>): Promise<ModelError>
 }
 
-/** A test host with the models module and a scripted model server that `OPENAI_BASE_URL` names; both end with the test. */
+/**
+ * Opens a test host with the models module and a scripted model server at `OPENAI_BASE_URL`; both close with the test.
+ */
 export async function testHostForModels(
   script?: Script | readonly Reply[],
   options: TestHostOptions = {},

@@ -12,7 +12,7 @@ const WINDOW = 4_000
 const LONG = 'It was a long day, and much was said of it. '.repeat(1_500)
 const TOOL = { name: 'look', description: 'Look around.', parameters: { type: 'object', properties: {} } }
 
-/** Takes no temperature, has no tools, and a small window. */
+/** Refuses a temperature, tools, and prompts beyond a small window. */
 function picky({ body, prompt }: ModelServerRequest) {
   if ('temperature' in body) return refuse(400, "Unsupported parameter: 'temperature' is not supported")
   if (body.tools) return refuse(400, 'this model does not support tools')
@@ -20,7 +20,7 @@ function picky({ body, prompt }: ModelServerRequest) {
   return text('Done.')
 }
 
-/** A project whose service is opened again and again. */
+/** Returns a function that opens the same project again and again. */
 async function projectOf(script: (request: ModelServerRequest) => ReturnType<typeof picky>) {
   const dir = await tempDir()
   onTestFinished(() => dir[Symbol.asyncDispose]())
@@ -44,7 +44,7 @@ async function projectOf(script: (request: ModelServerRequest) => ReturnType<typ
   return open
 }
 
-test('what refusals taught of a model is known after a restart, and svc models shows it', async () => {
+test('what refusals taught about a model is known after a restart, and svc models shows it', async () => {
   const open = await projectOf(picky)
   const first = await open()
   await first.ask()
@@ -69,7 +69,7 @@ test('what refusals taught of a model is known after a restart, and svc models s
   )
 })
 
-test('it is forgotten when the configuration of the model changes, at another address, and by svc models forget', async () => {
+test('what was learned is forgotten by svc models forget, at another address, and when the model is reconfigured', async () => {
   const open = await projectOf(picky)
   const first = await open()
   await first.ask()
@@ -97,7 +97,7 @@ test('it is forgotten when the configuration of the model changes, at another ad
   expect(moved.server.requests).toHaveLength(4)
 })
 
-test('an ability that a server lacks is remembered, and calls are read out of the text', async () => {
+test('missing tool support is remembered after a restart, and calls are read from the text', async () => {
   const open = await projectOf(request =>
     request.body.tools ? refuse(400, 'this model does not support tools') : text('{"name": "look", "arguments": {}}'),
   )

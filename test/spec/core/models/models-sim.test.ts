@@ -101,7 +101,7 @@ async function goalFrom(
   return JSON.parse(answer.text)
 }
 
-test('a summary has the sections that it is asked for, out of what was said', async () => {
+test('a summary has the requested sections, filled from the conversation', async () => {
   await using home = await testHostForSim()
   const messages: Message[] = [
     { role: 'user', content: 'Goal: Read three files' },
@@ -120,7 +120,7 @@ test('a summary has the sections that it is asked for, out of what was said', as
   expect(content).toMatch(/\[result of file_read\] The colour is red\./)
 })
 
-test('a goal is pursued in a few real steps that leave a file and an account of it', async () => {
+test('a goal is pursued in a few real steps that leave a file and a report', async () => {
   await using home = await testHostForSim()
   const { end, tools, events } = await pursue(
     home,
@@ -138,7 +138,7 @@ test('a goal is pursued in a few real steps that leave a file and an account of 
   expect(events.filter(event => event.type === 'answer').every(({ calls }) => calls.length === 1)).toBe(true)
 })
 
-test('every kind of goal that the rules choose is one that they can reach', async () => {
+test('every kind of goal that the rules choose can be reached by them', async () => {
   await using home = await testHostForSim()
   const recent: string[] = []
   for (let cycle = 1; cycle <= 12; cycle++) {
@@ -170,7 +170,7 @@ test('a recent goal is never chosen again, however many there are', async () => 
   }
 })
 
-test("an operator's message becomes the goal, and a long one is cut to size", async () => {
+test("an operator's message becomes the goal, and a long one is shortened", async () => {
   await using home = await testHostForSim()
   const { goal, reasoning } = await goalFrom(
     home,
@@ -197,9 +197,9 @@ test('the same seed gives the same answers, another seed others', async () => {
   expect(new Set(first).size).toBeGreaterThan(1)
 })
 
-test('when a tool fails another way is tried, and a goal that cannot be reached is given up in words', async () => {
+test('when a tool fails, another way is tried, and a goal that cannot be reached is given up with the reason', async () => {
   await using home = await testHostForSim()
-  // A file stands where the folder should be.
+  // A file stands in the place of the folder.
   await home.write({ 'workspace/notes': 'in the way' })
   const { end, messages } = await pursue(home, 'Write a short note on detours and save it as notes/detours.md')
   expect(end).toMatchObject({ status: 'finished' })
@@ -226,7 +226,7 @@ test('when a tool fails another way is tried, and a goal that cannot be reached 
   expect(gaveUp.tools).toEqual(['file_write', 'file_write'])
 })
 
-test('a page that is there already is read before it is written anew', async () => {
+test('an existing page is read before it is rewritten', async () => {
   await using home = await testHostForSim()
   await home.write({ 'workspace/notes/storks.md': 'an old page' })
   const { end, tools } = await pursue(home, 'Write a short note on storks and save it as notes/storks.md')
@@ -235,7 +235,7 @@ test('a page that is there already is read before it is written anew', async () 
   expect(await readFile(join(home.root, 'workspace/notes/storks.md'), 'utf8')).toMatch(/^# /)
 })
 
-test("an operator's message in the middle is handled and reported in the end", async () => {
+test("an operator's message in the middle of a pursuit is read and reported at the end", async () => {
   await using home = await testHostForSim()
   const nudge = 'Please mention the weather'
   const { end, messages } = await pursue(home, 'Write a short note on picnics and save it as notes/picnics.md', {
@@ -255,7 +255,7 @@ test('a review reads a file of the workspace and quotes it', async () => {
   expect(review).toContain('Read: drafts/essay.md, which says “The moon is larger than it looks.”')
 })
 
-test('a tool of a plugin that the goal names is called with arguments that fit, and what it returned is quoted', async () => {
+test("a plugin's tool that the goal names is called with valid arguments, and its result is quoted", async () => {
   const asked: unknown[] = []
   const weather = definePlugin({
     name: 'weather',
@@ -282,7 +282,7 @@ test('a tool of a plugin that the goal names is called with arguments that fit, 
   expect(end).toMatchObject({ summary: expect.stringContaining('get_weather returned “18 °C in Lisbon”') })
 })
 
-test('a task ends in a text that quotes the tools, or says plainly that it is simulated', async () => {
+test('a task ends with a text that quotes the tools, or that says it is simulated', async () => {
   await using home = await testHostForSim()
   const sim = (messages: Message[], tools: ModelCall['tools'] = []) =>
     home.kernel.use(Models).call({
@@ -316,7 +316,7 @@ test('a task ends in a text that quotes the tools, or says plainly that it is si
   expect(called).toEqual(['list_dir', 'file_write', 'file_read'])
 })
 
-test('it streams in pieces, counts tokens, costs nothing, and takes model.sim_delay seconds', async () => {
+test('the simulated model streams in pieces, counts tokens, costs nothing, and takes model.sim_delay seconds', async () => {
   await using home = await testHostForSim({ config: { model: { sim_delay: 0.2 } } })
   const pieces: string[] = []
   const began = performance.now()
@@ -333,7 +333,7 @@ test('it streams in pieces, counts tokens, costs nothing, and takes model.sim_de
   expect(answer.spend.output_tokens).toBeGreaterThan(10)
 })
 
-test('it honours max_tokens, an abort, and numbered choices', async () => {
+test('the simulated model respects max_tokens, an abort and numbered choices', async () => {
   await using home = await testHostForSim({ config: { model: { sim_delay: 60 } } })
   await using quick = await testHostForSim()
   const call = (at: TestHost, given: Partial<ModelCall>) =>
@@ -363,7 +363,7 @@ Subject: The draft
 Is the last line right?
 >>>`
 
-test('another agent that waits for an answer gets one, before anything of its own', async () => {
+test('another agent that expects an answer gets one before any other work', async () => {
   const replies: unknown[] = []
   const mail = definePlugin({
     name: 'mail',
@@ -382,7 +382,7 @@ test('another agent that waits for an answer gets one, before anything of its ow
   const { end, tools } = await pursue(home, goal)
   expect([end.status, tools]).toEqual(['finished', ['reply', 'finish_goal']])
   expect(replies).toEqual([{ id: 'msg-7f3a', body: expect.stringMatching(/last line right\?.*Simulated by rules/) }])
-  // One that comes in the middle of something else is answered too.
+  // A message that arrives during other work is answered too.
   const busy = await pursue(home, 'Write a short note on picnics and save it as notes/picnics.md', {
     nudge: LETTER,
   })
@@ -390,7 +390,7 @@ test('another agent that waits for an answer gets one, before anything of its ow
   expect(busy.end.status).toBe('finished')
 })
 
-test('in a world it looks after its living: it finds work, works, learns and bets what it can lose', async () => {
+test('an agent in a world earns its living: it finds a job, works, learns, and bets what it can lose', async () => {
   const jobs =
     '- clerk: Clerk, 30.00 at each payday, free\n- analyst: Analyst, 50.00 at each payday, free\n- architect: Architect, 100.00 at each payday, needs architecture at 50 %, free'
   const skills =
@@ -403,7 +403,7 @@ test('in a world it looks after its living: it finds work, works, learns and bet
         done.push([name, args])
         if ((args as { skill_name?: string }).skill_name === 'debugging')
           throw new Error('you have mastered debugging already')
-        // Three times the same with the same result would end the run.
+        // Three identical calls with the same result would end the run.
         return `${answer}\n(${done.length})`
       },
     })

@@ -6,7 +6,7 @@ import { barrier, fault, modelServer, text, together, toolCall } from '../../../
 import { testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 
-/** A server that stands for one far away, so that its calls have a price. */
+/** Opens a test host whose server appears to be remote, so that its calls have a price. */
 async function testHostWithPrices(replies: Parameters<typeof modelServer>[0] = {}, files: Record<string, string> = {}) {
   const server = await modelServer(replies)
   const made = await testHostForModels(undefined, {
@@ -17,7 +17,7 @@ async function testHostWithPrices(replies: Parameters<typeof modelServer>[0] = {
   return { ...made, server }
 }
 
-test("the spend is the server's bill at the catalogue's price, rounded up to a micro-dollar", async () => {
+test("the spend is the server's usage at the price of the catalogue, rounded up to a micro-dollar", async () => {
   const usage = { prompt_tokens: 25, completion_tokens: 7 }
   const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   const { spend } = await call({ model: 'openai:gpt-5.4-nano' })
@@ -30,7 +30,7 @@ test("the spend is the server's bill at the catalogue's price, rounded up to a m
   expect(spend.call_id).toMatch(/^call-[0-9a-f]{12}$/)
 })
 
-test('a dated release costs what its model costs', async () => {
+test('a dated release has the price of its model', async () => {
   const { call } = await testHostWithPrices({
     script: () => text('x', { usage: { prompt_tokens: 100, completion_tokens: 100 } }),
   })
@@ -40,14 +40,14 @@ test('a dated release costs what its model costs', async () => {
   })
 })
 
-test('cached input is counted at its own price', async () => {
+test('cached input has its own price', async () => {
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 800 } }
   const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   // 200 × 0.75 + 800 × 0.075 + 10 × 4.5 = 255
   expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(255)
 })
 
-test('what is written to the cache is counted at a price of its own, or at that of other input', async () => {
+test('input written to the cache has its own price, or that of other input', async () => {
   const prompt_tokens_details = { cached_tokens: 300, cache_write_tokens: 500 }
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details }
   const { call } = await testHostWithPrices(
@@ -65,14 +65,14 @@ test('what is written to the cache is counted at a price of its own, or at that 
 test.for([
   [{ cached_tokens: -5, cache_write_tokens: 0.5 }, undefined, undefined],
   [{ cached_tokens: 5000, cache_write_tokens: 800 }, 1000, undefined],
-])('parts of the input that cannot be true (%j) are passed over or cut', async ([details, read, written]) => {
+])('parts of the input that cannot be true (%j) are ignored or capped', async ([details, read, written]) => {
   const usage = { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: details as object }
   const { call } = await testHostWithPrices({ script: () => text('Hello.', { usage }) })
   const { spend } = await call({ model: 'openai:gpt-5.4-mini' })
   expect([spend.cached_tokens, spend.cache_write_tokens]).toEqual([read, written])
 })
 
-test('a limit on calls is asked before each attempt, and gets what was not charged for and how the call ended', async () => {
+test('a call limit is asked before each attempt, and gets what was not billed and how the call ended', async () => {
   const reported: unknown[] = []
   let refuseAt = 9
   const limit: CallLimit = {
@@ -99,7 +99,7 @@ test('a limit on calls is asked before each attempt, and gets what was not charg
   // 17 × 0.75 + 100 × 4.5 = 462.75
   const held = ['openai:gpt-5.4-mini', 'catalogue', 'goal_pursuit', { cost_micros: 463, tokens: 117 }]
   await call({ ...asked, max_tokens: 100 })
-  // The first attempt was refused, so nothing is held for it; the second broke off, and the third comes on top.
+  // The first attempt was refused, so nothing is held for it; the second broke off, and the third is added.
   expect(reported.splice(0)).toEqual([held, 'unbilled', held, held, { answered: true, attempts: 3 }])
 
   refuseAt = 0
@@ -117,7 +117,7 @@ test('a limit on calls is asked before each attempt, and gets what was not charg
 test.for([
   ['native', { tool_calls: [{ index: 0, id: 'a', function: { name: 'save', arguments: 'x'.repeat(4_000) } }] }],
   ['prompted', { content: `\`\`\`tool_call\n${'x'.repeat(4_000)}` }],
-] as const)('a tool call in whose middle the stream broke is paid for as far as it came: %s', async ([form, delta]) => {
+] as const)('a tool call whose stream broke off is paid for as far as it came: %s', async ([form, delta]) => {
   const chunk = JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })
   const headers = { 'content-type': 'text/event-stream' }
   const { failing } = await testHostForModels(undefined, {
@@ -136,13 +136,13 @@ test.for([
 test.for([
   { prompt_tokens: 0, completion_tokens: 7 },
   { prompt_tokens: 25, completion_tokens: 0 },
-])('counts that leave out what was sent or said are none: %j', async usage => {
+])('counts that leave out input or output are replaced by an estimate: %j', async usage => {
   const { call } = await testHostWithPrices({ script: () => text('Hello there, you.', { usage }) })
   const { spend } = await call({ messages: [{ role: 'user', content: 'x'.repeat(80) }] })
   expect(spend).toMatchObject({ estimated: true, input_tokens: 30, output_tokens: 5 })
 })
 
-test('a call that is stopped while its budget is held costs nothing, for its provider is not asked', async () => {
+test('a call that is stopped while its budget is held costs nothing, because its provider is not asked', async () => {
   const stop = new AbortController()
   const settled: unknown[] = []
   const limit: CallLimit = {
@@ -159,7 +159,7 @@ test('a call that is stopped while its budget is held costs nothing, for its pro
   expect(server.requests).toHaveLength(0)
 })
 
-test('a request with a long prompt is counted at the price of long ones, each attempt by itself', async () => {
+test('a request with a long prompt has the price of long prompts', async () => {
   const long_prompt = '{ above: 1000, input: 4, output: 15, cached_input: 0.2 }'
   const file = `prices:\n  openai:long: { input: 2, output: 10, cached_input: 0.1, long_prompt: ${long_prompt} }\n`
   const usage = (prompt_tokens: number) => ({
@@ -172,7 +172,7 @@ test('a request with a long prompt is counted at the price of long ones, each at
   expect((await call({ model: 'openai:long' })).spend.cost_micros).toBe(2254)
 })
 
-test('an unknown price is not guessed: the spend says that it is unknown, and not that it is free', async () => {
+test('an unknown price is reported as unknown, neither guessed nor free', async () => {
   const { call } = await testHostWithPrices({
     script: () => text('Hello.', { usage: { prompt_tokens: 10, completion_tokens: 2 } }),
   })
@@ -197,13 +197,13 @@ test.for([
   ['prizes: {}\n', /models\.yaml:1: prizes: is not a known field/],
   ['prices: [\n', /models\.yaml:/],
   ['- a\n', /models\.yaml:1: is not a YAML mapping/],
-])('a bad models.yaml (%j) is refused with file and line', async ([content, says]) => {
+])('a bad models.yaml (%j) is rejected with file and line', async ([content, says]) => {
   const { call, server } = await testHostWithPrices({}, { 'models.yaml': content as string })
   await expect(call()).rejects.toMatchObject({ code: 'bad_file', message: expect.stringMatching(says as RegExp) })
   expect(server.requests).toHaveLength(0)
 })
 
-test('a loopback server costs nothing, and its tokens are counted all the same', async () => {
+test('a loopback server costs nothing, but its tokens are counted', async () => {
   const { call, server } = await testHostForModels()
   const { spend } = await call({ model: 'openai:gpt-5.4' })
   const [entry] = server.bill
@@ -211,7 +211,7 @@ test('a loopback server costs nothing, and its tokens are counted all the same',
   expect(spend.output_tokens).toBe(entry!.output_tokens)
 })
 
-test('with many calls at once the sum of the spend is the bill', async () => {
+test('the spend of many parallel calls adds up to the bill', async () => {
   const { call, server } = await testHostWithPrices({
     script: () => barrier(16, together(text('Look.'), toolCall('look', { at: 'it' }))),
   })
@@ -224,7 +224,7 @@ test('with many calls at once the sum of the spend is the bill', async () => {
   expect(new Set(answers.map(({ spend }) => spend.call_id)).size).toBe(16)
 })
 
-test('max_retries of the daemon section is known by its key and its variable', async () => {
+test('daemon.max_retries can be set by its key and by its variable', async () => {
   await using home = await testHost({ builtins: [models], config: QUICK, env: { SVC_MAX_RETRIES: '7' } })
   expect(home.kernel.config.get('daemon.max_retries')).toBe(7)
   expect(home.kernel.config.keys().find(({ path }) => path === 'daemon.max_retries')?.reload).toBe('restart_required')

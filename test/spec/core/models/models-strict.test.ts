@@ -5,7 +5,7 @@ import { type Message, ModelError, type ModelEvent, type ModelRequest } from '#c
 import { strictModel } from '../../../support/model/strict-model.ts'
 import { PURPOSE } from './models-host.ts'
 
-/** Models that are given no conversation to refuse, or answer before they read one. */
+/** Models that get no conversation to refuse, or that answer before they read one. */
 const FREE: Record<string, string> = {
   'examples/model-provider.ts': 'an example for plugin authors, whose tests put the rules around theirs',
   'test/bench/models/instant-model.ts': 'stands in for the whole module that shapes requests',
@@ -58,7 +58,7 @@ test.for<[string, Message[]]>([
   ['must be a response to a preceeding message', [user, { role: 'tool', tool_call_id: 'a', content: '4' }]],
   ['roles must alternate', [user, user]],
   ['text content must be non-empty', [{ role: 'user', content: ' ' }]],
-])('a strict model refuses for good: %s', async ([message, messages]) => {
+])('a strict model refuses permanently: %s', async ([message, messages]) => {
   const refused: string[] = []
   const error = await ask(messages, refused).catch(each => each)
   expect(error).toBeInstanceOf(ModelError)
@@ -76,7 +76,7 @@ test('each scripted model of the tests, benches and simulation refuses what prov
   expect(loose.filter(path => isScriptedModel(path) && !isStrict(readFileSync(path, 'utf8')))).toEqual([])
 })
 
-/** Whether it adds a model provider of its own, provides the models, or answers as a server of one does. */
+/** Returns whether a file adds a model provider, provides the models, or answers like a model server. */
 function isScriptedModel(path: string): boolean {
   const text = readFileSync(path, 'utf8')
   const adds = /\.add\(\s*ModelProviders|point\('model_providers'|\.provide\(Models\b/.test(text)

@@ -20,13 +20,13 @@ const KINDS = [...new Set(TEXTS.map(({ kind }) => kind))]
 const TOKENIZERS = Object.keys(TEXTS[0]!.tokens)
 const ofKind = (wanted: string) => TEXTS.filter(({ kind }) => kind === wanted)
 
-/** The estimate of some texts in relation to the count of a tokenizer. */
+/** Returns the estimate of some texts relative to the count of a tokenizer. */
 function ratio(texts: readonly CountedText[], tokenizer: string): number {
   const estimated = texts.reduce((sum, each) => sum + textTokens(each.text), 0)
   return estimated / texts.reduce((sum, { tokens }) => sum + tokens[tokenizer]!, 0)
 }
 
-/** Between what the estimate lies, in relation to what any of the tokenizers counts. */
+/** Bounds of the estimate relative to the count of each tokenizer. */
 const BOUNDS: Record<string, [low: number, high: number]> = {
   english: [0.95, 1.3],
   code: [0.9, 1.2],
@@ -41,8 +41,8 @@ const BOUNDS: Record<string, [low: number, high: number]> = {
   numbers: [0.85, 1.1],
 }
 
-describe('the estimate of tokens', () => {
-  it.each(KINDS)('of %s is close to what four tokenizers count', kind => {
+describe('the token estimate', () => {
+  it.each(KINDS)('for %s is close to what four tokenizers count', kind => {
     const [low, high] = BOUNDS[kind]!
     for (const tokenizer of TOKENIZERS) {
       const found = ratio(ofKind(kind), tokenizer)
@@ -51,11 +51,11 @@ describe('the estimate of tokens', () => {
     }
   })
 
-  it.each(TOKENIZERS)('of all texts together is within a fifth of what %s counts', tokenizer => {
+  it.each(TOKENIZERS)('for all texts together is within a fifth of what %s counts', tokenizer => {
     expect(Math.abs(ratio(TEXTS, tokenizer) - 1)).toBeLessThan(0.2)
   })
 
-  it('of a long text sees what stands anywhere in it', () => {
+  it('for a long text covers all parts of it', () => {
     const words = 'word '.repeat(10_000)
     const hashes = 'a1b2c3d4e5'.repeat(5_000)
     const sum = textTokens(words) + textTokens(hashes)
@@ -64,14 +64,14 @@ describe('the estimate of tokens', () => {
     }
   })
 
-  it('of a megabyte takes milliseconds', () => {
+  it('for a megabyte takes milliseconds', () => {
     const long = TEXTS.map(each => each.text)
       .join('\n')
       .repeat(30)
     const began = process.cpuUsage()
     for (let n = 0; n < 20; n++) textTokens(long + n)
     const { user, system } = process.cpuUsage(began)
-    // About 3 ms; many times that on slow machines, and hundreds where it is not linear.
+    // About 3 ms; many times that on slow machines, and hundreds when it is not linear.
     expect((user + system) / 20_000).toBeLessThan(30)
   })
 })
@@ -80,8 +80,8 @@ const WINDOW = 8_192
 const MAX_TOKENS = 1_024
 const userMessage = ({ text }: CountedText): Message => ({ role: 'user', content: text })
 
-describe.each(TOKENIZERS)('what is estimated to fit, by the count of %s', tokenizer => {
-  it.each(KINDS)('fits: %s', kind => {
+describe.each(TOKENIZERS)('a conversation that is estimated to fit, counted by %s', tokenizer => {
+  it.each(KINDS)('fits into the window: %s', kind => {
     const texts = ofKind(kind)
     const settings = ModelConfig.parse({})
     const limits = { window: WINDOW, max_output_tokens: null, ratio: 1 }
@@ -95,11 +95,11 @@ describe.each(TOKENIZERS)('what is estimated to fit, by the count of %s', tokeni
       counted += next.tokens[tokenizer]! + 4
     }
     expect(counted + MAX_TOKENS).toBeLessThanOrEqual(WINDOW)
-    // Nor is room made long before there is need.
+    // Nor is it shortened long before that is needed.
     expect(counted + MAX_TOKENS).toBeGreaterThan(WINDOW / 3)
   })
 
-  it.each(KINDS)('is corrected by the usage of the request before: %s', async kind => {
+  it.each(KINDS)('has its estimate corrected by the usage of the request before: %s', async kind => {
     const texts = ofKind(kind)
     const half = Math.ceil(texts.length / 2)
     const count = (some: readonly CountedText[]) => some.reduce((sum, { tokens }) => sum + tokens[tokenizer]! + 4, 0)

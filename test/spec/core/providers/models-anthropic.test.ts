@@ -7,12 +7,12 @@ import { type MessagesReply, messagesServer } from '../../../support/model/messa
 import type { TestHostOptions } from '../../../support/test-host.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
-// Loaded here once, so that the first call's limits measure the server alone.
+// Loads the package once, so that the first call's time limits measure the server alone.
 await import('@anthropic-ai/sdk')
 
 const SONNET = 'anthropic:claude-sonnet-4-6'
 
-/** A test host whose models of Anthropic are answered by these replies, over real HTTP. */
+/** Opens a test host whose Anthropic models give these replies over real HTTP. */
 async function testHostForAnthropic(replies: MessagesReply[], options: TestHostOptions = {}) {
   const server = await messagesServer(...replies)
   onTestFinished(() => server.close())
@@ -27,7 +27,7 @@ async function testHostForAnthropic(replies: MessagesReply[], options: TestHostO
 
 const user = (content: string): Message => ({ role: 'user', content })
 
-test('an answer of Anthropic is streamed, and its four classes of tokens are counted and priced', async () => {
+test('an Anthropic answer is streamed, and its four classes of tokens are counted and priced', async () => {
   const usage = { input_tokens: 100, cache_creation_input_tokens: 20, cache_read_input_tokens: 300, output_tokens: 40 }
   const content = [{ thinking: 'Hm, let me see.' }, { text: 'Good morning, world.' }]
   const { call, server } = await testHostForAnthropic([{ content, usage }], {
@@ -50,7 +50,7 @@ test('an answer of Anthropic is streamed, and its four classes of tokens are cou
   expect(server.requests[0]!.headers.authorization).toBe('Bearer sk-ant-canary-1234')
 })
 
-test('tools are offered, called and answered in its words, and turns alternate whatever the transcript holds', async () => {
+test("tools are offered, called and answered in Anthropic's format, and turns alternate for any transcript", async () => {
   const { call, server } = await testHostForAnthropic([
     { content: [{ text: 'I will look.' }, { tool: 'file_read', input: { path: 'a' } }, { tool: 'clock', input: {} }] },
     { content: [{ text: 'Both are there.' }] },
@@ -104,7 +104,7 @@ test('tools are offered, called and answered in its words, and turns alternate w
   ])
 })
 
-test('a conversation whose beginning is gone begins with the user all the same', async () => {
+test('a conversation whose beginning is gone still begins with the user', async () => {
   const { call, server } = await testHostForAnthropic([])
   await call({ messages: [{ role: 'assistant', content: 'As I said.' }, user('And then?')] })
   expect(server.requests[0]!.body.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
@@ -117,12 +117,12 @@ test.for([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'content_filter'],
-] as const)('the stop reason %s is %s for us', async ([stop_reason, finish_reason]) => {
+] as const)('the stop reason %s is reported as %s', async ([stop_reason, finish_reason]) => {
   const { call } = await testHostForAnthropic([{ content: [{ text: 'So far.' }], stop_reason }])
   expect((await call()).finish_reason).toBe(finish_reason)
 })
 
-test('an overload and a limit are waited out, and cost nothing', async () => {
+test('an overload and a rate limit are waited out, and cost nothing', async () => {
   const { call, server, host } = await testHostForAnthropic([
     { status: 529, type: 'overloaded_error', message: 'Overloaded' },
     { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '60' } },
@@ -134,14 +134,14 @@ test('an overload and a limit are waited out, and cost nothing', async () => {
   expect(host.logged('HTTP 429: Slow down')).toHaveLength(1)
 })
 
-test("the provider's rate limits are passed to the caller", async () => {
+test('the wait that a rate limit asks for is passed to the caller', async () => {
   const limit = { status: 429, type: 'rate_limit_error', message: 'Slow down', headers: { 'retry-after': '3600' } }
   const { failing } = await testHostForAnthropic([limit, limit, limit])
   expect(await failing()).toMatchObject({ kind: 'rate_limited', retryAfter: 3600, spend: { cost_micros: 0 } })
 })
 
 test.for(['overloaded_error', 'cut'] as const)(
-  'a stream that breaks off (%s) is asked for once more without streaming',
+  'a stream that breaks off (%s) is requested once more without streaming',
   async breaks => {
     const { call, server } = await testHostForAnthropic([
       { content: [{ text: 'Half of' }], breaks },
@@ -158,7 +158,7 @@ test.for([
   [401, 'authentication_error', 'auth'],
   [400, 'invalid_request_error', 'refused'],
   [404, 'not_found_error', 'refused'],
-] as const)('a refusal with status %s is not retried, and its sentence names no key', async ([status, type, kind]) => {
+] as const)('a refusal with status %s is not retried, and its message shows no key', async ([status, type, kind]) => {
   const refusal = { status, type, message: 'The key sk-ant-canary-1234 is not known' }
   const { failing, server } = await testHostForAnthropic([refusal])
   const error = await failing()
@@ -167,26 +167,26 @@ test.for([
   expect(server.requests).toHaveLength(1)
 })
 
-test("a profile's temperature is kept back: the API refuses every one", async () => {
+test("a profile's temperature is not sent, because the API refuses it", async () => {
   const { call, server } = await testHostForAnthropic([])
   await call({ temperature: 1 })
   expect(server.requests[0]!.body).not.toHaveProperty('temperature')
 })
 
-test('a server that is gone is an error in a sentence', async () => {
+test('a server that is gone is reported as unreachable', async () => {
   const { failing, server } = await testHostForAnthropic([])
   await server.close()
   expect(await failing()).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('cannot be reached') })
 })
 
-test('without ANTHROPIC_API_KEY nothing is sent, and the variable is named', async () => {
+test('without ANTHROPIC_API_KEY the call fails, and models.list names the variable', async () => {
   const { failing, host } = await testHostForModels()
   expect(await failing({ model: 'claude-haiku-4-5' })).toMatchObject({ kind: 'auth', transient: false })
   const { providers } = (await host.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'anthropic')?.reason).toBe('ANTHROPIC_API_KEY is not set')
 })
 
-test('where the package is not installed, it is named with the command that installs it', async () => {
+test('a package that is not installed is named with the command that installs it', async () => {
   const gone = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const endpoint = {
     ...{
@@ -212,7 +212,7 @@ test('where the package is not installed, it is named with the command that inst
   await expect(call({ model: 'claude' })).rejects.toMatchObject(missing)
   const { providers } = (await host.kernel.invoke('models.list')) as { providers: { name: string; reason: string }[] }
   expect(providers.find(({ name }) => name === 'claude')?.reason).toContain('npm install @anthropic-ai/sdk')
-  // Who named someone for the case is served by them.
+  // A fallback named for this case answers instead.
   const answer = await call({ model: 'claude', fallback: ['openai:scripted-1'] })
   expect(answer).toMatchObject({ text: 'All done.', spend: { failover_from: 'claude:any' } })
 })

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { fault, text } from '../../../support/index.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
-/** A server that answers every completion so. */
+/** Starts a server that gives this answer to every completion, and returns the error of a call. */
 async function answering(status: number, body: string, type = 'application/json') {
   let asked = 0
   const server = createServer((request, response) => {
@@ -50,18 +50,18 @@ it.each<[string, number, unknown, RegExp]>([
   ['Azure', 404, { error: { code: 'DeploymentNotFound', message: 'No such deployment.' } }, /No such deployment$/],
   ['Ollama', 404, { error: "model 'x' not found" }, /HTTP 404: model 'x' not found$/],
   ['a proxy', 404, 'no such route', /no such route$/],
-])('an error of %s reaches the operator with its status and words', async (_, status, body, says) => {
+])('an error of %s reaches the operator with its status and message', async (_, status, body, says) => {
   const { error } = await answering(status, typeof body === 'string' ? body : JSON.stringify(body))
   expect(error.problem).toMatch(says)
   expect(error).toMatchObject({ transient: false, billed: false })
 })
 
-it('an error under HTTP 200 is reported with its message', async () => {
+it('an error with HTTP 200 is reported with its message', async () => {
   const { error } = await answering(200, JSON.stringify({ error: { message: 'the model crashed', code: 500 } }))
   expect(error.problem).toMatch(/the model crashed/)
 })
 
-it('a server that is slow to begin has a time limit of its own for that', async () => {
+it('a server that is slow to start its answer has a time limit of its own, model.first_byte_timeout', async () => {
   const { call, failing, server } = await testHostForModels([fault('hang'), text('Loaded.')], {
     config: {
       ...QUICK,
@@ -77,7 +77,7 @@ it('a server that is slow to begin has a time limit of its own for that', async 
   expect(server.requests).toHaveLength(2)
 })
 
-it('a kept connection that the server has closed is opened anew, and no attempt counts for it', async () => {
+it('a kept-alive connection that the server has closed is reopened, which does not count as an attempt', async () => {
   let connections = 0
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     request.resume()
@@ -89,7 +89,7 @@ it('a kept connection that the server has closed is opened anew, and no attempt 
       )
     })
   })
-  // As llama-server does: the second request on a connection meets a reset.
+  // Behaves like llama-server: resets the second request on a connection.
   server.on('connection', socket => {
     connections++
     let requests = 0

@@ -18,11 +18,11 @@ const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?:
   huge: { hits: 1, says: /longer than 1 MiB/, transient: false, costs: true },
 }
 
-/** Estimated tokens of the request that these tests send. */
+/** Estimated tokens of the request in these tests. */
 const ASKED = inputTokens({ messages: [{ role: 'user', content: 'Goal: say something' }], tools: [] })
 
 test.for(Object.entries(FAILS))(
-  'a server in mode %s ends in a ModelError, in bounded time and with its spend',
+  'a call to a server in mode %s ends with a ModelError, in bounded time and with its spend',
   async ([mode, expected]) => {
     const { server, failing } = await testHostForModels(() => fault(mode as FaultMode), { config: IMPATIENT })
     const began = performance.now()
@@ -41,7 +41,7 @@ test.for(Object.entries(FAILS))(
 
 const ANSWERS = FAULTS.filter(mode => !FAILS[mode])
 
-test('every fault mode is either survived or ends in an error', () => {
+test('every fault mode is either survived or ends with an error', () => {
   expect(ANSWERS).toEqual(['nousage', 'negusage', 'badtool', 'unknowntool', 'dupids'])
 })
 
@@ -56,7 +56,7 @@ test.for(['nousage', 'negusage'] as const)('an answer in mode %s is not free: it
   })
 })
 
-test('malformed arguments and unknown tools are handed on as they came', async () => {
+test('malformed arguments and unknown tools are passed on unchanged', async () => {
   const { call } = await testHostForModels([fault('badtool'), fault('unknowntool')])
   expect((await call()).tool_calls).toMatchObject([{ name: 'file_write', arguments: expect.stringMatching(/mid$/) }])
   expect((await call()).tool_calls).toMatchObject([{ name: 'no_such_tool', arguments: '{"any":"thing"}' }])
@@ -76,7 +76,7 @@ test('tool calls with missing or repeated ids get ids of their own', async () =>
   expect(again.tool_calls[0]!.id).not.toBe('seen')
 })
 
-test('a failure that passes is retried, and each attempt is counted', async () => {
+test('a transient failure is retried, and each attempt is counted', async () => {
   const { server, call, host } = await testHostForModels([fault('429'), fault('500'), text('Here I am.')])
   const answer = await call()
   expect(answer).toMatchObject({ text: 'Here I am.', finish_reason: 'stop', spend: { attempts: 3, estimated: false } })
@@ -93,7 +93,7 @@ test.for([400, 401, 403, 404])('a refusal with status %s is not retried', async 
   expect(server.requests).toHaveLength(1)
 })
 
-test('a refusal that calls itself a stream of events is read as the refusal that it is', async () => {
+test('a refusal with the type of an event stream is still read as a refusal', async () => {
   const headers = { 'content-type': 'text/event-stream', 'retry-after': '30' }
   const { server, failing } = await testHostForModels([
     refuse(401, 'That is not for you', { headers }),
@@ -106,7 +106,7 @@ test('a refusal that calls itself a stream of events is read as the refusal that
   expect(server.requests).toHaveLength(4)
 })
 
-test('an exhausted quota is not retried, though its status is 429', async () => {
+test('an exhausted quota is not retried, although its status is 429', async () => {
   const { server, failing } = await testHostForModels(() =>
     refuse(429, 'You exceeded your quota', { code: 'insufficient_quota' }),
   )
@@ -114,7 +114,7 @@ test('an exhausted quota is not retried, though its status is 429', async () => 
   expect(server.requests).toHaveLength(1)
 })
 
-test('a Retry-After is waited for, but not beyond model.retry_cap, and passed to the caller', async () => {
+test('a Retry-After is waited for up to model.retry_cap, and passed to the caller', async () => {
   const { failing } = await testHostForModels(() => fault('429long'))
   const began = performance.now()
   const error = await failing()
@@ -124,19 +124,19 @@ test('a Retry-After is waited for, but not beyond model.retry_cap, and passed to
 
 test.for([
   [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT', date: 'Wed, 21 Oct 2026 07:27:30 GMT' }, 30],
-  // What has passed already, by the server's clock, needs no wait.
+  // A time that has passed on the server's clock needs no wait.
   [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT', date: 'Wed, 21 Oct 2026 07:29:00 GMT' }, 0],
   [{ 'retry-after': '7', 'retry-after-ms': '1500' }, 1.5],
   [{ 'retry-after': 'soon' }, undefined],
   [{ 'retry-after': '-3' }, undefined],
-] as const)('Retry-After may be a date, by the clock of the server: %j', async ([headers, seconds]) => {
+] as const)('Retry-After may be seconds, or a date on the clock of the server: %j', async ([headers, seconds]) => {
   const { failing } = await testHostForModels(() => refuse(429, 'Later', { headers }), {
     config: { ...QUICK, daemon: { max_retries: 0 } },
   })
   expect((await failing()).retryAfter).toBe(seconds)
 })
 
-test('with max_retries 0 the server is asked once', async () => {
+test('with max_retries: 0 the server is asked once', async () => {
   const { server, failing } = await testHostForModels(() => fault('500'), {
     config: { ...QUICK, daemon: { max_retries: 0 } },
   })
@@ -144,7 +144,7 @@ test('with max_retries 0 the server is asked once', async () => {
   expect(server.requests).toHaveLength(1)
 })
 
-test('one call with all its retries never outlasts model.total_timeout', async () => {
+test('one call with all its retries never exceeds model.total_timeout', async () => {
   const limits = { ...QUICK.model, idle_timeout: 10, total_timeout: 0.4 }
   const { failing } = await testHostForModels(() => fault('hang'), { config: { ...QUICK, model: limits } })
   const began = performance.now()
@@ -153,7 +153,7 @@ test('one call with all its retries never outlasts model.total_timeout', async (
   expect(error.message).toContain('it took longer than model.total_timeout (0.4 s)')
 })
 
-/** What a caller shows that can take it back. */
+/** Records what a caller shows and can take back. */
 function screen() {
   const shown = { text: '', resets: 0 }
   const onText = (piece: string) => {
@@ -166,7 +166,7 @@ function screen() {
   return { shown, onText, onReset }
 }
 
-test('a stream that broke off is asked for once more without streaming, and its text takes the place of what was shown', async () => {
+test('a stream that broke off is requested once more without streaming, and its text replaces what was shown', async () => {
   const { server, call } = await testHostForModels([fault('cleancut'), text('The whole of it.')])
   const { shown, ...shows } = screen()
   const answer = await call(shows)
@@ -175,7 +175,7 @@ test('a stream that broke off is asked for once more without streaming, and its 
   expect(shown).toEqual({ text: 'The whole of it.', resets: 1 })
 })
 
-test('a caller that cannot take back what it shows is shown the first attempt only', async () => {
+test('a caller without onReset is shown the first attempt only', async () => {
   const { call } = await testHostForModels([fault('cleancut'), text('The whole of it.')])
   const shown: string[] = []
   const answer = await call({ onText: piece => shown.push(piece) })
@@ -183,7 +183,7 @@ test('a caller that cannot take back what it shows is shown the first attempt on
   expect(shown.join('')).toBe('As far as I can see')
 })
 
-test('when all tries fail, the error carries the text that was shown last', async () => {
+test('when all attempts fail, the error carries the text that was shown last', async () => {
   const { server, failing } = await testHostForModels(() => fault('rst'))
   const { shown, ...shows } = screen()
   const error = await failing(shows)
@@ -194,7 +194,7 @@ test('when all tries fail, the error carries the text that was shown last', asyn
 })
 
 test('an error object in a stream is an error, not an answer', async () => {
-  // A proxy's way of failing after it has answered 200.
+  // Proxies fail in this way after they have answered 200.
   const { server, failing, host } = await testHostForModels(undefined, {
     ports: {
       fetch: async (input, init) => {
@@ -210,7 +210,7 @@ test('an error object in a stream is an error, not an answer', async () => {
   expect(host.logged('Provider disconnected').length).toBeGreaterThan(0)
 })
 
-test('an answer that is whole but for its usage is taken when the server then falls silent', async () => {
+test('an answer that lacks only its usage is accepted when the server then falls silent', async () => {
   const { call, server } = await testHostForModels(undefined, {
     config: IMPATIENT,
     ports: {
@@ -233,7 +233,7 @@ test('an answer that is whole but for its usage is taken when the server then fa
 })
 
 test.for(['hang', 'stall', 'drip'] as const)(
-  'an abort ends a call in mode %s, and the server is let go within a second',
+  'an abort ends a call in mode %s and closes its connection within a second',
   async mode => {
     const { server, failing } = await testHostForModels(() => fault(mode), { config: { model: { idle_timeout: 60 } } })
     const stop = new AbortController()
@@ -256,7 +256,7 @@ test('an abort before the call sends no request and costs nothing', async () => 
   expect(server.requests).toHaveLength(0)
 })
 
-test('a server that does not know stream_options is asked without them, from then on', async () => {
+test('a server that rejects stream_options is asked without them from then on', async () => {
   const { server, call } = await testHostForModels(({ body }) =>
     body.stream_options ? refuse(400, 'Unrecognized request argument supplied: stream_options') : text('Fine.'),
   )
@@ -265,7 +265,7 @@ test('a server that does not know stream_options is asked without them, from the
   expect(server.requests.map(({ body }) => body.stream_options !== undefined)).toEqual([true, false, false])
 })
 
-test('a server that is not running is named, with what to do; nothing is spent', async () => {
+test('a server that is not running is named with a hint, and nothing is spent', async () => {
   const { failing, server } = await testHostForModels()
   await server.close()
   const error = await failing()
@@ -274,7 +274,7 @@ test('a server that is not running is named, with what to do; nothing is spent',
   expect(error).toMatchObject({ transient: true, spend: { attempts: 3, input_tokens: 0 } })
 })
 
-test('a key never shows in an error', async () => {
+test('a key never appears in an error', async () => {
   const key = 'sk-canary-1234567890'
   const { failing, host } = await testHostForModels(() => refuse(401, `Incorrect API key provided: ${key}`), {
     env: { OPENAI_API_KEY: key },

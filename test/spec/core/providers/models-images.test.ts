@@ -16,7 +16,7 @@ import { testHostForModels } from '../models/models-host.ts'
 const TOOLS = [{ name: 'shoot', description: 'Takes a picture.', parameters: { type: 'object', properties: {} } }]
 const URL_OF_PNG = `data:image/png;base64,${PNG}`
 
-/** A conversation whose second of two tool results, and a message after them, hold an image. */
+/** Returns a conversation with an image in its second tool result and one in the message after it. */
 const withPictures = (shot: ImageRef, sketch: ImageRef): Message[] => [
   { role: 'system', content: 'You look at things.' },
   { role: 'user', content: 'Goal: look' },
@@ -58,7 +58,7 @@ it.each([
   ['vllm', 'openai:Qwen/Qwen3-VL-8B'],
   ['llamacpp', 'openai:gemma-3'],
   ['ollama', 'openai:llama4'],
-] as const)('images reach a model by the rules of %s, after all results', async (dialect, model) => {
+] as const)('images are sent by the rules of %s, after all results', async (dialect, model) => {
   const { look, server } = await looking(model, { dialect })
   await look()
   expect(server.refusals).toEqual([])
@@ -70,7 +70,7 @@ it.each([
   expect(messages.at(-1)).toBe(shown[0])
 })
 
-it('images stand in the results for Anthropic', async () => {
+it('images are part of the tool results for Anthropic', async () => {
   const server = await messagesServer()
   onTestFinished(() => server.close())
   const env = { ANTHROPIC_API_KEY: 'test', ANTHROPIC_BASE_URL: server.url }
@@ -93,7 +93,7 @@ it('images stand in the results for Anthropic', async () => {
 
 const UNSEEN = /Image "door.png" \(image\/png, 16 × 8 pixels\): this model cannot see images\./
 
-it('a model that models.yaml says cannot see reads what the images are', async () => {
+it('a model with vision: false in models.yaml reads a description of each image instead', async () => {
   const { look, server } = await looking(
     'openai:scripted-1',
     {},
@@ -105,7 +105,7 @@ it('a model that models.yaml says cannot see reads what the images are', async (
 })
 
 it.each(['openai', 'mistral', 'deepseek', 'gemini', 'vllm', 'llamacpp', 'ollama'] as const)(
-  'a model whose server refuses images as %s does is asked without them from then on',
+  'a model whose server refuses images like %s is asked without them from then on',
   async dialect => {
     const { look, server } = await looking(`openai:${dialect}-1`, { dialect, vision: false })
     await look()
@@ -117,7 +117,7 @@ it.each(['openai', 'mistral', 'deepseek', 'gemini', 'vllm', 'llamacpp', 'ollama'
   },
 )
 
-it('llama.cpp says itself that its model cannot see', async () => {
+it('a model of llama.cpp gets no images when its server reports that it cannot see', async () => {
   const pages = {
     '/props': { default_generation_settings: { n_ctx: 32_000 }, modalities: { vision: false, audio: false } },
   }
@@ -130,7 +130,7 @@ it('llama.cpp says itself that its model cannot see', async () => {
   expect(server.requests).toHaveLength(0)
 })
 
-it('an image that a server cannot read costs that call its images, and no later one', async () => {
+it('an image that the server cannot read leaves that one call without images', async () => {
   const { look, server } = await looking('openai:scripted-1', {})
   server.enqueue(refuse(400, 'Could not process image'), text('I saw none.'), text('I see it.'))
   expect((await look()).text).toBe('I saw none.')
@@ -139,7 +139,7 @@ it('an image that a server cannot read costs that call its images, and no later 
   expect(server.requests[2]!.body.messages.at(-1)!.images).toHaveLength(2)
 })
 
-it('an image that is gone is named', async () => {
+it('an image that is no longer kept is named in the text', async () => {
   const { call, server, shot } = await looking('openai:scripted-1', {})
   await call({ messages: [{ role: 'user', content: 'Look', images: [{ ...shot, sha256: 'f'.repeat(64) }] }] })
   expect(server.requests[0]!.prompt).toMatch(/Look\n\[Image "door.png" .*: no longer kept\.\]/)
@@ -161,7 +161,7 @@ it.each([
   expect(imageTokensBy(model)(imageOf(width, height))).toBe(tokens)
 })
 
-it('images of old results are the first to go, with how to get them again; a later image and the text stay', () => {
+it('images of old results are removed first, with how to get them again; later images and the text stay', () => {
   const turn = (n: number): Message[] => [
     { role: 'assistant', content: '', tool_calls: [{ id: `c${n}`, name: 'shoot', arguments: { of: `page ${n}` } }] },
     { role: 'tool', tool_call_id: `c${n}`, name: 'shoot', content: `Page ${n}.`, images: [imageOf(1_500, 1_000)] },
@@ -186,7 +186,7 @@ it('images of old results are the first to go, with how to get them again; a lat
   expect(fitted.digested).toBe(0)
 })
 
-it('of more images than a request holds, the oldest are named', () => {
+it('the oldest images beyond the maximum of a request are replaced by text', () => {
   const said: Message[] = Array.from({ length: 23 }, (_, n) => ({
     role: 'user',
     content: `${n}`,
@@ -198,7 +198,7 @@ it('of more images than a request holds, the oldest are named', () => {
   expect(selectImages('openai:gpt-5.4', true, said)[0]).toBe(shown[0])
 })
 
-it('a newest result whose image alone is too large for the window is named', () => {
+it('the image of the newest result is replaced by text when it alone exceeds the window', () => {
   const said: Message[] = [
     { role: 'user', content: 'Goal: look' },
     { role: 'assistant', content: '', tool_calls: [{ id: 'c1', name: 'shoot', arguments: {} }] },
@@ -214,7 +214,7 @@ it('a newest result whose image alone is too large for the window is named', () 
   expect(messages.at(-1)!.content).toMatch(/^The page\.\n\[Image "page\.png" .*: removed to save space/)
 })
 
-it('images count in what a call may cost', () => {
+it('images count in the maximum cost of a call', () => {
   const request = {
     tools: [],
     max_tokens: 10,

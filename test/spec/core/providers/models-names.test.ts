@@ -44,7 +44,7 @@ test.for([
   'openai:',
   'openai:a\nb',
   `openai:${'x'.repeat(300)}`,
-])('the name "%s" is refused with a list of the providers', async name => {
+])('the name "%s" is rejected with a list of the providers', async name => {
   await using home = await testHost({ builtins: [models], roles: ['cli'] })
   const error = await resolve(home.kernel, name).catch(thrown => thrown)
   expect(error).toBeInstanceOf(ModelNameError)
@@ -52,13 +52,13 @@ test.for([
   expect(error.message.length).toBeLessThan(400)
 })
 
-test('without a name, a key or a base URL the embedded model is used', async () => {
+test('without a name, a key or a base URL the simulated model is used', async () => {
   await using home = await testHost({ builtins: [models], roles: ['cli'] })
   expect(await resolve(home.kernel, null)).toBe('sim/rules-1')
   expect(await resolve(home.kernel, '')).toBe('sim/rules-1')
 })
 
-test('with OPENAI_API_KEY the default is a model of OpenAI, and OPENAI_MODEL names it', async () => {
+test('with OPENAI_API_KEY the default is a model of OpenAI, which OPENAI_MODEL can choose', async () => {
   await using home = await testHost({ builtins: [models], roles: ['cli'], env: { OPENAI_API_KEY: 'sk-test' } })
   expect(await resolve(home.kernel, null)).toBe('openai:gpt-5.4-mini')
   const env = { OPENAI_API_KEY: 'sk-test', OPENAI_MODEL: 'gpt-5.4-nano' }
@@ -66,14 +66,14 @@ test('with OPENAI_API_KEY the default is a model of OpenAI, and OPENAI_MODEL nam
   expect(await resolve(named.kernel, null)).toBe('openai:gpt-5.4-nano')
 })
 
-test('with OPENAI_BASE_URL the default is the first model that the server has', async () => {
+test('with OPENAI_BASE_URL the default is the first model of the server', async () => {
   await using server = await modelServer({ models: ['big-one', 'small-one'] })
   const env = { OPENAI_BASE_URL: server.url }
   await using home = await testHost({ builtins: [models], roles: ['cli'], env, clock: 'system', config: QUICK })
   expect(await resolve(home.kernel, null)).toBe('openai:big-one')
 })
 
-test('model.default_model, or SVC_DEFAULT_MODEL over it, comes before the environment of a provider', async () => {
+test('model.default_model overrides the environment of a provider, and SVC_DEFAULT_MODEL overrides both', async () => {
   const config = { model: { default_model: 'groq:lite' } }
   const env = { OPENAI_API_KEY: 'sk-test' }
   await using home = await testHost({ builtins: [models], roles: ['cli'], env, config })
@@ -82,7 +82,7 @@ test('model.default_model, or SVC_DEFAULT_MODEL over it, comes before the enviro
   expect(await resolve(other.kernel, null)).toBe('sim/rules-1')
 })
 
-test('a configured server that is gone is an error; the simulation never takes over', async () => {
+test('a configured server that is gone is an error, and is never replaced by the simulation', async () => {
   const { server, models: service, failing } = await testHostForModels()
   await server.close()
   const error = await service.resolve(null).catch(thrown => thrown)
@@ -91,7 +91,7 @@ test('a configured server that is gone is an error; the simulation never takes o
   expect((await failing({ model: null })).message).toContain('is not reachable')
 })
 
-test('a provider without its key is refused before anything is sent, naming the variable', async () => {
+test('a provider without its key is rejected before anything is sent, and the error names the variable', async () => {
   const { failing, server } = await testHostForModels()
   const error = await failing({ model: 'groq:lite' })
   expect(error.message).toContain('GROQ_API_KEY is not set')
@@ -99,7 +99,7 @@ test('a provider without its key is refused before anything is sent, naming the 
   expect(server.requests).toHaveLength(0)
 })
 
-test('any provider of the protocol is called at its own base URL with its own key', async () => {
+test('every provider of the OpenAI protocol is called at its own base URL with its own key', async () => {
   await using server = await modelServer()
   const env = { GROQ_BASE_URL: server.url, GROQ_API_KEY: 'gsk-groq-key', OPENAI_API_KEY: 'sk-openai-key' }
   const { call } = await testHostForModels(undefined, { env })
@@ -108,7 +108,7 @@ test('any provider of the protocol is called at its own base URL with its own ke
   expect(JSON.stringify(server.requests[0]!.headers)).not.toContain('sk-openai-key')
 })
 
-test("a plugin's provider is named, listed and called like any other", async () => {
+test("a plugin's provider can be named, listed and called like any other", async () => {
   const parrot = definePlugin({
     name: 'parrot',
     setup(svc) {
@@ -134,7 +134,7 @@ test("a plugin's provider is named, listed and called like any other", async () 
   })
 })
 
-test('models.list shows providers, why they are missing, the default with its notice, and prices', async () => {
+test('models.list shows providers, why they are unavailable, the default with its notice, and prices', async () => {
   await using home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system' })
   const list = (await home.kernel.invoke('models.list')) as {
     providers: { name: string; available: boolean; reason: string | null }[]

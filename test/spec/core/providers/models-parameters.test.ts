@@ -15,7 +15,7 @@ import { startTaskServer } from '../tasks/tasks-server.ts'
 
 type Body = Record<string, unknown>
 
-test('the nearest parameters win: those of the call, the model, its tier, its provider, then of all models', async () => {
+test('the most specific parameters win: those of the call, the model, its tier, its provider, then of all models', async () => {
   const { call, server } = await testHostForModels(undefined, {
     files: {
       'models.yaml': [
@@ -66,7 +66,7 @@ test.for<[provider: string, base_url: string, parameters: ModelParameters, wire:
     ...(['llamacpp', 'http://localhost:8080/v1', { reasoning_effort: 'none' }] as const),
     { chat_template_kwargs: { enable_thinking: false } },
   ],
-])('%s at %s is sent %o in its own words', ([name, base_url, parameters, wire]) => {
+])('%s at %s gets %o in its own format', ([name, base_url, parameters, wire]) => {
   const request = {
     model: 'm',
     messages: [],
@@ -82,7 +82,7 @@ test.for<[provider: string, base_url: string, parameters: ModelParameters, wire:
   for (const key of others) if (!(key in wire)) expect(sent).not.toHaveProperty(key)
 })
 
-test('tokens for thinking come on top of the answer, and count in what the window has to hold', async () => {
+test('tokens for thinking come on top of the answer, and count towards the window', async () => {
   const { call, server, models } = await testHostForModels(() => text('Done.'), {
     files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 40000, max_output_tokens: 9000 } }\n' },
   })
@@ -105,14 +105,14 @@ test.for([
   ['profiles/odd.yaml', 'name: odd\nparameters: { thinking: yes }', /odd\.yaml.*thinking/],
   ['.svc/config.yaml', 'model: { parameters: { seed: -1 } }', /model\.parameters\.seed/],
   ['.svc/config.yaml', 'model: { providers: { openai: { parameters: { stop: [] } } } }', /openai\.parameters\.stop/],
-] as const)('svc config validate names what is wrong in %s: %s', async ([file, content, problem]) => {
+] as const)('svc config validate names the mistake in %s: %s', async ([file, content, problem]) => {
   await using dir = await project({ [file]: `${content}\n` })
   const { code, stdout, stderr } = await svc(['config', 'validate'], { cwd: dir.path })
   expect(stdout + stderr).toMatch(problem)
   expect(code).not.toBe(0)
 })
 
-test('a profile and a task say how their model answers, and svc agent and svc models show it', async () => {
+test('the parameters of the profile and the model are sent, and svc agent and svc models show them', async () => {
   await using home = await testHostWithModel(request => (asksForGoal(request) ? goalAnswer('Try') : finish('Done.')), {
     files: {
       'models.yaml': 'parameters: { "openai:scripted": { temperature: 1, seed: 1, top_p: 0.5 } }\n',
@@ -131,11 +131,11 @@ test('a profile and a task say how their model answers, and svc agent and svc mo
   )
   expect(home.server.requests.length).toBeGreaterThan(1)
   for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters })
-  // A temperature that the profile gives goes before that of the model.
+  // A temperature in the profile overrides that of the model.
   expect((await detail(home, await spawn(home, 'cold'))).parameters).toMatchObject({ temperature: 0.1, seed: 1 })
 })
 
-test('a task over HTTP goes before the profile, keeps its parameters, and is refused for bad ones', async () => {
+test('a task over HTTP overrides the profile, stores its parameters, and is rejected for bad ones', async () => {
   const home = await startTaskServer(() => text('Done.'))
   const parameters = { reasoning_effort: 'high', temperature: 0.7, extra: { top_k: 4 } }
   const { json } = await home.post(`/agents/${home.id}/tasks`, { instruction: 'Say done.', parameters })
@@ -147,7 +147,7 @@ test('a task over HTTP goes before the profile, keeps its parameters, and is ref
   expect(JSON.stringify(bad.json)).toContain('cannot be set here: svc sets model itself')
 })
 
-test('the nearest output limit is in the request: of the task, the profile, the model, its tier, then of all', async () => {
+test('the most specific output limit is sent: that of the task, the profile, the model, its tier, then of all', async () => {
   const home = await startTaskServer(() => text('Done.'), {
     'models.yaml': [
       'tiers: { openai: { pro: pro-1, lite: lite-1 } }',
@@ -169,7 +169,7 @@ test('the nearest output limit is in the request: of the task, the profile, the 
   expect(await limitOf('short', 'openai:lite-1', { parameters: { max_tokens: 300 } })).toBe(300)
 })
 
-test('a task keeps its output limit, is another one with another limit, and fails by it in words that name it', async () => {
+test('a task stores its output limit, is another request with another limit, and fails with an error naming it', async () => {
   const home = await startTaskServer(() => text('Do', { finish_reason: 'length' }))
   const asked = { instruction: 'Say done.', max_tokens: 20 }
   const headers = { 'idempotency-key': 'one' }
@@ -196,7 +196,7 @@ test('svc run --max-tokens limits the answer', async () => {
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('--max-tokens')])
 })
 
-test('a summary is asked for without what makes answers wild, short or thoughtful', async () => {
+test('a summary is requested without the parameters that make answers random, short or thoughtful', async () => {
   const wild = { temperature: 0.9, max_tokens: 50, top_p: 0.5, stop: ['x'], verbosity: 'low', reasoning_effort: 'high' }
   const parameters = { ...wild, thinking_tokens: 2000, seed: 7, extra: { top_k: 3 } }
   const config = { ...QUICK, model: { ...QUICK.model, parameters } }

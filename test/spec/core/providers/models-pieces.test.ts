@@ -29,7 +29,7 @@ async function textOf({ body }: Response): Promise<string> {
   return text
 }
 
-test('a stream of events is read as it is sent, and its connection used again', async () => {
+test('an event stream is read as it is sent, and its connection is used again', async () => {
   const ports: (number | undefined)[] = []
   const { url } = await startModelServer(({ socket }, response) => {
     ports.push(socket.remotePort)
@@ -41,12 +41,12 @@ test('a stream of events is read as it is sent, and its connection used again', 
   expect(ports[0]).toBe(ports[1])
 })
 
-test('a connection that breaks off fails', async () => {
+test('a request fails when its connection breaks off', async () => {
   const { url } = await startModelServer(({ socket }) => socket.destroy())
   await expect(ask(url, POST)).rejects.toThrow(/socket hang up/)
 })
 
-test('redirects are followed, and other answers are as those of fetch', async () => {
+test('redirects are followed, and other answers are like those of fetch', async () => {
   const { url } = await startModelServer(({ url, method }, response) => {
     if (url === '/') response.writeHead(307, { location: '/there' }).end()
     else response.writeHead(429, { 'retry-after': '3', 'content-type': 'application/json' }).end(`"${method}"`)
@@ -58,7 +58,7 @@ test('redirects are followed, and other answers are as those of fetch', async ()
   expect([direct.status, await direct.json()]).toEqual([429, 'POST'])
 })
 
-test('a redirect that leads nowhere is reported as such', async () => {
+test('a redirect loop is reported as such', async () => {
   const { url } = await startModelServer(({ url }, response) => void response.writeHead(307, { location: url! }).end())
   const { failing } = await testHostForModels([], { env: { OPENAI_BASE_URL: url } })
   expect((await failing()).message).toMatch(/broke off \(redirect count exceeded\)\.$/)
@@ -79,7 +79,7 @@ test('an abort ends the request before its answer and in the middle of it', asyn
   await expect(asking).rejects.toThrow()
 })
 
-test('an answer that was compressed unasked is read, as a stream or whole, and one that is cut fails', async () => {
+test('an answer compressed without request is read, as a stream or whole, and a truncated one fails', async () => {
   const zipped = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
   const { url } = await startModelServer(({ url: path = '' }, response) => {
     const [, coding, type] = path.split('/') as [string, keyof typeof zipped, 'stream' | 'json' | 'cut']
@@ -94,7 +94,7 @@ test('an answer that was compressed unasked is read, as a stream or whole, and o
   }
 })
 
-test('a server that only knows streams is understood where a whole answer is asked for', async () => {
+test('a server that can only stream is understood when a whole answer is requested', async () => {
   let asked = 0
   const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
   const { url } = await startModelServer((request, response) => {
@@ -108,7 +108,7 @@ test('a server that only knows streams is understood where a whole answer is ask
   expect(asked).toBe(2)
 })
 
-test('a fetch that was put in the place of the machine’s is asked as it is', () => {
+test('a fetch that replaces the one of the machine is used unchanged', () => {
   const own = async () => new Response('')
   expect(fetchInPieces(own)).toBe(own)
 })

@@ -14,7 +14,7 @@ const block = (name: string, args: unknown) => `\`\`\`tool_call\n${JSON.stringif
 
 const roles = ({ body }: ModelServerRequest) => body.messages.map(({ role }) => role)
 
-test('a model without tool support gets them in the prompt, and its calls are parsed from the text', async () => {
+test('a model without tool support gets the tools in the prompt, and its calls are parsed from the text', async () => {
   const { server, call } = await testHostForModels(
     [text(`Let me look.\n\n${block('look', { n: 3 })}\n\nResult of look:\nmade up`)],
     {
@@ -34,7 +34,7 @@ test('a model without tool support gets them in the prompt, and its calls are pa
   expect(request?.prompt).toContain('"required":["n"]')
 })
 
-test('its transcript takes turns: earlier calls stand in the text, their results in one message of the user', async () => {
+test('a transcript with prompted tools alternates: calls are in the text, their results in one user message', async () => {
   const { server, call } = await testHostForModels(undefined, { config: PROMPTED })
   const calls = ['1', '2'].map(id => ({ id, name: 'look', arguments: { n: Number(id) } }))
   await call({
@@ -61,7 +61,7 @@ test.each([
   [400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
   [404, 'No endpoints found that support tool use. Try disabling "look".'],
   [500, 'tools param requires --jinja flag'],
-])('a server that says HTTP %i %s is asked in the prompt, from then on', async (status, message) => {
+])('a server that answers HTTP %i %s gets the tools in the prompt from then on', async (status, message) => {
   const { server, call, host } = await testHostForModels(({ body }) =>
     body.tools ? refuse(status, message) : text(block('look', { n: 1 })),
   )
@@ -73,13 +73,13 @@ test.each([
   expect(host.log.filter(({ code }) => code === 'model_ability')).toHaveLength(1)
 })
 
-test('another refusal is no reason to ask otherwise', async () => {
+test('another refusal does not move the tools into the prompt', async () => {
   const { server, failing } = await testHostForModels(() => refuse(400, 'messages: field is required'))
   expect((await failing({ tools: [LOOK] })).message).toContain('field is required')
   expect(server.requests).toHaveLength(1)
 })
 
-test('models.yaml says it of a single model, and comes before what is said of its provider', async () => {
+test('tool_calls in models.yaml sets the mode of one model, and overrides that of its provider', async () => {
   const { server, call } = await testHostForModels(undefined, {
     config: PROMPTED,
     files: { 'models.yaml': 'tool_calls:\n  openai:able: native\n' },
@@ -89,13 +89,13 @@ test('models.yaml says it of a single model, and comes before what is said of it
   expect(server.requests.map(({ body }) => body.tools?.length ?? 0)).toEqual([1, 0])
 })
 
-test('with native, the text is only text', async () => {
+test('with tool_calls: native, calls in the text stay text', async () => {
   const config = { ...QUICK, model: { ...QUICK.model, providers: { openai: { tool_calls: 'native' } } } }
   const { call } = await testHostForModels([text(block('look', { n: 1 }))], { config })
   expect(await call({ tools: [LOOK] })).toMatchObject({ text: block('look', { n: 1 }), tool_calls: [] })
 })
 
-test('an agent whose model has no tools pursues a goal; its transcript is the same as of any other', async () => {
+test('an agent whose model has no tool support pursues a goal to its end', async () => {
   const { runs, plugin } = recordingTools()
   const steps = [block('look', { n: 1 }), `${block('look', { n: '2' })}\n${block('look', { n: 3 })}`]
   await using home = await testHostWithModel(
@@ -120,7 +120,7 @@ const SCHEMA = {
   schema: { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'], additionalProperties: false },
 }
 
-test('a schema for the answer goes over the wire, strict where the schema allows that', async () => {
+test('a response schema is sent to the server, as strict when the schema allows it', async () => {
   const { server, call } = await testHostForModels()
   await call({ response_schema: SCHEMA })
   await call({
@@ -143,14 +143,14 @@ test('a server that accepts no schema gets it in the prompt from then on', async
   expect(server.requests[2]?.prompt).toContain(JSON.stringify(SCHEMA.schema))
 })
 
-test('an answer by a schema is never taken for a call', async () => {
+test('an answer by a schema is never read as a call', async () => {
   const said = '{"name":"look","arguments":{"n":1}}'
   const { call } = await testHostForModels([text(said), text(said)])
   expect(await call({ response_schema: SCHEMA, tools: [LOOK] })).toMatchObject({ text: said, tool_calls: [] })
   expect((await call({ tools: [LOOK] })).tool_calls).toHaveLength(1)
 })
 
-test('halves of characters are made whole on the wire: some servers refuse the whole request for one', async () => {
+test('lone surrogates are replaced before sending, because some servers refuse a request with one', async () => {
   const { server, call } = await testHostForModels()
   await call({
     messages: [
@@ -163,7 +163,7 @@ test('halves of characters are made whole on the wire: some servers refuse the w
   expect(server.requests[0]!.prompt).toContain('a\ufffdb 😀')
 })
 
-test('a conversation goes on with another model in its middle', async () => {
+test('a conversation can continue with another model, and with the first one again', async () => {
   const { server, call } = await testHostForModels(
     [toolCall('look', { n: 1 }), text(block('look', { n: 2 })), text('Done.')],
     {
@@ -190,7 +190,7 @@ test.each([
   ['blocks', block('look', { n: 1 }).concat('\n').repeat(4_000)],
   ['a list in one block', `<tool_call>[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]</tool_call>`],
   ['bare JSON', `[${Array(4_000).fill('{"name":"look","arguments":{"n":1}}')}]`],
-])('of 4,000 calls in the text, as %s, 32 are passed on and the others are counted', async (_, said) => {
+])('of 4,000 calls in the text, as %s, 32 are passed on, and the others are counted', async (_, said) => {
   const { call } = await testHostForModels([text(said)], { config: PROMPTED })
   const answer = await call({ tools: [LOOK] })
   expect(answer.tool_calls).toHaveLength(32)

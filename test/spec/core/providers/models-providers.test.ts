@@ -12,7 +12,7 @@ import { fault, modelServer } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
-/** A test host with the models module, which ends with the test. */
+/** Opens a test host with the models module, which closes with the test. */
 async function openHost(options: TestHostOptions = {}): Promise<TestHost> {
   const home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system', ...options })
   onTestFinished(() => home.close())
@@ -25,7 +25,7 @@ const provider = async (home: TestHost, name: string) =>
 const resolve = async ({ kernel }: TestHost, name: string | null) => (await kernel.use(Models).resolve(name)).id
 const providers = (entries: object) => ({ ...QUICK, model: { ...QUICK.model, providers: entries } })
 
-test('any server that speaks the protocol is a provider once its base_url is configured', async () => {
+test('any server that speaks the OpenAI protocol is a provider once its base_url is configured', async () => {
   const server = await modelServer({ models: ['box-brand'] })
   onTestFinished(() => server.close())
   const box = { base_url: `${server.url}/`, api_key_env: 'BOX_TOKEN', tiers: { lite: 'box-small' } }
@@ -42,14 +42,14 @@ test('any server that speaks the protocol is a provider once its base_url is con
   expect(server.requests[0]!.headers.authorization).toBe('Bearer tok-canary-42')
 })
 
-test('a provider that was given a key to look for says which variable is not set', async () => {
+test('a provider with a configured key variable reports when it is not set', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1', api_key_env: 'BOX_API_KEY', model: 'box-brand' }
   const { failing, host: home } = await testHostForModels(undefined, { config: providers({ box }) })
   expect(await provider(home, 'box')).toMatchObject({ available: false, reason: 'BOX_API_KEY is not set' })
   expect(await failing({ model: 'box' })).toMatchObject({ kind: 'auth', transient: false })
 })
 
-test('a public address with a key is taken on trust, but for who looks for a fault: the key is tried, the network too', async () => {
+test('a public address with a key counts as available; only diagnostics try its key and the network', async () => {
   const endpoint = { name: 'box', base_url: 'https://box.example/v1', base_url_from: 'BOX_BASE_URL', needs_key: true }
   const probeProvider = async (answer: () => Promise<Response>, key: string | undefined = 'k') => {
     const { availability, reach } = probe({ ...endpoint, key_env: 'BOX_API_KEY', key } as Endpoint, {
@@ -69,7 +69,7 @@ test('a public address with a key is taken on trust, but for who looks for a fau
   expect(await probeProvider(async () => Response.json({}), '')).toBe('BOX_API_KEY is not set')
 })
 
-test('a server without a list of models is called all the same, and said to be one', async () => {
+test('a server without a list of models can still be called, and models.list says so', async () => {
   const server = await modelServer({ models: null })
   onTestFinished(() => server.close())
   const { call, host: home } = await testHostForModels(undefined, {
@@ -82,7 +82,7 @@ test('a server without a list of models is called all the same, and said to be o
   await expect(resolve(home, 'box')).rejects.toThrow(reason)
 })
 
-test('a server that is not there says at which address, and what to do', async () => {
+test('a server that is gone is reported with its address and what to do', async () => {
   const box = { base_url: 'http://127.0.0.1:9/v1' }
   const home = await openHost({ config: providers({ box, vllm: { base_url: 'http://127.0.0.1:10/v1' } }) })
   const reasonOf = async (name: string) => (await provider(home, name)).reason
@@ -98,7 +98,7 @@ test('a server that is not there says at which address, and what to do', async (
   expect(await reasonOf('llamacpp')).toMatch(/localhost:8080\/v1 .*"llama-server -m <model\.gguf> --jinja"/)
 })
 
-test('the environment comes before the configuration', async () => {
+test('the environment overrides the configuration', async () => {
   const server = await modelServer({ models: ['of-the-environment'] })
   onTestFinished(() => server.close())
   const box = { base_url: 'http://127.0.0.1:9/v1', model: 'of-the-file' }
@@ -108,20 +108,17 @@ test('the environment comes before the configuration', async () => {
   expect(await resolve(home, 'box')).toBe('box:of-the-environment')
 })
 
-test.for(['', '/', '/v1', '/v1/'])(
-  'Ollama is found at model.ollama_base_url, written with "%s" at its end',
-  async end => {
-    const server = await modelServer({ models: ['llama3.2'] })
-    onTestFinished(() => server.close())
-    const ollama_base_url = server.url.replace('/v1', end)
-    const { call, host: home } = await testHostForModels(undefined, {
-      config: { ...QUICK, model: { ...QUICK.model, ollama_base_url } },
-    })
-    expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
-    expect((await call({ model: 'ollama:lite' })).spend).toMatchObject({ model: 'ollama:llama3.2', cost_micros: 0 })
-    expect(server.requests).toHaveLength(1)
-  },
-)
+test.for(['', '/', '/v1', '/v1/'])('Ollama is found at a model.ollama_base_url that ends in "%s"', async end => {
+  const server = await modelServer({ models: ['llama3.2'] })
+  onTestFinished(() => server.close())
+  const ollama_base_url = server.url.replace('/v1', end)
+  const { call, host: home } = await testHostForModels(undefined, {
+    config: { ...QUICK, model: { ...QUICK.model, ollama_base_url } },
+  })
+  expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
+  expect((await call({ model: 'ollama:lite' })).spend).toMatchObject({ model: 'ollama:llama3.2', cost_micros: 0 })
+  expect(server.requests).toHaveLength(1)
+})
 
 test.for([
   [{ Box: { base_url: 'http://a/v1' } }, /model\.providers\.Box: .*lower-case/],
@@ -130,13 +127,13 @@ test.for([
   [{ box: { base_url: 'http://a/v1', api_key: 'sk-1' } }, /model\.providers\.box\.api_key: is not a known field/],
   [{ box: { base_url: 'http://a/v1', api_key_env: 'PATH' } }, /api_key_env: .*ends in _API_KEY/],
   [{ openai: { max_concurrent: -1 } }, /model\.providers\.openai\.max_concurrent/],
-] as const)('a provider that cannot be meant is refused with its place: %j', async ([entries, says]) => {
+] as const)('an invalid provider is rejected with its place in the configuration: %j', async ([entries, says]) => {
   const error = await openHost({ config: { model: { providers: entries } } }).catch(thrown => thrown)
   expect(error).toMatchObject({ code: 'invalid_config' })
   expect(error.message).toMatch(says)
 })
 
-test('the key of a configured provider shows nowhere in what goes wrong', async () => {
+test('the key of a configured provider appears in no error, log or list', async () => {
   const server = await modelServer({ script: () => fault('500') })
   await server.close()
   const box = { base_url: server.url, api_key_env: 'BOX_SECRET', model: 'a' }
@@ -151,7 +148,7 @@ test('the key of a configured provider shows nowhere in what goes wrong', async 
   expect(shown).not.toContain('canary')
 })
 
-test('profiles that say nothing of max_tokens and temperature get those of the configuration', async () => {
+test('profiles without max_tokens and temperature get those of the configuration', async () => {
   const files = {
     'profiles/plain.yaml': 'name: plain\nrole: plain\n',
     'profiles/own.yaml': 'name: own\nrole: own\nmax_tokens: 77\ntemperature: 0\n',
@@ -165,7 +162,7 @@ test('profiles that say nothing of max_tokens and temperature get those of the c
   expect(await profile('own')).toMatchObject({ max_tokens: 77, temperature: 0 })
 })
 
-test('models.yaml is read again when it changed; a bad edit is reported with its line, and the last good prices stay', async () => {
+test('models.yaml is reloaded after a change; a bad edit is reported with its line and leaves the prices in force', async () => {
   const home = await openHost({ files: { 'models.yaml': 'prices:\n  openai:x: { input: 1, output: 2 }\n' } })
   const priceOf = async (id: string) => (await overview(home)).prices.find(({ model }) => model === id)
   expect(await priceOf('openai:x')).toMatchObject({ input: 1, output: 2, verified: true })
@@ -180,7 +177,7 @@ test('models.yaml is read again when it changed; a bad edit is reported with its
   ])
 })
 
-test('a models.yaml that is bad from the beginning is refused with its line before anything is called', async () => {
+test('a models.yaml that is bad from the beginning is rejected with its line before any call', async () => {
   const {
     host: home,
     server,
@@ -195,7 +192,7 @@ test('a models.yaml that is bad from the beginning is refused with its line befo
   expect(server.requests).toHaveLength(0)
 })
 
-test('svc models is a table of providers with tiers, prices, breakers and reasons', async () => {
+test('svc models shows a table of providers with tiers, prices, breakers and reasons', async () => {
   const { host: home, failing } = await testHostForModels([fault('500'), fault('500')], {
     config: { ...QUICK, daemon: { max_retries: 1 }, model: { ...QUICK.model, breaker_failures: 2 } },
     env: { GROQ_API_KEY: 'gsk-1', FIREWORKS_API_KEY: 'fw-1' },
@@ -214,7 +211,7 @@ test('svc models is a table of providers with tiers, prices, breakers and reason
   expect(lines.some(each => each.endsWith(' '))).toBe(false)
 })
 
-test('every price of the catalogue is dated, and belongs to a provider that is there', async () => {
+test('every price of the catalogue is dated, and belongs to an existing provider', async () => {
   const home = await openHost()
   const { prices } = await overview(home)
   const names = home.kernel.points.list(ModelProviders).map(({ value }) => value.name)

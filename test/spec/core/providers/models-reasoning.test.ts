@@ -4,7 +4,7 @@ import { ReasoningSplitter } from '#core/models/repair/reasoning-splitter'
 import { text } from '../../../support/index.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
-/** Reads a text that comes in these pieces. */
+/** Reads a text that arrives in these pieces. */
 function read(pieces: readonly string[]) {
   const thoughts = new ReasoningSplitter()
   const shown = pieces.map(piece => thoughts.push(piece)).join('')
@@ -21,7 +21,7 @@ describe('reasoning that a model writes into its text', () => {
     ['<thin', '<thin', ''],
     ['<thinker> is a word', '<thinker> is a word', ''],
     ['', '', ''],
-  ])('is parted from the answer, however the stream is cut: %j', (said, answer, reasoning) => {
+  ])('is separated from the answer, however the stream is cut: %j', (said, answer, reasoning) => {
     expect(read([said])).toEqual({ answer, reasoning })
     expect(read([...said])).toEqual({ answer, reasoning })
     fc.assert(
@@ -42,7 +42,7 @@ describe('reasoning that a model writes into its text', () => {
     expect(answer.spend.output_tokens).toBe(server.bill[0]!.output_tokens)
   })
 
-  it('alone is no answer', async () => {
+  it('alone is not an answer', async () => {
     const { call } = await testHostForModels([text('<think>I should say something.</think>')])
     expect(await call()).toMatchObject({ text: '', reasoning: 'I should say something.' })
   })

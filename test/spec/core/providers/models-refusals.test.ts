@@ -12,7 +12,7 @@ import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, rows, spawn, testHostWithModel } from '../models/model-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
-/** Refusals as providers word them, and the key of the request that is meant. */
+/** Refusals as providers word them, each with the key of the request that it means. */
 const PARAMETERS: [of: string, message: string, key: string][] = [
   ['OpenAI', "Unsupported parameter: 'temperature' is not supported with this model.", 'temperature'],
   [
@@ -112,15 +112,15 @@ const SHAPES: [of: string, message: string][] = [
 ]
 
 describe('a refusal', () => {
-  it.each(PARAMETERS)('of %s is for a parameter: %s', (_, message, parameter) => {
+  it.each(PARAMETERS)('of %s is about a parameter: %s', (_, message, parameter) => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'unsupported_parameter', parameter })
   })
 
-  it.each(CONTENT)('of %s is for the content: %s', (_, message) => {
+  it.each(CONTENT)('of %s is about the content: %s', (_, message) => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'content_policy' })
   })
 
-  it.each(SHAPES)('of %s is for the form: %s', (_, message) => {
+  it.each(SHAPES)('of %s is about the form of the messages: %s', (_, message) => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'invalid_request' })
   })
 
@@ -137,7 +137,7 @@ describe('a refusal', () => {
     expect(refusalIn(status, message)).toBeUndefined()
   })
 
-  it('has an example above for each wording that is known', () => {
+  it('has an example above for each known wording', () => {
     for (const [signs, examples] of [
       [PARAMETER_SIGNS, PARAMETERS],
       [CONTENT_SIGNS, CONTENT],
@@ -149,7 +149,7 @@ describe('a refusal', () => {
   })
 })
 
-/** Refuses requests that have one of these keys, as OpenAI does. */
+/** Refuses requests that contain one of these keys, as OpenAI does. */
 function without(...keys: string[]) {
   return ({ body }: ModelServerRequest) => {
     const key = keys.find(each => each in body)
@@ -160,7 +160,7 @@ function without(...keys: string[]) {
   }
 }
 
-test('what a model does not take is left out in the same call and from then on, for this model alone', async () => {
+test('a parameter that a model refuses is left out in the same call and from then on, for this model alone', async () => {
   const script = ({ body, ...request }: ModelServerRequest) =>
     body.model === 'picky' ? without('temperature', 'max_tokens', 'top_k')({ body, ...request }) : text('Done.')
   const { call, server, host } = await testHostForModels(script)
@@ -177,7 +177,7 @@ test('what a model does not take is left out in the same call and from then on, 
   expect(server.requests[5]!.body).toMatchObject({ temperature: 0, max_tokens: 1000, top_k: 4 })
 })
 
-test('what cannot be left out ends the call, which names what to remove', async () => {
+test('a parameter that cannot be left out ends the call with an error that names it', async () => {
   const { failing, server } = await testHostForModels(() => refuse(400, "Unsupported parameter: 'seed'"))
   const error = await failing({ parameters: { seed: 1 } })
   expect(error).toMatchObject({ kind: 'unsupported_parameter', transient: false, billed: false })
@@ -189,7 +189,7 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
   ['content_policy', 400, 'Content Exists Risk', 'reword the goal, or choose another model'],
   ['invalid_request', 500, 'Jinja Exception: no', 'choose another model with: svc edit'],
 ])(
-  'a goal that is refused for good (%s) ends, is never sent again, and svc why names the remedy',
+  'a goal that is refused permanently (%s) ends, is not sent again, and svc why names the remedy',
   async ([, status, message, remedy]) => {
     let goals = 0
     await using home = await testHostWithModel(
@@ -220,7 +220,7 @@ test.for<[what: string, status: number, message: string, requests: number]>([
   ['its content', 400, 'Content Exists Risk', 1],
   ['an unknown reason', 400, 'no', 3],
 ])(
-  'an agent whose model refuses to choose a goal for %s does not ask again until something changes',
+  'an agent whose model refuses to choose a goal because of %s does not ask again until something changes',
   async ([, status, message, requests]) => {
     let isRefusing = true
     await using home = await testHostWithModel(
@@ -245,7 +245,7 @@ test.for<[what: string, status: number, message: string, requests: number]>([
     expect(why.reason).toContain(message)
     expect(why.at).toBeNull()
 
-    // What the operator says is another request; it is refused too, and once.
+    // A message of the operator makes another request, which is refused too, once.
     await home.kernel.invoke('agents.nudge', { id, message: 'Look at the tide tables.' })
     await live()
     expect(home.server.requests.at(-1)!.prompt).toContain('Look at the tide tables.')
@@ -261,7 +261,7 @@ test.for<[what: string, status: number, message: string, requests: number]>([
   },
 )
 
-test('a goal whose requests are refused for an unknown reason ends after three cycles, and the agent lives on', async () => {
+test('a goal whose requests are refused for an unknown reason ends after three cycles, and the agent carries on', async () => {
   let goals = 0
   await using home = await testHostWithModel(
     request => {
@@ -281,7 +281,7 @@ test('a goal whose requests are refused for an unknown reason ends after three c
   expect(await detail(home, id)).toMatchObject({ status: 'idle' })
 })
 
-test('a size that is refused in unknown words is learned: the call is repeated smaller, and the next ones fit', async () => {
+test('a size refused in unknown words is learned: the call is repeated smaller, and the next ones fit', async () => {
   const long = 'Nothing of note stands here. '.repeat(40)
   const messages: Message[] = Array.from({ length: 60 }, (_, n) => ({
     role: n % 2 ? 'assistant' : 'user',
@@ -298,7 +298,7 @@ test('a size that is refused in unknown words is learned: the call is repeated s
   expect(server.requests).toHaveLength(3)
 })
 
-test('what cannot be made smaller or plainer is not repeated', async () => {
+test('a refused request that cannot be made smaller or plainer is not repeated', async () => {
   const { failing, server } = await testHostForModels(() => refuse(422, 'foo'))
   expect(await failing()).toMatchObject({ kind: 'refused', http_status: 422 })
   expect(server.requests).toHaveLength(1)

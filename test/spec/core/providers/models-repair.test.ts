@@ -22,49 +22,52 @@ const WRITE = {
   },
 }
 
-describe('of broken tool calls', () => {
-  it('none is ever read as something else than was meant', () => {
+describe('the repair of broken tool calls', () => {
+  it('never reads a call as something other than was meant', () => {
     expect(BROKEN_CALLS.length).toBeGreaterThan(250)
     expect(BROKEN_CALLS.filter(each => outcomeOf(each, ours) === 'wrong')).toEqual([])
   })
 
-  it('97 in 100 that have a meaning are read', () => {
+  it('reads at least 97 in 100 of the calls that have a meaning', () => {
     const meaningful = BROKEN_CALLS.filter(isRecoverable)
     const right = meaningful.filter(each => outcomeOf(each, ours) === 'right')
     expect(right.length / meaningful.length).toBeGreaterThanOrEqual(0.97)
   })
 
-  it('those that models write into their text are found, in any format; what only looks like one is not', () => {
+  it('finds calls that models write into their text, in any format, and takes nothing else for a call', () => {
     expect(CALLS_IN_TEXT.length).toBeGreaterThan(50)
     expect(CALLS_IN_TEXT.filter(each => outcomeOfText(each) !== 'right')).toEqual([])
   })
 
-  it.each([1, 3, 7, 1000])('nothing is shown while it streams in pieces of %i; other text is shown in full', size => {
-    for (const { text: said, calls } of CALLS_IN_TEXT) {
-      const shown = streamText(said, size).texts.join('')
-      if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?<\/think>\s*/, ''))
-      else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
-    }
-  })
+  it.each([1, 3, 7, 1000])(
+    'shows nothing of a call that streams in pieces of %i, and shows other text in full',
+    size => {
+      for (const { text: said, calls } of CALLS_IN_TEXT) {
+        const shown = streamText(said, size).texts.join('')
+        if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?<\/think>\s*/, ''))
+        else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
+      }
+    },
+  )
 
-  it('what can be no call is shown as it comes, to the last sign', () => {
+  it('shows text that cannot be a call as it arrives, to the last character', () => {
     const said = 'Two are left: a < b, `x`, a[0] and "Action: wait"; functions too. <b>Done</b>'
     expect(streamText(said, 1).texts.filter(shown => shown !== '').length).toBeGreaterThan(said.length - 16)
     expect(streamText('Good morning', 4).texts.slice(0, 3)).toEqual(['Good', ' mor', 'ning'])
   })
 
-  it('a text is scanned once for calls: a mebibyte of fences in one piece blocks nothing', () => {
+  it('scans a text for calls once, even a mebibyte of fences in one piece', () => {
     const said = '`'.repeat(2 ** 20 - 1)
     expect(streamText(said, said.length).texts.join('') === said).toBe(true)
   })
 
-  it('those that are whole stay as they came, to the letter', () => {
+  it('keeps valid calls exactly as they came', () => {
     const value = fc.jsonValue({ maxDepth: 3 })
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), value, (path, content, more) => {
         const raw = JSON.stringify({ path, content, more })
         expect(ours(raw, 'file_write')).toEqual(JSON.parse(raw))
-        // What a string holds is never taken for the JSON around it.
+        // The content of a string is never taken for the JSON around it.
         const broken = `${raw.slice(0, -1)}, }`
         const call = { kind: '', tool: 'file_write', raw: broken, meant: JSON.parse(raw) }
         expect(outcomeOf(call, ours)).not.toBe('wrong')
@@ -73,7 +76,7 @@ describe('of broken tool calls', () => {
     )
   })
 
-  it('one that was cut anywhere is never run with less than was meant', () => {
+  it('never runs a call that was cut off, wherever that was', () => {
     const raw = JSON.stringify({ path: 'a.txt', content: 'one "two" {three}', append: true })
     for (let at = 1; at < raw.length - 1; at++) {
       const cut = { kind: '', tool: 'file_write', raw: raw.slice(0, at), meant: 'unrecoverable' } as const
@@ -82,7 +85,7 @@ describe('of broken tool calls', () => {
   })
 
   it.each(['"a", b ', '\\n', '{', '[', '<tool_call>{', '```tool_call\n{', '<function=a><parameter=b>', '"}'])(
-    'a megabyte of %j is done with in seconds',
+    'handles a megabyte of %j within seconds',
     piece => {
       const began = performance.now()
       const long = piece.repeat(1_000_000 / piece.length)
@@ -95,7 +98,7 @@ describe('of broken tool calls', () => {
   )
 })
 
-test('a mended call says what was mended, in the answer and in the log', async () => {
+test('a repaired call lists its repairs, in the answer and in the log', async () => {
   const { host, call } = await testHostForModels([
     toolCall('functions.File-Write', `{'path': 'a.txt', "content": "x", times: "3",}`),
   ])
@@ -109,7 +112,7 @@ test('a mended call says what was mended, in the answer and in the log', async (
   })
 })
 
-test('an answer that stopped at its limit is not mended: what is not whole stays as it came', async () => {
+test('an answer that stopped at its limit is not repaired: incomplete calls stay as they came', async () => {
   const raw = `{'path': 'a.txt', 'content': 'x', 'times': 3}`
   const { call } = await testHostForModels([
     { ...toolCall('file_write', raw), finish_reason: 'length' },
@@ -119,7 +122,7 @@ test('an answer that stopped at its limit is not mended: what is not whole stays
   expect(await call({ tools: [WRITE] })).toMatchObject({ tool_calls: [], finish_reason: 'length' })
 })
 
-test('calls in the text are taken only when none came as the protocol has it, and only of tools on offer', async () => {
+test('calls in the text are read only when there are no native ones, and only for offered tools', async () => {
   const said = '<tool_call>{"name": "file_write", "arguments": {"path": "b", "content": ""}}</tool_call>'
   const { call } = await testHostForModels([
     together(text(said), toolCall('file_write', { path: 'a', content: '' })),
@@ -133,7 +136,7 @@ test('calls in the text are taken only when none came as the protocol has it, an
   expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
 })
 
-test('arguments of a megabyte are read', async () => {
+test('arguments of about a megabyte are read, or rejected as too long', async () => {
   const content = 'it\'s "quoted"\n'.repeat(70_000)
   const raw = `${JSON.stringify({ path: 'a', content }).slice(0, -1)},}`
   const { call } = await testHostForModels([
@@ -148,7 +151,7 @@ test('arguments of a megabyte are read', async () => {
 it.each([
   ['keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`Key_${n}`, 1]))],
   ['choices', { pick: Array(60_000).fill('none of them') }],
-])('arguments with 60,000 %s are passed on as they came, without a look at each pair', async (_, args) => {
+])('arguments with 60,000 %s are passed on unchanged, without comparing each pair', async (_, args) => {
   const choices = Array.from({ length: 1_000 }, (_, n) => `choice ${n}`)
   const parameters = {
     type: 'object',
@@ -159,6 +162,6 @@ it.each([
   const { tool_calls } = await call({ tools: [{ name: 'pick', description: 'Picks.', parameters }] })
   const { user, system } = process.cpuUsage(began)
   expect(tool_calls).toMatchObject([{ arguments: JSON.stringify(args) }])
-  // Each pair by itself is some billions.
+  // Comparing each pair would take billions of steps.
   expect((user + system) / 1000).toBeLessThan(5_000)
 })

@@ -18,7 +18,7 @@ await import('@anthropic-ai/sdk')
 const LOOK = { name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }
 const GOAL: Message = { role: 'user', content: 'Goal: look' }
 
-/** The answer as it is stored, and the results of its calls. */
+/** Returns the answer as it is stored, and the results of its calls. */
 function storedMessages({ text: content, reasoning, provider_data, tool_calls }: ModelAnswer): Message[] {
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: JSON.parse(args) }))
   return [
@@ -31,7 +31,7 @@ function storedMessages({ text: content, reasoning, provider_data, tool_calls }:
   ]
 }
 
-/** A provider of this name, whose server refuses what the dialect does of models that think. */
+/** Opens a provider of this name whose server refuses what the dialect refuses of models that think. */
 async function thinking(provider: string, replies: Reply[], serving: ModelServerOptions = {}) {
   const { server, ...home } = await testHostForModels(replies, {}, serving)
   const config = { ...QUICK, model: { ...QUICK.model, providers: { [provider]: { base_url: server.url } } } }
@@ -69,7 +69,7 @@ test('DeepSeek gets its reasoning back with each call, and an empty one with the
   expect(server.refusals).toEqual([])
 })
 
-test('Gemini gets its signatures back, and a stand-in with the calls of other models', async () => {
+test('Gemini gets its signatures back, and a placeholder with the calls of other models', async () => {
   const signed = toolCall('look')
   signed.tool_calls[0]!.extra_content = { google: { thought_signature: 'signed' } }
   const replies = [signed, text('A cat.'), text('A cat.')]
@@ -84,7 +84,7 @@ test('Gemini gets its signatures back, and a stand-in with the calls of other mo
   expect(server.refusals).toEqual([])
 })
 
-test('OpenRouter gets the details of its reasoning back, their pieces put together', async () => {
+test('OpenRouter gets the details of its reasoning back, with their pieces joined', async () => {
   const details = [
     { type: 'reasoning.text', index: 0, text: 'The cat', signature: null },
     { type: 'reasoning.text', index: 0, text: ' is in.', signature: 'signed' },
@@ -100,7 +100,7 @@ test('OpenRouter gets the details of its reasoning back, their pieces put togeth
   })
 })
 
-test("Mistral's thinking is reasoning, and goes back as a part of the content", async () => {
+test("Mistral's thinking is reported as reasoning, and is sent back as a part of the content", async () => {
   const parts = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'A box.' }] },
     { type: 'text', text: 'I look.' },
@@ -115,7 +115,7 @@ test("Mistral's thinking is reasoning, and goes back as a part of the content", 
   expect(server.requests[1]!.body.messages[1]!.parts).toEqual(parts)
 })
 
-test('Anthropic gets its thinking back signed while its calls are answered, and does not think where that is lost', async () => {
+test('Anthropic gets its signed thinking back while its calls are answered, and does not think where it is lost', async () => {
   const parameters = { thinking_tokens: 2_000 }
   const { server } = await testHostForModels([
     withThinking({ ...toolCall('look'), text: 'I look.' }, { reasoning: 'A box.' }),
@@ -138,7 +138,7 @@ test('Anthropic gets its thinking back signed while its calls are answered, and 
   expect(messages[1]!.content[0]).toEqual({ type: 'thinking', thinking: 'A box.', signature: SIGNATURE })
   const turn = [GOAL, ...storedMessages(first), ...storedMessages(second)]
   await anthropic(turn)
-  // The user says something new: what was thought before is not needed any more.
+  // After a new message of the user, earlier thinking is not needed any more.
   await anthropic([...turn, { role: 'assistant', content: 'A cat.' }, { role: 'user', content: 'Sure?' }])
   expect(JSON.stringify(server.requests[3]!.messages!.messages)).not.toContain('thinking')
   // Without the thinking that led to its calls the API would refuse to think.
@@ -147,7 +147,7 @@ test('Anthropic gets its thinking back signed while its calls are answered, and 
   expect(server.refusals).toEqual([])
 })
 
-test('what is wanted back counts in tokens, and is not kept when it is larger than 256 KiB', async () => {
+test('reasoning to send back counts in tokens, and is not stored when it is larger than 256 KiB', async () => {
   const { call, models } = await testHostForModels([
     withThinking(toolCall('look'), { reasoning: 'x'.repeat(4_000) }),
     withThinking(toolCall('look'), { reasoning: 'x'.repeat(300_000) }),
@@ -167,7 +167,7 @@ test('what is wanted back counts in tokens, and is not kept when it is larger th
   expect(larger).not.toHaveProperty('provider_data')
 })
 
-test('an answer that is only reasoning is none: it is not stored, and the model is asked again', async () => {
+test('an answer of reasoning only is not stored, and the model is asked again', async () => {
   const replies = [text('', { reasoning: 'Let me see.' }), text(''), finish('Done.')]
   await using home = await testHostWithModel(request => (asksForGoal(request) ? goalAnswer('') : replies.shift()))
   const id = await spawn(home)

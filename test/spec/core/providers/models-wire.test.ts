@@ -5,7 +5,7 @@ import { turn } from '../../../support/clock.ts'
 import { text, together, toolCall } from '../../../support/model/model-server.ts'
 import { IMPATIENT, QUICK, testHostForModels } from '../models/models-host.ts'
 
-test('requests carry messages, tools and limits as the protocol has them', async () => {
+test('requests carry messages, tools and limits in the form of the protocol', async () => {
   const { call, server } = await testHostForModels([text('Done.')])
   const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
   await call({
@@ -29,12 +29,12 @@ test('requests carry messages, tools and limits as the protocol has them', async
     tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{"path":"x"}' } }],
   })
   expect(body.messages[3]).toEqual({ role: 'tool', content: 'found', tool_call_id: 'a' })
-  // What was no JSON must not make the server refuse the conversation.
+  // Arguments that are not JSON must not make the server refuse the conversation.
   expect(JSON.stringify(body.messages[4])).toContain('{\\"unparsed\\":\\"{\\\\\\"cut\\"}')
   expect(body.tools).toEqual([{ type: 'function', function: { name: 'look', description: 'Looks.', parameters } }])
 })
 
-test("OpenAI's reasoning models are sent max_completion_tokens and no temperature", async () => {
+test("OpenAI's reasoning models get max_completion_tokens and no temperature", async () => {
   const { call, server } = await testHostForModels()
   for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
   const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
@@ -70,7 +70,7 @@ test.for([
 
 const TOOL_CALLS = { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }
 
-/** A server with its own way of streaming tool calls, instead of the scripted one. */
+/** Opens a server that streams tool calls in its own way, instead of the scripted one. */
 function streaming(deltas: readonly object[], end: object | string = TOOL_CALLS) {
   const chunks = [...deltas.map(delta => ({ choices: [{ delta }] })), end]
   const data = chunks.map(chunk => (typeof chunk === 'string' ? chunk : JSON.stringify(chunk)))
@@ -102,7 +102,7 @@ test.for([
   ['whole, all with the index 0', [piece('a', 'one', '{}', 0), piece('b', 'two', '{}', 0)]],
   ['without an index', [piece('a', 'one', '{'), piece(undefined, undefined, '}'), piece('b', 'two', '{}')]],
   ['with arguments that are an object', [piece('a', 'one', {}, 0), piece('b', 'two', {}, 1)]],
-] as const)('tool calls that are streamed %s are put together', async ([, deltas]) => {
+] as const)('tool calls that are streamed %s are assembled', async ([, deltas]) => {
   const { call } = await streaming(deltas)
   const { tool_calls, finish_reason } = await call()
   expect(finish_reason).toBe('tool_calls')
@@ -115,12 +115,15 @@ test.for([
 test.for([
   ['words', [{ content: 'It is ' }, { content: 'noon.' }], { text: 'It is noon.', finish_reason: 'stop' }],
   ['a call', [piece('a', 'one', '{}', 0)], { tool_calls: [{ id: 'a', name: 'one' }], finish_reason: 'tool_calls' }],
-] as const)('%s are whole when the server says that it is over, be it without a reason', async ([, deltas, answer]) => {
-  const { call } = await streaming(deltas, '[DONE]')
-  expect(await call()).toMatchObject({ ...answer, spend: { attempts: 1 } })
-})
+] as const)(
+  'a stream of %s is complete when the server ends it, even without a finish reason',
+  async ([, deltas, answer]) => {
+    const { call } = await streaming(deltas, '[DONE]')
+    expect(await call()).toMatchObject({ ...answer, spend: { attempts: 1 } })
+  },
+)
 
-test('a call as it was before there could be several is one, and an id may be a number', async () => {
+test('a call in the older function_call form is read, and an id may be a number', async () => {
   const legacy = (name: string | undefined, args: string) => ({ content: '', function_call: { name, arguments: args } })
   const { call } = await streaming([legacy('one', ''), legacy(undefined, '{"n":'), legacy(undefined, '1}')])
   expect((await call()).tool_calls).toMatchObject([{ name: 'one', arguments: '{"n":1}' }])
@@ -130,7 +133,7 @@ test('a call as it was before there could be several is one, and an id may be a 
   expect((await numbered.call()).tool_calls).toEqual([{ id: '7', name: 'one', arguments: '{}' }])
 })
 
-test('calls that came whole, without ids or an index, are several', async () => {
+test('whole calls without ids or an index are read as separate calls', async () => {
   const calls = [piece(undefined, 'one', '{"n":1}'), piece(undefined, 'one', { n: 2 }), piece(undefined, 'two', '{', 0)]
   const { call } = await streaming([...calls, piece(undefined, undefined, '}', 0), piece(undefined, 'two', {}, 0)])
   const { tool_calls } = await call()
@@ -143,7 +146,7 @@ test('calls that came whole, without ids or an index, are several', async () => 
   expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(4)
 })
 
-/** A server that answers whole, instead of the scripted one; its streams break off. */
+/** Opens a server that answers whole, instead of the scripted one; its streams break off. */
 function whole(answer: object) {
   return testHostForModels(undefined, {
     config: { ...QUICK, daemon: { max_retries: 1 } },
@@ -165,7 +168,7 @@ test.for([
   [false, 'false'],
   [null, ''],
 ])(
-  'arguments that are JSON rather than its text, as %j, are read; what is no object is handed on',
+  'arguments given as JSON instead of text (%j) are read, and passed on when they are not an object',
   async ([given, read]) => {
     const said = piece('a', 'look', given, 0)
     const streamed = await streaming([said])
@@ -175,7 +178,7 @@ test.for([
   },
 )
 
-test("a plugin's provider may give arguments as an object too", async () => {
+test("a plugin's provider may also give arguments as an object", async () => {
   const { call } = await testHostForModels(undefined, {
     plugins: {
       'own-provider.ts': `import { definePlugin, ModelProviders } from 'svc'
@@ -196,7 +199,7 @@ test("a plugin's provider may give arguments as an object too", async () => {
   expect(tool_calls.map(each => each.arguments)).toEqual(['{"n":1}', '{"n":1}'])
 })
 
-test('of a text that comes in parts, thoughts are no part', async () => {
+test('thoughts are left out of a text that comes in parts', async () => {
   const content = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
     { type: 'text', text: 'It is ' },
@@ -220,7 +223,7 @@ test('an error in place of an answer is reported with its own message', async ()
   }
 })
 
-test('an answer of another shape is reported with the wrong field', async () => {
+test('an answer in another form is reported with the wrong field', async () => {
   const { failing } = await whole({ detail: 'out of memory' })
   expect((await failing()).message).toContain('another shape than its protocol has (choices: is missing')
 })
@@ -230,7 +233,7 @@ test('a refusal of the model is reported as such', async () => {
   expect(await call()).toMatchObject({ text: 'I cannot help with that.', finish_reason: 'content_filter' })
 })
 
-test('a model that thinks for longer than the idle limit is not idle', async () => {
+test('a model that thinks for longer than the idle limit does not time out', async () => {
   const headers = { 'content-type': 'text/event-stream' }
   const { call } = await testHostForModels(undefined, {
     config: IMPATIENT,
@@ -257,7 +260,7 @@ const dataOf = (body: unknown) =>
   new EventData({ yield: turn }, data => [data]).of({ body } as Response, error => error)
 
 test.for(['\n', '\r\n', '\r'])(
-  'a stream means the same wherever its bytes are cut, with lines that end in %j',
+  'a stream reads the same wherever its bytes are cut, with lines that end in %j',
   async end => {
     const lines = [
       ': a comment',
@@ -286,7 +289,7 @@ test.for(['\n', '\r\n', '\r'])(
   },
 )
 
-test('all that came of a stream is delivered before the error that it was cut off', async () => {
+test('everything received of a stream is delivered before the error that it was cut off', async () => {
   const body = new PassThrough()
   const data = dataOf(body)
   const first = data.next()
@@ -302,7 +305,7 @@ test('all that came of a stream is delivered before the error that it was cut of
   await expect(data.next()).rejects.toThrow('closed before the end')
 })
 
-test('a stream that no one reads any more is let go, and one that is too large too', async () => {
+test('a stream is closed when no one reads it any more, and when it is too large', async () => {
   const left = new PassThrough()
   const data = dataOf(left)
   left.write('data: one\n\n')

@@ -12,7 +12,7 @@ import { RunningSvc, svc, tempDir, until } from '../../../support/index.ts'
 const OTHERS = BUILTINS.filter(({ name }) => name !== 'rest')
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** A service with an agent, that listens. */
+/** Starts a listening service with two agents. */
 async function startServer(plugins: readonly ReturnType<typeof definePlugin>[] = []) {
   const home = await startRestServer({ plugins: [...OTHERS, ...plugins], env: { OPENAI_API_KEY: 'k' } })
   const post = (path: string, body: unknown, key?: string, headers: Record<string, string> = {}) =>
@@ -30,12 +30,12 @@ async function startServer(plugins: readonly ReturnType<typeof definePlugin>[] =
 }
 type Home = Awaited<ReturnType<typeof startServer>>
 
-/** A column of the keys that are kept. */
+/** Returns one column of the stored keys. */
 const columnOfKeys = ({ kernel }: Pick<Home, 'kernel'>, column: string) =>
   kernel.use(Store).all(`SELECT ${column} FROM idempotency_keys`)
 const replayedHeader = ({ headers }: Answer) => headers['idempotency-replayed']
 
-/** Each route that creates something: what is sent there, and where what there is is listed. */
+/** For each route that creates something: a request, and the route that lists the result. */
 const CREATING: Record<string, (home: Home) => Promise<{ path: string; body: unknown; list?: string }>> = {
   'agents.spawn': async () => ({ path: '/agents', body: { preset: 'coder' }, list: '/agents' }),
   'agents.nudge': async ({ id }) => ({ path: `/agents/${id}/nudge`, body: { message: 'Look at the test first.' } }),
@@ -83,7 +83,7 @@ const CREATING: Record<string, (home: Home) => Promise<{ path: string; body: unk
 }
 
 describe('an Idempotency-Key', () => {
-  it('is taken by every route that creates something', async () => {
+  it('is accepted by every route that creates something', async () => {
     const { kernel } = await startServer()
     const takes = kernel.list(Operations).filter(({ http }) => http?.idempotent === true)
     expect(takes.map(({ name }) => name).sort()).toEqual(Object.keys(CREATING).sort())
@@ -110,7 +110,7 @@ describe('an Idempotency-Key', () => {
     expect(rows).toEqual([{ written: 1 }])
   })
 
-  it('with another request is refused, and counts for one user at one address', async () => {
+  it('is rejected with another request, and is separate for each user and address', async () => {
     const { post, ask, id, other } = await startServer()
     const goals = `/agents/${id}/goals`
     const first = await post(goals, { objective: 'One.' }, 'k')
@@ -133,7 +133,7 @@ describe('an Idempotency-Key', () => {
     expect((await ask(goals)).json).toHaveLength(4)
   })
 
-  it('that is used while the first request still runs is a 409 with Retry-After', async () => {
+  it('gets a 409 with Retry-After while the first request still runs', async () => {
     let open: (() => void) | undefined
     const home = await startServer([
       making('slow', () => {
@@ -156,7 +156,7 @@ describe('an Idempotency-Key', () => {
   it.each([
     ['InternalError', 500],
     ['ConflictError', 409],
-  ])('of a request that failed with %s may be sent again', async (_, status) => {
+  ])('can be used again after a request that failed with %s', async (_, status) => {
     let fails = true
     const home = await startServer([
       making('thing', () => {
@@ -169,7 +169,7 @@ describe('an Idempotency-Key', () => {
     expect([answer.status, replayedHeader(answer)]).toEqual([201, undefined])
   })
 
-  it('of a request that is refused for its fields may be sent again with what is right', async () => {
+  it('can be used again, with valid fields, after a request with invalid ones', async () => {
     const { post, id } = await startServer()
     expect((await post(`/agents/${id}/goals`, { objective: '' }, 'k')).status).toBe(422)
     expect((await post(`/agents/${id}/goals`, { objective: 'Two.' }, 'k')).status).toBe(201)
@@ -191,7 +191,7 @@ describe('an Idempotency-Key', () => {
     expect(await columnOfKeys({ kernel }, 'key')).toHaveLength(1)
   })
 
-  it('is sent by the client, and documented in the OpenAPI document', async () => {
+  it('is sent by the client, and described in the OpenAPI document', async () => {
     const { url, id, ask } = await startServer()
     const client = createClient({ baseUrl: url })
     const add = () => client.goals.add({ id, objective: 'One.' }, { idempotencyKey: 'k' })
@@ -204,7 +204,7 @@ describe('an Idempotency-Key', () => {
     expect(entry.responses['422'].$ref).toContain('idempotency_key_reused')
   })
 
-  it('of a task names its repeated answer too', async () => {
+  it('also marks the repeated answer of a task as replayed', async () => {
     const { post, id } = await startServer()
     const send = (way = '') => post(`/agents/${id}/tasks${way}`, { instruction: 'Do it.' }, 'k')
     const first = await send()
@@ -214,7 +214,7 @@ describe('an Idempotency-Key', () => {
   })
 })
 
-/** A plugin whose operation creates things, after `before`. */
+/** Returns a plugin whose operation creates things, after it has run `before`. */
 function making(what: string, before: () => void | Promise<void>) {
   let made = 0
   return definePlugin({
@@ -238,7 +238,7 @@ function making(what: string, before: () => void | Promise<void>) {
 describe('a server that is killed before it answers', () => {
   const HOOK = fileURLToPath(new URL('../../../faults/kills/crash-hook.js', import.meta.url))
 
-  /** Kills a server at a point of `POST /agents`, and returns what a second one answers to the same request. */
+  /** Kills a server at a point of `POST /agents`, and returns how a second server answers the same request. */
   async function killServerAt(point: string) {
     const dir = await tempDir()
     await svc(['init', '--quiet'], { cwd: dir.path })
@@ -276,7 +276,7 @@ describe('a server that is killed before it answers', () => {
     }
   }
 
-  it('after the commit does not create it twice, and says that the answer was lost', async () => {
+  it('does not create the agent twice when killed after the commit, and reports the outcome as unknown', async () => {
     await using second = await killServerAt('after agents.insert')
     expect(second.codes).toEqual([
       [409, 'request_under_way'],
@@ -285,7 +285,7 @@ describe('a server that is killed before it answers', () => {
     expect(second.agents).toBe(1)
   })
 
-  it('before the commit creates it when it is sent again', async () => {
+  it('creates the agent at the next request when it was killed before the commit', async () => {
     await using second = await killServerAt('inside agents.insert')
     expect(second.codes).toEqual([
       [409, 'request_under_way'],

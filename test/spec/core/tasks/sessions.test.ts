@@ -24,7 +24,7 @@ const answers = () => text('Done.')
 const HOUR = 3_600_000
 
 describe('a session', () => {
-  it('is opened with an agent, in the shape that is promised', async () => {
+  it('is opened with an agent, with the documented fields', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const session = await open(home, 'worker', { session_key: 'mine', task: 'Sheep', metadata: { tab: 3 } }, 'alice')
@@ -54,7 +54,7 @@ describe('a session', () => {
     expect(await get(home, session.session_id, 'alice')).toEqual(same)
   })
 
-  it('of the same user and key is the same one while it runs', async () => {
+  it('is the same one for the same user and key while it runs', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => open(home, id, { session_key: 'k' })))
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect((await open(home, id, { session_key: 'k' }, 'bob')).session_id).not.toBe(next.session_id)
   })
 
-  it('has one agent: its key is refused to another', async () => {
+  it('has one agent: its key and its id are refused to another', async () => {
     await using home = await testHostWithTasks(answers)
     const [a, b] = [await spawn(home), await spawn(home)]
     const { session_id } = await open(home, a, { session_key: 'k' })
@@ -77,7 +77,7 @@ describe('a session', () => {
     expect(home.server.requests).toEqual([])
   })
 
-  it('of another user is as if it were not', async () => {
+  it('of another user appears not to exist', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id, {}, 'alice')
@@ -92,7 +92,7 @@ describe('a session', () => {
     expect(await get(home, session_id, 'alice')).toMatchObject({ status: 'running' })
   })
 
-  it('that is closed stays as a record, and takes no more tasks', async () => {
+  it('stays as a record after it is closed, and takes no more tasks', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
@@ -102,7 +102,7 @@ describe('a session', () => {
     await expect(run(home, id, 'Do it.', { session_id })).rejects.toMatchObject({ code: 'session_closed', status: 409 })
   })
 
-  it('is refused for an agent that is unknown', async () => {
+  it('cannot be opened with an unknown agent', async () => {
     await using home = await testHostWithTasks(answers)
     await expect(open(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found', status: 404 })
   })
@@ -112,7 +112,7 @@ describe('a session', () => {
     ['a key of 257 characters', { session_key: 'k'.repeat(257) }],
     ['metadata of more than 16,384 characters', { metadata: { x: 'x'.repeat(16_384) } }],
     ['an unknown field', { user_id: 'bob' }],
-  ])('with %s is refused', async (_, more) => {
+  ])('is rejected with %s', async (_, more) => {
     await using home = await testHostWithTasks(answers)
     await expect(open(home, await spawn(home), more)).rejects.toMatchObject({ code: 'invalid_input', status: 422 })
     expect(await rows(home, 'SELECT 1 FROM sessions')).toEqual([])
@@ -136,7 +136,7 @@ describe('a session', () => {
     expect(await keys({ agent_id: a })).toEqual(['three', 'one'])
   })
 
-  it('goes with its agent', async () => {
+  it('is deleted together with its agent', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
@@ -146,7 +146,7 @@ describe('a session', () => {
     expect(await rows(home, 'SELECT 1 FROM sessions UNION ALL SELECT 1 FROM task_runs')).toEqual([])
   })
 
-  it('outlives the process', async () => {
+  it('survives a restart of the process', async () => {
     await using dir = await tempDir()
     const first = await testHostWithTasks(answers, { root: dir.path })
     const { session_id } = await open(first, await spawn(first), { session_key: 'k' })
@@ -157,7 +157,7 @@ describe('a session', () => {
 })
 
 describe('the session of a task', () => {
-  it('is the one of the given id, else that of the user’s key, else a fresh one', async () => {
+  it('is the one of the given id, else that of the user’s key, else a new one', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const byId = await open(home, id)
@@ -175,14 +175,14 @@ describe('the session of a task', () => {
     expect(await get(home, made)).toMatchObject({ task: 'Do it.', session_key: 'new' })
   })
 
-  it('that is unknown is a 404, and nothing is run', async () => {
+  it('must exist: an unknown one is a 404, and nothing runs', async () => {
     await using home = await testHostWithTasks(answers)
     const asked = run(home, await spawn(home), 'Do it.', { session_id: 'sess-0123456789ab' })
     await expect(asked).rejects.toMatchObject({ code: 'session_not_found', status: 404 })
     expect(home.server.requests).toEqual([])
   })
 
-  it('accounts for all of its tasks, to the token', async () => {
+  it('adds up the tokens of all its tasks exactly', async () => {
     await using home = await testHostWithTasks(({ n }) => (n === 1 ? toolCall('no_such_tool') : text('Done.')))
     const id = await spawn(home)
     for (const instruction of ['One.', 'Two.']) await run(home, id, instruction, { session_key: 'k' })
@@ -193,7 +193,7 @@ describe('the session of a task', () => {
     expect(home.server.bill).toHaveLength(3)
   })
 
-  it('remembers: each task sees what was asked and answered before', async () => {
+  it('remembers earlier tasks: each one sees what was asked and answered before', async () => {
     await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}.`))
     const id = await spawn(home)
     await run(home, id, 'First question?', { session_key: 'k' })
@@ -216,7 +216,7 @@ describe('the session of a task', () => {
     ])
   })
 
-  it('remembers no more than a prompt should bear', async () => {
+  it('puts no more into a prompt than a limited number of earlier tasks', async () => {
     await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}. ${'long '.repeat(1000)}`))
     const id = await spawn(home)
     for (let n = 1; n <= 25; n++) {
@@ -229,7 +229,7 @@ describe('the session of a task', () => {
     expect(prompt.length).toBeLessThan(45_000)
   })
 
-  it('does not remember what failed', async () => {
+  it('does not remember failed tasks', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     home.server.enqueue(text(''), text(''))
@@ -243,7 +243,7 @@ describe('the session of a task', () => {
 describe('server.session_ttl_hours', () => {
   const limited = { config: { server: { session_ttl_hours: 0.5 } } }
 
-  it('expires a session that was idle for so long: by id it is gone, by key there is a fresh one', async () => {
+  it('expires an idle session: its id is not found any more, and its key opens a new one', async () => {
     await using home = await testHostWithTasks(answers, limited)
     const id = await spawn(home)
     const { session_id } = await open(home, id, { session_key: 'k' })
@@ -263,7 +263,7 @@ describe('server.session_ttl_hours', () => {
     ])
   })
 
-  it('counts from the last task', async () => {
+  it('is counted from the last task', async () => {
     await using home = await testHostWithTasks(answers, limited)
     const id = await spawn(home)
     const { session_id } = await open(home, id)
@@ -274,7 +274,7 @@ describe('server.session_ttl_hours', () => {
     expect(await get(home, session_id)).toMatchObject({ status: 'running' })
   })
 
-  it('does not count while a task is under way, or waits for the operator', async () => {
+  it('is not counted while a task runs or waits for the operator', async () => {
     const tools = [
       tool({
         ...{ name: 'send', description: 'Sends.', parameters: z.object({}), requires_approval: true },
@@ -306,7 +306,7 @@ describe('server.session_ttl_hours', () => {
     await expect(get(home, session_id)).rejects.toMatchObject({ code: 'session_not_found' })
   })
 
-  it('of 0 keeps sessions for ever', async () => {
+  it('keeps sessions forever when it is 0', async () => {
     await using home = await testHostWithTasks(answers)
     const { session_id } = await open(home, await spawn(home))
     home.clock.jump(10_000 * HOUR)
@@ -314,14 +314,14 @@ describe('server.session_ttl_hours', () => {
     expect(await home.kernel.use(Sessions).expire()).toBe(0)
   })
 
-  it('is not confused by a clock that is set back', async () => {
+  it('is not confused when the clock is set back', async () => {
     await using home = await testHostWithTasks(answers, limited)
     const { session_id } = await open(home, await spawn(home))
     home.clock.jump(-48 * HOUR)
     expect(await get(home, session_id)).toMatchObject({ status: 'running' })
   })
 
-  it('is seen to by the daemon too, when retention is enabled', async () => {
+  it('is also applied by the daemon when retention is enabled', async () => {
     const statuses = async (enabled: boolean) => {
       const retention = definePlugin({
         name: 'retention',
@@ -341,7 +341,7 @@ describe('server.session_ttl_hours', () => {
 })
 
 describe.skipIf(ON_POSTGRES)('sessions of an older database', () => {
-  it('keep their data; of those that run under one key the newest goes on', async () => {
+  it('keep their data; of those that run under one key, only the newest stays open', async () => {
     await using dir = await tempDir()
     await dir.write({ '.svc/.keep': '' })
     const { default: Sqlite } = await import('../../../support/sqlite.ts')

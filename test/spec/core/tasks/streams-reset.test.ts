@@ -27,10 +27,10 @@ import { testHostWithTasks } from './tasks-host.ts'
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 const FAST = { model: { retry_delay: 0, breaker_failures: 0 } }
 
-/** An answer that breaks off after this text, in pieces of the server's choice. */
+/** An answer that breaks off after this text. The server chooses how to split it. */
 const cut = (said: string, mode: 'cleancut' | 'rst' = 'cleancut'): Reply => ({ kind: 'breakage', mode, text: said })
 
-/** A listening server with one agent, and clients of it. */
+/** Starts a listening server with one agent, and clients of it. */
 async function startServer(script: Script, options: TestHostOptions = {}) {
   const config = { ...FAST, a2a: { public: { enabled: true } } }
   const home = await testHostWithTasks(script, { clock: 'system', config, ...options, builtins: [rest, a2aProtocol] })
@@ -58,7 +58,7 @@ async function startServer(script: Script, options: TestHostOptions = {}) {
 type StartedServer = Awaited<ReturnType<typeof startServer>>
 type Stream = ReturnType<StartedServer['client']['tasks']['follow']>
 
-/** What a reader of a stream sees at its end, and the task then. Each event is given to `look` as it comes. */
+/** Returns what a reader of a stream sees at its end, and the task. Passes each event to `look` as it arrives. */
 async function seenIn(stream: Stream, look: (event: string, id: string) => unknown = () => {}) {
   let shown = ''
   let resets = 0
@@ -80,7 +80,7 @@ async function seenIn(stream: Stream, look: (event: string, id: string) => unkno
 const ask = ({ client, id }: StartedServer, instruction = 'What is two and two?') =>
   client.tasks.stream({ id, instruction })
 
-/** The answer as the protocol's own client puts it together: a piece that is not appended takes the place of those before. */
+/** Returns the answer as the protocol's own client assembles it: a piece that is not appended replaces those before. */
 async function seenByPeer({ a2a }: StartedServer, said: string): Promise<string> {
   const message: Message = {
     ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
@@ -100,7 +100,7 @@ async function seenByPeer({ a2a }: StartedServer, said: string): Promise<string>
   return shown
 }
 
-describe('what readers see of an answer that is begun again', () => {
+describe('what readers see of an answer that starts again', () => {
   it('is the final output: a reset takes back the text of the attempt that broke off', async () => {
     await using home = await startServer(() => text(LONG))
     home.server.enqueue(cut('It is five'))
@@ -119,14 +119,14 @@ describe('what readers see of an answer that is begun again', () => {
     expect(home.server.requests.at(-1)!.body.model).toBe('spare')
   })
 
-  it('is the last text when no attempt succeeds, which is the output of the failed task', async () => {
+  it('is the last text when no attempt succeeds, which is also the output of the failed task', async () => {
     await using home = await startServer(() => refuse(500, 'gone'))
     home.server.enqueue(cut('It is five'))
     const { shown, resets, task } = await seenIn(ask(home))
     expect([shown, resets, task.status, task.output]).toEqual(['It is five', 0, 'failed', 'It is five'])
   })
 
-  it('is the final output for who joins late, or goes on from a place before the reset', async () => {
+  it('is the final output for readers that join late, or that resume from a position before the reset', async () => {
     await using home = await startServer(() => text(LONG))
     home.server.enqueue(cut('It is five'), together(text('I look.'), toolCall('no_such_tool')))
     const places: string[] = ['0']

@@ -13,7 +13,7 @@ const ORDER = {
 const TWELVE = { pieces: 12, article: 'nuts' }
 
 describe('structured runs over HTTP', () => {
-  it('take response_schema in the body and answer with parsed, or null and the problem', async () => {
+  it('accept response_schema in the body, and answer with parsed, or with null and the problem', async () => {
     const { ask, id } = await startTaskServer(({ n }) => text(n === 1 ? JSON.stringify(TWELVE) : 'Twelve nuts.'))
     const body = { instruction: 'Order 12 nuts.', response_schema: ORDER }
     const good = await ask(`/agents/${id}/tasks`, { method: 'POST', body })
@@ -32,7 +32,7 @@ describe('structured runs over HTTP', () => {
     expect(task.json).toMatchObject({ parsed: TWELVE, response_schema: ORDER })
   })
 
-  it('refuse what is no schema with 422 that names the field', async () => {
+  it('reject an invalid schema with a 422 that names the field', async () => {
     const { ask, id, model } = await startTaskServer(() => text('{}'))
     for (const response_schema of [{ type: 'array' }, [], 'x', { type: 'object', properties: { a: { type: 'b' } } }]) {
       const { status, json } = await ask(`/agents/${id}/tasks`, {
@@ -43,7 +43,7 @@ describe('structured runs over HTTP', () => {
     expect(model.requests).toHaveLength(0)
   })
 
-  it('come through the typed client, and as the end of a stream', async () => {
+  it('are returned by the typed client, and at the end of a stream', async () => {
     const { url, id } = await startTaskServer(() => text(JSON.stringify(TWELVE)))
     const client = createClient({ baseUrl: url })
     const input = { id, instruction: 'Order 12 nuts.', response_schema: ORDER }
@@ -55,7 +55,7 @@ describe('structured runs over HTTP', () => {
 })
 
 describe('structured runs on the command line', () => {
-  it('take their schema from a file, and print the object', async () => {
+  it('read their schema from a file, and print the object', async () => {
     await using dir = await project({
       'order.json': JSON.stringify(ORDER),
       'bad.json': '{',

@@ -25,7 +25,7 @@ const refusal = (asking: Promise<unknown>) =>
     (error: SvcError) => ({ status: error.status, message: error.message }),
   )
 
-/** A toolkit of tasks with one tool, which says what it knows of a city. */
+/** A toolkit for tasks with one tool, which looks up a city. */
 const atlas = definePlugin({
   name: 'atlas',
   setup: svc =>
@@ -41,7 +41,7 @@ const atlas = definePlugin({
 })
 
 describe('a structured run', () => {
-  it('answers with an object that fits the schema, beside the text that it was read from', async () => {
+  it('answers with an object that fits the schema, and with the text that it was read from', async () => {
     await using home = await testHostWithTasks(() => json(BERN))
     const response = await run(home, await spawn(home), 'Where is the bear pit?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, output: JSON.stringify(BERN), error: null })
@@ -69,7 +69,7 @@ describe('a structured run', () => {
     expect(response.tokens).toBe(bill[0]! + bill[1]!)
   })
 
-  it('fails with structured_parse_error and parsed null when that fits neither; what it cost is counted', async () => {
+  it('fails with structured_parse_error and parsed: null when the correction is wrong too, and counts its cost', async () => {
     await using home = await testHostWithTasks(() => text('It is Bern.'))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({
@@ -80,14 +80,14 @@ describe('a structured run', () => {
     expect(await rows(home, 'SELECT 1 FROM spend')).toHaveLength(2)
   })
 
-  it('takes no nest for an answer that nothing could go through', async () => {
+  it('rejects an answer that is nested too deeply', async () => {
     await using home = await testHostWithTasks(() => text(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))
     expect(await run(home, await spawn(home), 'Which city?', { response_schema: { type: 'object' } })).toMatchObject({
       ...{ status: 'failed', parsed: null, error: { code: 'structured_parse_error' } },
     })
   })
 
-  it('is mended as often as the configuration says, and no further than max_steps', async () => {
+  it('is repaired as often as the configuration allows, but not beyond max_steps', async () => {
     await using never = await testHostWithTasks(() => text('Bern'), { config: { tasks: { parse_repairs: 0 } } })
     expect(await run(never, await spawn(never), 'Which?', structured)).toMatchObject({ steps_taken: 1, parsed: null })
     await using thrice = await testHostWithTasks((_, n) => (n < 4 ? text('Bern') : json(BERN)), {
@@ -100,7 +100,7 @@ describe('a structured run', () => {
     expect(short).toMatchObject({ status: 'failed', steps_taken: 2, error: { code: 'structured_parse_error' } })
   })
 
-  it('uses its tools first; only the answer has the schema', async () => {
+  it('uses its tools first, and reads only the final answer by the schema', async () => {
     await using home = await testHostWithTasks(
       (_, n) => (n === 1 ? toolCall('look_up', { city: 'Bern' }) : json(BERN)),
       {
@@ -109,14 +109,14 @@ describe('a structured run', () => {
     )
     const response = await run(home, await spawn(home), 'How big is Bern?', structured)
     expect(response).toMatchObject({ status: 'completed', parsed: BERN, tool_calls_made: 1 })
-    // What is said beside a call is no answer.
+    // Text beside a call is not an answer.
     home.server.enqueue(together(text('I look.'), toolCall('look_up', { city: 'Bern' })), json(BERN))
     expect(await run(home, (await taskOf(home, response.task_id)).agent_id, 'Again.', structured)).toMatchObject({
       ...{ status: 'completed', parsed: BERN, steps_taken: 2 },
     })
   })
 
-  it('streams its text as it comes, of the last answer in the end, and the object at the end', async () => {
+  it('streams the text of the last answer, and ends with the object', async () => {
     await using home = await testHostWithTasks((_, n) => json(n === 1 ? {} : BERN))
     const events = await all(await streamTask(home, await spawn(home), 'Which city?', structured))
     expect(textOf(events)).toBe(JSON.stringify(BERN))
@@ -136,7 +136,7 @@ describe('a structured run', () => {
     }
   })
 
-  it('reads what people may read: what the guardrails redact is redacted in the object, what they block is none', async () => {
+  it('follows the guardrails: redacted text is redacted in the object, and blocked text gives no object', async () => {
     const config = { guardrails: { enabled: true } }
     await using home = await testHostWithTasks(() => json({ mail: 'ada@example.org' }), {
       builtins: [guardrails],
@@ -175,7 +175,7 @@ describe('a structured run', () => {
     ['itself in itself', { type: 'object', allOf: [{ $ref: '#' }] }, 'leads back to itself without end'],
     ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
     ['no object', 'string', 'must be a JSON Schema'],
-  ])('is refused before anything is asked with %s', async (_, response_schema, problem) => {
+  ])('is rejected before any model call with %s', async (_, response_schema, problem) => {
     await using home = await testHostWithTasks(() => json(BERN))
     const id = await spawn(home)
     const refused = await refusal(run(home, id, 'Which city?', { response_schema }))
@@ -202,7 +202,7 @@ describe('a structured run', () => {
     ['allOf', { allOf: [{ type: 'string' }, { minLength: 2 }] }, 'xy', 'x'],
     ['not', { not: { type: 'string' } }, 1, 'x'],
     ['if', { if: { type: 'number' }, else: { minLength: 2 } }, 'xy', 'x'],
-  ])('checks what the schema says with %s', async (_, a, good, bad) => {
+  ])('checks the answer against this part of the schema: %s', async (_, a, good, bad) => {
     const $defs = { short: { type: 'string', maxLength: 1 } }
     const response_schema = { type: 'object', properties: { a }, required: ['a'], $defs }
     await using home = await testHostWithTasks((_, n) => json({ a: n === 1 ? bad : good }))
@@ -210,7 +210,7 @@ describe('a structured run', () => {
     expect(response).toMatchObject({ status: 'completed', parsed: { a: good }, steps_taken: 2 })
   })
 
-  it('is held up for ever by no pattern', async () => {
+  it('is not blocked by a slow pattern', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: ['a'] }
     await using home = await testHostWithTasks(() => json({ a: `${'a'.repeat(5000)}!` }), {
       config: { tasks: { parse_repairs: 0 } },
@@ -223,7 +223,7 @@ describe('a structured run', () => {
 })
 
 describe('a structured run that another process takes up', () => {
-  /** As a process leaves it that dies after an answer was written down. */
+  /** Leaves a task like a process that dies after an answer was stored. */
   async function abandonTask(home: TestHost, task_id: string) {
     const sql = "UPDATE task_runs SET status = 'running', parsed = NULL, detached = 1, lease_until = 0, error = NULL"
     const leave = defineEffect({
@@ -236,7 +236,7 @@ describe('a structured run that another process takes up', () => {
   const waitForEnd = (home: TestHost, task_id: string) =>
     until(async () => (await taskOf(home, task_id)).status !== 'running').then(() => taskOf(home, task_id))
 
-  it('is completed by an answer that was written down, without asking again', async () => {
+  it('is completed by a stored answer, without asking again', async () => {
     await using home = await testHostWithTasks(() => json(BERN))
     const { task_id } = await run(home, await spawn(home), 'Which city?', structured)
     await abandonTask(home, task_id)
@@ -248,7 +248,7 @@ describe('a structured run that another process takes up', () => {
     expect(home.server.requests).toHaveLength(1)
   })
 
-  it('goes on with what is wrong with the answer, and counts the repairs that were made', async () => {
+  it('goes on with the problem of the stored answer, and counts the repairs already made', async () => {
     await using dir = await tempDir()
     const openHost = (parse_repairs: number, answer: Answer) =>
       testHostWithTasks(() => answer, { root: dir.path, config: { tasks: { parse_repairs } } })

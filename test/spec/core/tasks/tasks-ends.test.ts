@@ -10,7 +10,7 @@ import { startServer as servedAll } from '../../../interfaces/start-server.ts'
 import { fault, modelServer, RunningSvc, type Script, text, until } from '../../../support/index.ts'
 import { svc } from '../../../support/vitest/warm.ts'
 
-/** The model says this much, breaks off, and then is gone. */
+/** The text that the model sends before it breaks off and then fails. */
 const SHOWN = 'It is fo'
 const breaksOff: Script = ({ n }) => (n === 1 ? fault('cleancut', SHOWN) : fault('500'))
 
@@ -20,7 +20,7 @@ async function model(script: Script) {
   return { server, env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' } }
 }
 
-/** A server with everything, and an agent whose model follows the script. */
+/** Starts a server with all modules, and an agent whose model follows the script. */
 async function startServer(script: Script) {
   const { server, env } = await model(script)
   const home = await servedAll({ env, config: { model: { retry_delay: 0 } } })
@@ -47,8 +47,8 @@ const FAILED = {
   task: { status: 'failed', output: SHOWN, error: { code: 'model_error' } },
 }
 
-describe('the stream of a task that failed', () => {
-  it('ends with error: the problem document, and the task with the text shown so far', async () => {
+describe('the stream of a failed task', () => {
+  it('ends with an error event: the problem document, and the task with the text shown so far', async () => {
     const { stream, ask } = await startServer(breaksOff)
     const events = await stream()
     const last = events.at(-1)!
@@ -59,7 +59,7 @@ describe('the stream of a task that failed', () => {
     expect(followed.at(-1)).toEqual(last)
   })
 
-  it('is thrown by the client, which does not send the request again', async () => {
+  it('makes the client throw, which does not send the request again', async () => {
     const { url, id, model } = await startServer(breaksOff)
     const client = createClient({ baseUrl: url })
     const seen: unknown[] = []
@@ -81,7 +81,7 @@ describe('the stream of a task that failed', () => {
     expect(model.requests).toHaveLength(asked)
   })
 
-  it('is an error of the MCP tool, with the problem and the task', async () => {
+  it('becomes an error of the MCP tool, with the problem and the task', async () => {
     const { url, id } = await startServer(breaksOff)
     const { client } = await connectClient(overHttp(url))
     const result = await client.callTool({ name: 'tasks_stream', arguments: { id, instruction: 'Count.' } })
@@ -91,7 +91,7 @@ describe('the stream of a task that failed', () => {
     })
   })
 
-  it('is shown by svc run and svc agent chat with exit code 1, with a daemon as without', async () => {
+  it('is shown by svc run and svc agent chat with exit code 1, with and without a daemon', async () => {
     const { env } = await model(({ body }) => (body.stream ? fault('cleancut', SHOWN) : fault('500')))
     await using dir = await project({
       '.svc/config.yaml': 'model: { retry_delay: 0 }\ndaemon: { heartbeat: 60, max_retries: 0 }\n',
@@ -133,7 +133,7 @@ describe('the stream of a task that did not fail', () => {
     })
   })
 
-  it('ends with done when it completed; the OpenAPI document has both ends', async () => {
+  it('ends with done when the task completed; the OpenAPI document describes both done and error', async () => {
     const { stream, ask } = await startServer(() => text('Four.'))
     expect((await stream()).at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
     const document = (await ask('/openapi.json')).json
@@ -144,7 +144,7 @@ describe('the stream of a task that did not fail', () => {
   })
 })
 
-/** Runs the built command line with this on its standard input. */
+/** Runs the built command line with this text on its standard input. */
 async function runWithInput(words: readonly string[], input: string, { cwd, env }: { cwd: string; env: object }) {
   const program = fileURLToPath(new URL('../../../../dist/svc.js', import.meta.url))
   const child = spawnProcess(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env } })

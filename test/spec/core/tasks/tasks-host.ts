@@ -9,10 +9,10 @@ import { testHostWithModel } from '../models/model-host.ts'
 
 export { rows } from '../models/model-host.ts'
 
-/** What one-shot tasks need beside the modules in which agents live. */
+/** Modules that one-shot tasks need beside those that agents need. */
 export const TASK_MODULES = [approvals, sessions, tasks]
 
-/** A test host whose agents do tasks with a scripted model; it has no heartbeat of its own. */
+/** Opens a test host whose agents do tasks with a scripted model. It has no heartbeat of its own. */
 export const testHostWithTasks = (script: Script, options: TestHostOptions = {}) =>
   testHostWithModel(script, {
     ...options,
@@ -28,7 +28,7 @@ export const run = ({ kernel }: TestHost, id: string, instruction: string, more:
 export const taskOf = ({ kernel }: TestHost, task_id: string, call: Call = {}) =>
   kernel.invoke('tasks.get', { task_id }, call) as Promise<Task>
 
-/** Begins a stream; its events come when they are asked for. */
+/** Starts a stream; its events are produced when they are requested. */
 export const streamTask = async (
   { kernel }: TestHost,
   id: string,
@@ -40,14 +40,14 @@ export const streamTask = async (
 export const followTask = async ({ kernel }: TestHost, task_id: string, call: Call = {}) =>
   (await kernel.invoke('tasks.follow', { task_id }, call)) as AsyncIterableIterator<StreamEvent>
 
-/** All events of a stream, to its end. */
+/** Returns all events of a stream, to its end. */
 export async function all(stream: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
   const events: StreamEvent[] = []
   for await (const event of stream) events.push(event)
   return events
 }
 
-/** What a reader of a stream sees at its end: the text of its tokens since the last reset. */
+/** Returns what a reader of a stream sees at its end: the text of its tokens since the last reset. */
 export function textOf(events: readonly StreamEvent[]): string {
   const texts = events
     .slice(events.findLastIndex(({ event }) => event === 'reset') + 1)
@@ -61,7 +61,7 @@ export const finishedTask = (events: readonly StreamEvent[]) => {
   return last.data as TaskResponse
 }
 
-/** The task whose failure ended a stream. */
+/** Returns the task whose failure ended a stream. */
 export const failedTask = (events: readonly StreamEvent[]) => {
   const last = events.at(-1)
   if (last?.event !== 'error') throw new Error(`the stream ends with ${last?.event}`)

@@ -5,7 +5,7 @@ import { startTaskServer } from './tasks-server.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 
-/** The events of a stream that was read to its end. */
+/** Returns the events of a stream that was read to its end. */
 function events(stream: string) {
   return stream
     .split('\n\n')
@@ -32,7 +32,7 @@ describe('tasks over HTTP', () => {
     expect(transcript.json.map((each: { role: string }) => each.role)).toEqual(['user', 'assistant'])
   })
 
-  it('a task that fails is an answer too, with its reason', async () => {
+  it('a task that fails is answered with 200 too, and with its reason', async () => {
     const { post, id } = await startTaskServer(() => fault('html200'))
     const { status, json } = await post(`/agents/${id}/tasks`, { instruction: 'Do it.' })
     expect(status).toBe(200)
@@ -61,7 +61,7 @@ describe('tasks over HTTP', () => {
     ).toBe(LONG.slice(tokens[0]!.data.text.length))
   })
 
-  it('a stream that cannot begin is an ordinary error', async () => {
+  it('a stream that cannot start is an ordinary error', async () => {
     const { post } = await startTaskServer(() => text('Done.'))
     for (const way of ['tasks', 'tasks/stream']) {
       const { status, headers, json } = await post(`/agents/nobody/${way}`, { instruction: 'Do it.' })
@@ -78,7 +78,7 @@ describe('tasks over HTTP', () => {
   })
 
   it.each(['tasks', 'tasks/stream'])(
-    'a client of %s that disconnects ends the model call within a second',
+    'a client of %s that disconnects ends its model call within a second',
     async way => {
       const { id, port, model } = await startTaskServer(() => fault('stall', 'It is'))
       const body = JSON.stringify({ instruction: 'Do it.' })
@@ -119,7 +119,7 @@ describe('tasks over HTTP', () => {
     expect([other.status, other.json.code]).toEqual([422, 'idempotency_key_reused'])
   })
 
-  it('a server that is stopped ends its streams, and the tasks of those who are gone with it', async () => {
+  it('a server that is stopped ends its streams, and the tasks of their clients', async () => {
     const { id, listening, model, url } = await startTaskServer(() => fault('stall', 'It is'))
     const response = await fetch(`${url}/agents/${id}/tasks/stream`, {
       method: 'POST',
@@ -145,7 +145,7 @@ describe('a task that runs while its server is stopped', () => {
   it.each([
     [undefined, 200, 'failed'],
     ['k-1', 503, 'server_stopping'],
-  ])('is answered, with the Idempotency-Key %s by %s', async (key, status, message) => {
+  ])('is answered (Idempotency-Key: %s, HTTP status: %s)', async (key, status, message) => {
     const { id, listening, model, post } = await startTaskServer(() => fault('stall', 'It is'))
     const asked = post(`/agents/${id}/tasks`, { instruction: 'Do it.' }, key ? { 'idempotency-key': key } : {})
     await model.request(1)
@@ -157,7 +157,7 @@ describe('a task that runs while its server is stopped', () => {
 })
 
 describe('sessions over HTTP', () => {
-  it('are made with 201, found with 200, read, listed and closed', async () => {
+  it('are created with 201, found with 200, read, listed and closed', async () => {
     const { post, ask, id } = await startTaskServer(() => text('Done.'))
     const body = { agent_id: id, session_key: 'mine' }
     const made = await post('/sessions', body, { 'x-svc-user': 'alice' })
@@ -175,7 +175,7 @@ describe('sessions over HTTP', () => {
     expect((await ask(`/sessions/${session_id}`, as('alice'))).json.status).toBe('closed')
   })
 
-  it('belong to the user that the task names', async () => {
+  it('belong to the user of the task that opened them', async () => {
     const { post, ask, id } = await startTaskServer(() => text('Done.'))
     const { json } = await post(
       `/agents/${id}/tasks`,

@@ -17,14 +17,16 @@ import {
   textOf,
 } from './tasks-host.ts'
 
-/** Longer than a task is kept for a process that gives no sign of life. */
+/** Longer than the lease of a task whose process gives no sign of life. */
 const LEASE_MS = 20_000
 
-/** Two servers of one project, each with a clock of its own: one that does not move gives no sign of life. */
+/**
+ * Opens two servers of one project, each with a clock of its own: one whose clock stands still gives no sign of life.
+ */
 async function two(script: Script, options: TestHostOptions = {}) {
   const dir = await tempDir()
   let n = 0
-  // Each with ids of its own, as processes have.
+  // Each has ids of its own, like a separate process.
   const open = (more: Script) => testHostWithTasks(more, { ...options, root: dir.path, seed: ++n })
   const first = await open(script)
   return {
@@ -41,7 +43,7 @@ const only = async (home: Awaited<ReturnType<typeof testHostWithTasks>>) =>
   (await rows<{ task_id: string }>(home, 'SELECT task_id FROM task_runs'))[0]!.task_id
 
 describe('a task on several servers', () => {
-  it('can be followed on any of them, while it runs and from any place', async () => {
+  it('can be followed on any of them, while it runs and from any position', async () => {
     let release = () => {}
     const waited = new Promise<void>(resolve => {
       release = resolve
@@ -68,7 +70,7 @@ describe('a task on several servers', () => {
     expect(textOf(await later)).toBe('Four.')
   })
 
-  it('is awaited on the one that a retry with its Idempotency-Key reaches', async () => {
+  it('is awaited by the server that a retry with its Idempotency-Key reaches', async () => {
     const call = { idempotency_key: 'k-1' }
     await using servers = await two(() => text('From one of them.'), { clock: 'system' })
     await using second = await servers.second(() => text('From one of them.'))
@@ -80,7 +82,7 @@ describe('a task on several servers', () => {
 })
 
 describe('a task whose process died', () => {
-  it('has failed when its client died with it: the next process to look records that', async () => {
+  it('has failed when it has no Idempotency-Key: the next process that looks records that', async () => {
     await using servers = await two(() => fault('hang'))
     const { first } = servers
     const asked = run(first, await spawn(first), 'Do it.')
@@ -95,12 +97,12 @@ describe('a task whose process died', () => {
     })
     expect(failedTask(await following)).toMatchObject({ status: 'failed' })
     expect(second.server.requests).toEqual([])
-    // The one that was only slow learns it, and leaves it at that.
+    // The slow process notices that its task was settled, and changes nothing.
     await first.close()
     expect(await asked).toMatchObject({ status: 'failed', error: { code: 'task_interrupted' } })
   })
 
-  it('goes on elsewhere when it has an Idempotency-Key, and no effect is repeated', async () => {
+  it('continues on another server when it has an Idempotency-Key, and repeats only idempotent calls', async () => {
     const ran: string[] = []
     const tools = (['once', 'again'] as const).map(name =>
       tool({
@@ -141,7 +143,7 @@ describe('a task whose process died', () => {
     expect(await rows(second, "SELECT 1 FROM task_runs WHERE status = 'completed'")).toHaveLength(1)
   })
 
-  it('is given up when it took its process with it again and again', async () => {
+  it('is given up after its process has died several times', async () => {
     await using servers = await two(() => fault('hang'))
     const homes = [servers.first]
     const asked = run(servers.first, await spawn(servers.first), 'Do it.', {}, { idempotency_key: 'k' }).catch(() => {})
@@ -162,8 +164,8 @@ describe('a task whose process died', () => {
   })
 })
 
-describe('a process that is stopped', () => {
-  it('ends tasks whose clients go with it, and leaves the others to the next one', async () => {
+describe('a process that stops or does not stay', () => {
+  it('ends the tasks of its clients when it stops, and leaves the others to the next server', async () => {
     await using servers = await two(() => fault('hang'))
     const { first } = servers
     const id = await spawn(first)
@@ -179,7 +181,7 @@ describe('a process that is stopped', () => {
     expect(second.server.requests).toHaveLength(1)
   })
 
-  it('of whichever kind says which tasks were lost', async () => {
+  it('also records which tasks were lost when it is a command line', async () => {
     await using servers = await two(() => fault('hang'))
     const { first } = servers
     const id = await spawn(first)
@@ -194,7 +196,7 @@ describe('a process that is stopped', () => {
     await asked
   })
 
-  it('takes up none when it does not stay: a command line leaves them to a server', async () => {
+  it('leaves an interrupted task to a server when it is a command line', async () => {
     await using servers = await two(() => fault('hang'))
     const { first } = servers
     const asked = run(first, await spawn(first), 'Do it.', {}, { idempotency_key: 'k' }).catch(error => error)
@@ -209,7 +211,7 @@ describe('a process that is stopped', () => {
 })
 
 describe('a task whose end cannot be written', () => {
-  it('gives its client the error, and is settled as one whose process died', async () => {
+  it('returns the error to its client, and is recorded as interrupted later', async () => {
     let locked = true
     const broken = definePlugin({
       name: 'broken-disk',

@@ -5,7 +5,7 @@ import { modelServer, type Script } from '../../../support/index.ts'
 import { AGENT_MODULES, WORKER } from '../models/model-host.ts'
 import { TASK_MODULES } from './tasks-host.ts'
 
-/** A listening server whose agents ask a scripted model, with one agent. @param files of its project, by their paths */
+/** Starts a listening server with one agent, whose model is scripted. @param files of its project, by their paths */
 export async function startTaskServer(script: Script, files: Record<string, string> = {}) {
   const model = await modelServer({ script })
   onTestFinished(() => model.close())

@@ -18,7 +18,7 @@ import {
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
 
-/** A reply that comes when it is let. */
+/** Returns a reply that is held until it is released. */
 function heldReply(reply: Reply) {
   let release = () => {}
   const waited = new Promise<void>(resolve => {
@@ -28,7 +28,7 @@ function heldReply(reply: Reply) {
 }
 
 describe('the stream of a task', () => {
-  it('streams text as it comes, in order and whole, and then the end', async () => {
+  it('delivers text as it arrives, in order and whole, and then its end', async () => {
     let onEvent = () => {}
     const until = new Promise<void>(resolve => {
       onEvent = resolve
@@ -46,7 +46,7 @@ describe('the stream of a task', () => {
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, n) => textOf(events.slice(0, n + 1)).length))
   })
 
-  it('shows the text of one step at a time, the last of which is the output', async () => {
+  it('shows the text of one step at a time, and that of the last step is the output', async () => {
     const looks = tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute: () => 'four sheep' })
     const plugin = definePlugin({ name: 'eyes', setup: svc => svc.toolkit({ name: 'memory', tools: [looks] }) })
     await using home = await testHostWithTasks(() => text('Four.'), { builtins: [plugin] })
@@ -58,7 +58,7 @@ describe('the stream of a task', () => {
     expect(finishedTask(events)).toMatchObject({ output: 'Four.', steps_taken: 2, tool_calls_made: 1 })
   })
 
-  it('of a model that breaks off is repaired by one answer without streaming', async () => {
+  it('is repaired by one answer without streaming when the model breaks off', async () => {
     await using home = await testHostWithTasks(() => text(LONG), {
       clock: 'system',
       config: { model: { retry_delay: 0 } },
@@ -71,7 +71,7 @@ describe('the stream of a task', () => {
     expect(home.server.requests.map(({ body }) => body.stream ?? false)).toEqual([true, false])
   })
 
-  it('of a model that breaks off each time ends as failed, with the text shown and the error', async () => {
+  it('ends as failed, with the text shown and the error, when the model breaks off each time', async () => {
     await using home = await testHostWithTasks(() => fault('500'), {
       clock: 'system',
       config: { model: { retry_delay: 0 } },
@@ -83,7 +83,7 @@ describe('the stream of a task', () => {
   })
 
   it.each(['hang', 'stall', 'rst', '500', 'badjson', 'html200', 'empty', 'cleancut', '429'] as const)(
-    'has exactly one end when the model answers with %s',
+    'has exactly one end when the model fails with %s',
     async mode => {
       await using home = await testHostWithTasks(() => fault(mode), {
         clock: 'system',
@@ -99,13 +99,13 @@ describe('the stream of a task', () => {
     },
   )
 
-  it('that cannot begin says why before its first event', async () => {
+  it('fails with the reason before its first event when it cannot start', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const stream = await streamTask(home, 'nobody', 'Do it.')
     await expect(stream.next()).rejects.toMatchObject({ code: 'agent_not_found' })
   })
 
-  it('is given to a slow reader in few large events, to a quick one as it comes', async () => {
+  it('comes in few large events for a slow reader, and as it arrives for a quick one', async () => {
     await using home = await testHostWithTasks(() => text(LONG.repeat(20)))
     const quick = await streamTask(home, await spawn(home), 'Say it.')
     const first = await quick.next()
@@ -116,11 +116,11 @@ describe('the stream of a task', () => {
     const slowly = [begun.value!, ...(await all(slow))]
     expect(textOf(quickly)).toBe(LONG.repeat(20))
     expect(textOf(slowly)).toBe(LONG.repeat(20))
-    // What came while it did not read is one event; none where all was there when it first asked.
+    // Text that arrived while it did not read is one event, or none when all was there at its first read.
     expect(slowly.map(({ event }) => event).join(' ')).toMatch(/^token( token)? done$/)
   })
 
-  it('can be followed later, from any place', async () => {
+  it('can be followed later, from any position', async () => {
     await using home = await testHostWithTasks(() => text(LONG))
     const { task_id } = finishedTask(await all(await streamTask(home, await spawn(home), 'What is two and two?')))
     expect(textOf(await all(await followTask(home, task_id)))).toBe(LONG)
@@ -133,14 +133,14 @@ describe('the stream of a task', () => {
     expect(textOf(odd)).toBe(LONG)
   })
 
-  it('of a task started without one delivers its end', async () => {
+  it('delivers only the end of a task that was not started as a stream', async () => {
     await using home = await testHostWithTasks(() => text(LONG))
     const { task_id, ...response } = await run(home, await spawn(home), 'What is two and two?')
     const events = await all(await followTask(home, task_id))
     expect(events).toEqual([{ id: '0', event: 'done', data: { task_id, ...response } }])
   })
 
-  it('is kept in memory only as far as readers need it, and read from the database before that', async () => {
+  it('is kept in memory only as far as readers need it, and is otherwise read from the database', async () => {
     const longer = Array.from({ length: 20_000 }, (_, n) => `${n} 🐑 `).join('')
     await using home = await testHostWithTasks(() => text(longer))
     const quick = await streamTask(home, await spawn(home), 'Count.')
@@ -158,7 +158,7 @@ describe('the stream of a task', () => {
     expect(textOf(await all(middle))).toBe(longer.slice(100_001))
   })
 
-  it('keeps text whole whatever is in it', async () => {
+  it('keeps text intact, whatever it contains', async () => {
     const odd = `a\r\nb\0c\u2028d${'🐑'.repeat(3000)}\u202ee"\\`
     await using home = await testHostWithTasks(() => text(odd))
     const events = await all(await streamTask(home, await spawn(home), 'Say it.'))
@@ -167,7 +167,7 @@ describe('the stream of a task', () => {
   })
 })
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   it('ends its task and the model call at once', async () => {
     await using home = await testHostWithTasks(() => fault('stall', 'It is'))
     const gone = new AbortController()
@@ -187,7 +187,7 @@ describe('a client that goes away', () => {
     expect((await rows<{ n: number }>(home, 'SELECT sum(input_tokens) AS n FROM spend'))[0]?.n).toBeGreaterThan(0)
   })
 
-  it('ends it too by leaving the stream', async () => {
+  it('also ends its task by leaving the stream', async () => {
     const { release, script } = heldReply(text('It is'))
     await using home = await testHostWithTasks(n =>
       n.n === 1 ? text('Let me see. ', { tool_calls: [{ name: 'x', arguments: '{}' }] }) : script(),
@@ -203,7 +203,7 @@ describe('a client that goes away', () => {
     expect(await taskOf(home, task_id)).toMatchObject({ error: { code: 'task_cancelled' } })
   })
 
-  it('ends nothing when it only followed', async () => {
+  it('ends nothing when it only followed the task', async () => {
     const { release, script } = heldReply(text(LONG))
     await using home = await testHostWithTasks(script)
     const owner = all(await streamTask(home, await spawn(home), 'Do it.'))
@@ -220,7 +220,7 @@ describe('a client that goes away', () => {
     expect(finishedTask(await owner)).toMatchObject({ status: 'completed' })
   })
 
-  it('with an Idempotency-Key leaves a task that goes on', async () => {
+  it('leaves a task with an Idempotency-Key running', async () => {
     const { release, script } = heldReply(text(LONG))
     await using home = await testHostWithTasks(script)
     const gone = new AbortController()
@@ -239,7 +239,7 @@ describe('a client that goes away', () => {
 describe('an Idempotency-Key', () => {
   const call = { idempotency_key: 'k-1' }
 
-  it('gives the first answer again, by every way of asking', async () => {
+  it('returns the first answer again, as a response and as a stream', async () => {
     await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}.`))
     const id = await spawn(home)
     const first = await run(home, id, 'Do it.', {}, call)
@@ -248,7 +248,7 @@ describe('an Idempotency-Key', () => {
     expect(home.server.requests).toHaveLength(1)
   })
 
-  it('gives a failed answer again too: what failed is not tried twice behind its back', async () => {
+  it('also returns a failed answer again, without a second attempt', async () => {
     await using home = await testHostWithTasks(() => text(''))
     const id = await spawn(home)
     const first = await run(home, id, 'Do it.', {}, call)
@@ -260,7 +260,7 @@ describe('an Idempotency-Key', () => {
     ['instruction', 'Do that.', {}],
     ['max_steps', 'Do it.', { max_steps: 3 }],
     ['session_key', 'Do it.', { session_key: 's' }],
-  ])('with another %s is refused', async (_, instruction, more) => {
+  ])('is rejected with another %s', async (_, instruction, more) => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     const { task_id } = await run(home, id, 'Do it.', {}, call)
@@ -269,7 +269,7 @@ describe('an Idempotency-Key', () => {
     })
   })
 
-  it('is one for each user and agent', async () => {
+  it('is separate for each user and agent', async () => {
     await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}.`))
     const [a, b] = [await spawn(home), await spawn(home)]
     const outputs = []
@@ -282,7 +282,7 @@ describe('an Idempotency-Key', () => {
     expect(outputs).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.'])
   })
 
-  it('has twenty requests at once run one task', async () => {
+  it('makes twenty parallel requests run a single task', async () => {
     const { release, script } = heldReply(text(LONG))
     await using home = await testHostWithTasks(script)
     const id = await spawn(home)

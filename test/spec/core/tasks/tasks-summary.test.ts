@@ -17,7 +17,7 @@ type Summarise = (request: ModelServerRequest) => Reply
 const WANTED = [1, 2, 40]
 const known = ({ prompt }: ModelServerRequest) => WANTED.map(fact).filter(each => prompt.includes(each))
 
-/** A project whose agents do tasks with a model of a small context window. */
+/** Opens a project whose agents do tasks with a model of a small context window. */
 async function small(script: (request: ModelServerRequest) => Reply, window = 8_000, options: TestHostOptions = {}) {
   const home = await testHostWithTasks(script, {
     ...options,
@@ -31,7 +31,7 @@ async function small(script: (request: ModelServerRequest) => Reply, window = 8_
   return Object.assign(home, { id: await spawn(home) })
 }
 
-/** Reads all files, and answers with the facts that its prompt holds of those wanted. */
+/** Reads all files, and answers with the wanted facts that its prompt holds. */
 function reader(files: number, summarise: Summarise = request => summary(known(request).join('\n'))) {
   let next = 1
   return (request: ModelServerRequest): Reply => {
@@ -42,7 +42,7 @@ function reader(files: number, summarise: Summarise = request => summary(known(r
   }
 }
 
-it('a long task is summarised by a model, and what it found at the beginning is known at its end', async () => {
+it('a long task is summarised by a model, and facts from its beginning are known at its end', async () => {
   await using home = await small(reader(250))
   await writeFiles(home.root, home.id, 250)
   const { output, task_id, session_id, cost_usd } = await run(home, home.id, 'Read all files.', { max_steps: 300 })
@@ -51,20 +51,20 @@ it('a long task is summarised by a model, and what it found at the beginning is 
   const asked = home.server.requests.filter(asksForSummary)
   expect(asked.length).toBeGreaterThan(1)
   expect(asked[1]!.prompt).toMatch(/<record>\nHistorical goal:[^<]*The colour of number 1 is/)
-  // Paid like any other call, by the task.
+  // The task pays for summaries like for any other call.
   const spent = await rows<{ kind: string; cost_micros: number }>(home, 'SELECT kind, cost_micros FROM spend')
   expect(spent.filter(({ kind }) => kind === 'summary')).toHaveLength(asked.length)
   const sum = spent.reduce((all, { cost_micros }) => all + cost_micros, 0)
   expect(cost_usd).toBeCloseTo(sum / 1e6, 9)
   expect(await rows(home, 'SELECT cost_micros FROM sessions')).toEqual([{ cost_micros: sum }])
   expect(await rows(home, 'SELECT * FROM budget_reservations')).toEqual([])
-  // Steps are answers to the task.
+  // Summaries do not count as steps.
   expect((await taskOf(home, task_id)).steps_taken).toBe(251)
   const transcript = (await home.kernel.invoke('tasks.transcript', { session_id, limit: 1000 })) as Transcript
   expect(transcript.filter(each => each.summary)).toHaveLength(asked.length)
 })
 
-it('what the operator asked for survives summaries word for word, also where the task is not the first of its session', async () => {
+it("the operator's instruction survives summaries word for word, also in a later task of a session", async () => {
   let next = 1
   await using home = await small(request => {
     if (asksForSummary(request)) return summary('')
@@ -83,7 +83,7 @@ it('what the operator asked for survives summaries word for word, also where the
   expect(steps.filter(({ prompt }) => !prompt.includes(rules))).toEqual([])
 })
 
-it('a digest stands in for a summary that cannot be had, and the model is not asked in each step', async () => {
+it('a digest replaces a summary that fails, and the model is not asked for one in each step', async () => {
   await using home = await small(reader(120, () => fault('500')))
   await writeFiles(home.root, home.id, 120)
   expect(await run(home, home.id, 'Read all files.', { max_steps: 200 })).toMatchObject({ status: 'completed' })
@@ -95,7 +95,7 @@ it('a digest stands in for a summary that cannot be had, and the model is not as
 it.each([
   ['a small window', 8_000],
   ['a large window, beyond the exchanges that a session remembers', 400_000],
-])('a chat in %s goes on, and knows at its end what was said at its beginning', async (_, window) => {
+])('a chat in %s goes on, and facts from its beginning are known at its end', async (_, window) => {
   const filler = 'Nothing of note stands here. '.repeat(40)
   const reply = (request: ModelServerRequest): Reply => {
     if (asksForSummary(request)) return summary(known(request).join('\n'))

@@ -7,7 +7,7 @@ import { fault, modelServer, text, together, toolCall, until } from '../../../su
 import { detail, spawn } from '../models/model-host.ts'
 import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
 
-/** A toolkit of this name with a tool of the same, which counts how often it ran. */
+/** Returns a toolkit of this name with one tool, and records its runs. */
 function kit(name: string, group = name) {
   const ran: unknown[] = []
   const plugin = definePlugin({
@@ -40,7 +40,7 @@ const errorOf = async (asked: Promise<unknown>) => {
 }
 
 describe('a one-shot task', () => {
-  it('answers with what was asked for, in the shape that is promised', async () => {
+  it('returns its answer with the documented fields', async () => {
     await using home = await testHostWithTasks(() => text('It is four.'))
     const id = await spawn(home)
     const response = await run(home, id, 'What is two and two?')
@@ -78,7 +78,7 @@ describe('a one-shot task', () => {
     })
   })
 
-  it('is done by who the agent is, and leaves its life alone', async () => {
+  it("uses the role and the settings of its agent, and leaves the agent's own work alone", async () => {
     await using home = await testHostWithTasks(() => text('Done.'), {
       files: {
         'profiles/worker.yaml': 'name: worker\nrole: counts sheep\ntemperature: 0.7\nmax_tokens: 321\nmax_steps: 2\n',
@@ -93,7 +93,7 @@ describe('a one-shot task', () => {
     expect(await detail(home, id)).toMatchObject({ status: 'idle', goal: null, cycle_count: 0 })
   })
 
-  it('has the tools of memory and comms, of the world when there is an economy, and no others; a group means all of its toolkits', async () => {
+  it('has the tools of memory and comms, and of world with an economy; a group means all of its toolkits', async () => {
     const kits = [...['memory', 'comms', 'world'].map(name => kit(name)), kit('mcp_books', 'mcp')]
     const economy = definePlugin({
       name: 'economy',
@@ -117,7 +117,7 @@ describe('a one-shot task', () => {
     expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['mcp_books_tool', 'comms_tool'])
   })
 
-  it('gets no tool that the profile keeps from its agents', async () => {
+  it('gets no tool that the profile withholds from its agents', async () => {
     const kits = [kit('memory'), kit('comms')]
     await using home = await testHostWithTasks(() => text('Done.'), {
       builtins: kits.map(({ plugin }) => plugin),
@@ -127,7 +127,7 @@ describe('a one-shot task', () => {
     expect(home.server.requests[0]?.body.tools?.map(each => each.function.name)).toEqual(['comms_tool'])
   })
 
-  it('uses its tools, each call in the journal before it runs and with its outcome after', async () => {
+  it('uses its tools, and records each call with its outcome in the journal', async () => {
     const memory = kit('memory')
     await using home = await testHostWithTasks(() => text('I counted.'), { builtins: [memory.plugin] })
     const id = await spawn(home)
@@ -153,13 +153,13 @@ describe('a one-shot task', () => {
     expect(home.server.requests).toHaveLength(2)
   })
 
-  it('takes what a model says when it is asked again', async () => {
+  it('accepts the answer that a model gives when it is asked again', async () => {
     await using home = await testHostWithTasks(() => text('It is done.'))
     home.server.enqueue(text(''))
     expect(await run(home, await spawn(home), 'Do it.')).toMatchObject({ status: 'completed', output: 'It is done.' })
   })
 
-  it('that was cut off at max_tokens has failed, with what there is', async () => {
+  it('fails with the partial output when its answer is cut off at max_tokens', async () => {
     await using home = await testHostWithTasks(() => text('Once upon a', { finish_reason: 'length' }))
     expect(await run(home, await spawn(home), 'Tell.')).toMatchObject({
       status: 'failed',
@@ -168,7 +168,7 @@ describe('a one-shot task', () => {
     })
   })
 
-  it('ends after max_steps answers, with the last words', async () => {
+  it('ends after max_steps answers, with the last text as its output', async () => {
     const memory = kit('memory')
     let n = 0
     await using home = await testHostWithTasks(() => together(text(`Step ${++n}.`), toolCall('memory_tool', { n })), {
@@ -179,7 +179,7 @@ describe('a one-shot task', () => {
     })
   })
 
-  it('whose model does the same again and again is ended', async () => {
+  it('fails when its model repeats the same call', async () => {
     const memory = kit('memory')
     await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.')).toMatchObject({
@@ -187,7 +187,7 @@ describe('a one-shot task', () => {
     })
   })
 
-  it('that reaches max_steps with doing the same ended by that', async () => {
+  it('ends as max_steps when the third identical call is also its last step', async () => {
     const memory = kit('memory')
     await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
@@ -195,7 +195,7 @@ describe('a one-shot task', () => {
     })
   })
 
-  it('whose model fails has failed, with the reason, and what it cost counts', async () => {
+  it('fails with the reason when its model fails, and its cost is counted', async () => {
     await using home = await testHostWithTasks(() => fault('html200'), { env: { SVC_MAX_RETRIES: '0' } })
     const id = await spawn(home)
     const response = await run(home, id, 'Do it.')
@@ -209,7 +209,7 @@ describe('a one-shot task', () => {
     expect(await detail(home, id)).toMatchObject({ error: null, status: 'idle' })
   })
 
-  it('stops at the max_cost_usd of the profile when it is not done by then', async () => {
+  it('fails at the max_cost_usd of the profile when it is not done by then', async () => {
     const memory = kit('memory')
     const server = await modelServer({
       script: () => toolCall('memory_tool', { n: server.requests.length }),
@@ -231,7 +231,7 @@ describe('a one-shot task', () => {
     expect(response.steps_taken).toBeLessThan(10)
   })
 
-  it('is the operator’s own act: a paused agent does it', async () => {
+  it('is done by a paused agent too, because the operator asks for it', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     await home.kernel.invoke('agents.pause', { id })
@@ -239,7 +239,7 @@ describe('a one-shot task', () => {
     expect(await detail(home, id)).toMatchObject({ status: 'paused' })
   })
 
-  it('is refused for an agent that is dead or unknown', async () => {
+  it('is refused for a dead or unknown agent', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     expect(await errorOf(run(home, 'nobody', 'Do it.'))).toEqual({ code: 'agent_not_found', status: 404 })
@@ -259,21 +259,21 @@ describe('a one-shot task', () => {
     ['max_steps 1.5', { max_steps: 1.5 }],
     ['an empty session_key', { session_key: '' }],
     ['an unknown field', { model: 'gpt' }],
-  ])('with %s is refused before anything is written', async (_, more) => {
+  ])('is rejected with %s before anything is written', async (_, more) => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     expect(await errorOf(run(home, id, 'Do it.', more))).toEqual({ code: 'invalid_input', status: 422 })
     expect(await rows(home, 'SELECT 1 FROM task_runs UNION ALL SELECT 1 FROM sessions')).toEqual([])
   })
 
-  it('takes 100,000 characters of any kind', async () => {
+  it('accepts an instruction of 100,000 characters of any kind', async () => {
     await using home = await testHostWithTasks(() => text('Read.'))
     const instruction = '🐑'.repeat(100_000)
     expect(await run(home, await spawn(home), instruction)).toMatchObject({ status: 'completed' })
     expect(home.server.requests[0]?.prompt).toContain(instruction)
   })
 
-  it('ends when its agent is deleted, and takes its records with it, but for its run', async () => {
+  it('ends when its agent is deleted, and its records are deleted too, except for its run', async () => {
     await using home = await testHostWithTasks(() => fault('hang'), { builtins: [runs] })
     const id = await spawn(home)
     const asked = errorOf(run(home, id, 'Do it.'))
@@ -286,7 +286,7 @@ describe('a one-shot task', () => {
     expect(await rows(home, "SELECT exit FROM runs WHERE kind = 'task'")).toEqual([{ exit: 'interrupted' }])
   })
 
-  it('is listed with those before it, newest first, for its user', async () => {
+  it('is listed with earlier ones of its user, newest first', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     for (const instruction of ['one', 'two', 'three']) {
@@ -302,7 +302,7 @@ describe('a one-shot task', () => {
     expect(await names({}, 'bob')).toEqual(['four'])
   })
 
-  it('of another user is as if it were not', async () => {
+  it('of another user appears not to exist', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const { task_id } = await run(home, await spawn(home), 'Do it.', {}, { tenant: 'alice' })
     const call = { tenant: 'bob' }
@@ -314,7 +314,7 @@ describe('a one-shot task', () => {
     expect(await taskOf(home, task_id, { tenant: 'alice' })).toMatchObject({ status: 'completed' })
   })
 
-  it('emits events at its beginning and its end', async () => {
+  it('emits events at its start and its end', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const received: unknown[] = []
     home.kernel.hooks.on('task_started', event => void received.push(['task_started', event]))
@@ -330,6 +330,6 @@ describe('a one-shot task', () => {
   })
 })
 
-/** As an expired sub-agent, or one with too many fatal errors. */
+/** Marks an agent as dead, like an expired sub-agent or one with too many fatal errors. */
 const markDead = (root: string, id: string) =>
   writeDirectly(root, 'UPDATE agents SET died_at = 1 WHERE agent_id = ?', id)

@@ -4,7 +4,7 @@ import { WORK_GOALS } from '#lab/benchmark/goals/index'
 import { type Answer, type ModelServerRequest, text, toolCall } from '../../../support/index.ts'
 import { call, hasFailed, type Ledger, mistakes, type Seen, type Turns } from './mistakes.ts'
 
-/** Ways in which models work: the mistakes of each, by their rates at each step. */
+/** Behaviours of models: for each, the rates of its mistakes per step. */
 export const BEHAVIOURS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   careful: {},
   hasty: { wrong_path: 0.3, near_miss: 0.6, absolute_path: 0.15, two_at_once: 0.15 },
@@ -15,7 +15,7 @@ export const BEHAVIOURS: Readonly<Record<string, Readonly<Record<string, number>
   quitter: { gives_up: 0.1 },
 }
 
-/** What a step that should have gone through came to instead. */
+/** A step that should have succeeded but failed. */
 export interface Stumble {
   model: string
   goal: string
@@ -24,12 +24,12 @@ export interface Stumble {
 }
 
 const GOALS = WORK_GOALS.map(each => Scenario.parse(each))
-/** Tries of a step that fails for no reason of the model's. */
+/** Maximum attempts at a step that fails without a mistake of the model. */
 const TRIES = 3
 
 /**
- * Plays models of these behaviours: each knows the solution of each work goal, and makes its mistakes on the way, by a seed. It
- * goes on by what the answers say.
+ * Plays models with these behaviours. Each knows the solution of each work goal, makes seeded mistakes on the way and
+ * reacts to the answers.
  */
 export class FallibleModels {
   readonly ledger: Ledger = new Map()
@@ -70,9 +70,9 @@ export class FallibleModels {
           yield toolCall('finish_goal', { reached: false, summary: 'I could not find out how to do this.' })
           return true
         }
-        // A first answer that is empty leaves no trace of a conversation that has begun.
+        // An empty first answer leaves no trace, so the conversation would start again.
         if (kind === 'empty' && at === 0) continue
-        // Once all is there, a claim is none that could be refused.
+        // Once all work is done, an early claim would be true and accepted.
         if (kind.startsWith('claims') && at > steps.length / 3) continue
         if (isLast && (kind.startsWith('claims') || kind === 'sorry' || kind === 'two_at_once')) continue
         const mistake = makes[kind]?.(step, random)
@@ -83,7 +83,7 @@ export class FallibleModels {
         done = !hasFailed(seen)
         if (!done)
           this.stumbles.push({ model, goal: name, step, error: seen.results.map(each => each.content).join('\n') })
-        // What was read before may have changed since.
+        // The file may have changed since it was read.
         if (!done && typeof step.arguments.path === 'string' && tries < TRIES - 1)
           yield toolCall('file_read', { path: step.arguments.path })
       }
@@ -95,7 +95,7 @@ export class FallibleModels {
   }
 }
 
-/** @param messages from the last answer on */
+/** Returns what the model sees. @param messages from the last answer on */
 function seenAfter([asked, ...messages]: ModelServerRequest['body']['messages']): Seen {
   const calls = (asked?.tool_calls ?? []) as { id: string; function: { name: string } }[]
   const results = messages.flatMap(({ role, content, tool_call_id }) => {
@@ -106,7 +106,7 @@ function seenAfter([asked, ...messages]: ModelServerRequest['body']['messages'])
   return { results, said }
 }
 
-/** Numbers in [0, 1) by a text. */
+/** Returns a generator of numbers in [0, 1), seeded by a string. */
 function randomOf(text: string): () => number {
   let n = 0
   return () => createHash('sha256').update(`${text} ${n++}`).digest().readUInt32BE() / 2 ** 32

@@ -1,27 +1,27 @@
 import type { ToolUse } from '#lab/benchmark/contract'
 import { type Answer, text, together, toolCall } from '../../../support/index.ts'
 
-/** What a model is shown after a turn. */
+/** What a model sees after a turn. */
 export interface Seen {
   results: readonly { name: string; content: string; failed: boolean }[]
-  /** What was said besides. */
+  /** Text of the user messages. */
   said: string
 }
 
-/** Turns of a model, each of which is shown what came of it. Returns whether the step is done. */
+/** Turns of a model. Each receives the outcome of the turn before. Returns whether the step is done. */
 export type Turns = Generator<Answer, boolean, Seen>
 
-/** Makes a mistake in place of a step; undefined where it does not apply. */
+/** Replaces a step by a mistake; undefined where it does not apply. */
 export type Mistake = (step: ToolUse, random: () => number) => (() => Turns) | undefined
 
-/** Mistakes by name: how often they were made, and how often the answer named the way on. */
+/** Mistakes by name: how often they were made, and how often the answer showed the way out. */
 export type Ledger = Map<string, { made: number; helped: number }>
 
 export const call = ({ tool, arguments: args }: ToolUse): Answer => toolCall(tool, args)
 export const hasFailed = ({ results }: Seen) => results.some(({ failed }) => failed)
 const shown = ({ results, said }: Seen) => [...results.map(({ content }) => content), said].join('\n')
 
-/** Names that other harnesses have for the same tools. */
+/** Names of the same tools in other agent harnesses. */
 const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   file_read: ['read_file', 'Read', 'cat', 'open_file'],
   file_write: ['write_file', 'Write', 'create_file', 'write_to_file'],
@@ -47,7 +47,7 @@ const FOREIGN_ARGUMENTS: Readonly<Record<string, string>> = {
 
 const pick = <T>(all: readonly T[], random: () => number): T => all[Math.floor(random() * all.length)]!
 
-/** One turn that goes wrong, and a look at whether the answer names what would be right. */
+/** Makes one wrong turn, and records whether the answer names what would be right. */
 function wrong(answer: Answer, names: string | RegExp, note: (helped: boolean) => void): () => Turns {
   return function* () {
     const seen = yield answer
@@ -58,7 +58,7 @@ function wrong(answer: Answer, names: string | RegExp, note: (helped: boolean) =
   }
 }
 
-/** The mistakes of real models. @param ledger where they are counted */
+/** Returns mistakes that real models make. @param ledger where they are counted */
 export function mistakes(ledger: Ledger): Readonly<Record<string, Mistake>> {
   const noteOf = (name: string) => (helped: boolean) => {
     const { made, helped: before } = ledger.get(name) ?? { made: 0, helped: 0 }
@@ -189,7 +189,7 @@ export function mistakes(ledger: Ledger): Readonly<Record<string, Mistake>> {
     },
     empty: () =>
       function* () {
-        // It leaves no trace: what was said before is what is seen after it.
+        // An empty answer leaves no trace, so the model sees the same messages again.
         noteOf('empty')(/finish_goal/.test(shown(yield text(''))))
         return false
       },

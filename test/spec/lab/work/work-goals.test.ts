@@ -9,7 +9,7 @@ const GOALS = WORK_GOALS.map(each => Scenario.parse(each))
 const hasSandbox = existsSync('/usr/bin/bwrap')
 
 describe('the suite of work goals', () => {
-  it('has 60 goals in ten categories, each with terms, checks and a solution', () => {
+  it('has 60 goals in ten categories, each with acceptance criteria, checks and a solution', () => {
     expect(GOALS).toHaveLength(60)
     expect(new Set(GOALS.map(({ name }) => name)).size).toBe(60)
     expect(new Set(GOALS.map(({ category }) => category)).size).toBe(10)
@@ -21,7 +21,7 @@ describe('the suite of work goals', () => {
     }
   })
 
-  it('no goal counts as reached while its folder is untouched', async () => {
+  it('counts no goal as reached while its folder is untouched', async () => {
     for (const goal of GOALS.filter(each => !each.runs_programs)) {
       const held = await examine(goal.checks, untouched(goal))
       expect(held, goal.name).toContain(false)
@@ -29,10 +29,10 @@ describe('the suite of work goals', () => {
   })
 })
 
-describe('models with the mistakes of real ones', () => {
-  it('reach their goals, or give them up honestly, and no request of theirs is refused', async () => {
+describe('models that make realistic mistakes', () => {
+  it('reach their goals or give them up honestly, without a refused request', async () => {
     await using host = await workHost(7)
-    // All goals and all behaviours are in the trial beside this.
+    // `work-goals.trial.ts` runs all goals with all behaviours.
     const report = await host.run(['careful', 'foreign', 'broken', 'idle'], {
       goals: ['join-orders', 'decline-missing', 'ask-operator', ...(hasSandbox ? ['convert-ini'] : [])],
     })

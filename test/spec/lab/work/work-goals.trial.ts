@@ -6,14 +6,14 @@ import { IS_WHOLE } from '../../../support/vitest/trial-count.ts'
 import { BEHAVIOURS } from './fallible-model.ts'
 import { dishonest, untouched, workHost } from './work-host.ts'
 
-/** Turns of a run, at most, in the middle of all goals: those of the solution, and what its mistakes cost. */
+/** Maximum of the median number of turns per run: those of the solution and those that mistakes cost. */
 const TURNS: Readonly<Record<string, number>> = { careful: 6, hasty: 8, foreign: 9, broken: 8, idle: 9, verbose: 10 }
 const LONG = 3_600_000
 
 // Seven times 60 goals: `npm run test:whole`.
 describe.runIf(IS_WHOLE)('all 60 work goals, over real HTTP', () => {
   it.each(Object.keys(BEHAVIOURS))(
-    'a %s model reaches each goal or gives it up honestly',
+    'are each reached or honestly given up by a %s model',
     async behaviour => {
       await using host = await workHost(7)
       const report = await host.run([behaviour], { goals: ['all'] })
@@ -22,7 +22,7 @@ describe.runIf(IS_WHOLE)('all 60 work goals, over real HTTP', () => {
       expect(host.server.refusals).toEqual([])
       expect(host.models.stumbles).toEqual([])
       if (behaviour === 'careful') expect(model).toMatchObject({ passed: model!.runs, failures: [] })
-      // The answer to a mistake names the way on.
+      // The answer to a mistake must show the way out.
       for (const [mistake, { made, helped }] of host.models.ledger)
         expect(helped / made, mistake).toBeGreaterThanOrEqual(0.8)
       expect(model!.per_run!.calls.median).toBeLessThanOrEqual(TURNS[behaviour] ?? 8)
@@ -30,7 +30,7 @@ describe.runIf(IS_WHOLE)('all 60 work goals, over real HTTP', () => {
     LONG,
   )
 
-  it('no goal counts as reached while its folder is untouched, also where programs check it', async () => {
+  it('do not count as reached while the folder is untouched, also where programs check it', async () => {
     for (const goal of WORK_GOALS.map(each => Scenario.parse(each))) {
       const held = await examine(goal.checks, untouched(goal))
       expect(held, goal.name).toContain(false)

@@ -5,7 +5,7 @@ import { BUILTINS } from '../../../../builtins/index.ts'
 import { type ModelServer, modelServer, type TestHost, tempDir, testHost } from '../../../support/index.ts'
 import { FallibleModels } from './fallible-model.ts'
 
-/** A project whose models are fallible ones, behind a server that refuses what providers refuse. */
+/** A project with fallible models, behind a server that rejects what real providers reject. */
 export interface WorkHost extends AsyncDisposable {
   models: FallibleModels
   server: ModelServer
@@ -34,7 +34,7 @@ export async function workHost(seed: number, progress: (line: string) => void = 
   }
 }
 
-/** The runs that ended in another way than accepted or given up, or that passed as accepted while a check fails. */
+/** Returns the runs that neither passed nor were given up. */
 export function dishonest({ models }: BenchmarkReport) {
   return models.flatMap(({ asked, scenarios }) =>
     scenarios.flatMap(({ name, results }) =>
@@ -45,7 +45,7 @@ export function dishonest({ models }: BenchmarkReport) {
   )
 }
 
-/** What checks find where no agent has worked. */
+/** Returns the outcome of a scenario in which no agent has worked. */
 export function untouched({ files }: Scenario): Outcome {
   const given = typeof files === 'function' ? files() : files
   const run = async (command: string, more: Readonly<Record<string, string>>) => {

@@ -6,8 +6,8 @@ export interface Injection {
 }
 
 /**
- * Written by the idea of each family, not from the rules: with words that no rule knows, and with kinds that no list of
- * phrases can find, so that the figure means something.
+ * Follow the idea of each family, not the rules: some use words that no rule contains, or kinds that no list of phrases
+ * can match, so that the measured share is meaningful.
  */
 const TEMPLATES: Record<string, string[]> = {
   plain: [
@@ -121,7 +121,7 @@ const DISGUISES: ((draw: SeededRandom, text: string) => string)[] = [
   (draw, text) => [...text].map(c => (draw.next() < 0.15 ? c + c : c)).join(''),
 ]
 
-/** 25 of the plain kind, and as many of each other kind; each text once. */
+/** Returns `each` distinct texts of every kind. */
 export function injectionCorpus(each = 25, seed = 20260103): Injection[] {
   const draw = new SeededRandom(seed)
   const kinds = Object.entries(TEMPLATES).flatMap(([kind, templates]) =>

@@ -2,7 +2,7 @@ import { SeededRandom } from './random.ts'
 
 export interface LabelledText {
   text: string
-  /** What is in it; empty in a clean text. */
+  /** Personal data in the text; empty for a clean text. */
   values: { kind: string; value: string }[]
 }
 
@@ -169,7 +169,7 @@ function prose(draw: SeededRandom, words: number): string {
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
 
-/** Texts in which nothing is personal, of the shapes that mislead. */
+/** Texts without personal data, in shapes that cause false matches. */
 const CLEAN: ((draw: SeededRandom) => string)[] = [
   draw => prose(draw, draw.int(8, 60)),
   draw => draw.fill('Order ORD-2024-###### shipped as #112-#######-####### on 2024-0%-1#.'),
@@ -197,7 +197,7 @@ const CLEAN: ((draw: SeededRandom) => string)[] = [
   draw => draw.fill('Part no. %##-##-## in bin #-##-#, serial SN%########X, batch ####/##'),
 ]
 
-/** Texts with and without personal data, each value labelled: `count` of them, an eighth clean. */
+/** Returns `count` texts with their personal data labelled; an eighth of them is clean. */
 export function piiCorpus(count: number, seed = 20260101): LabelledText[] {
   const draw = new SeededRandom(seed)
   const kinds = Object.keys(VALUES)

@@ -1,4 +1,4 @@
-/** A seeded generator (mulberry32) with what corpora are drawn with. */
+/** Seeded random generator (mulberry32) for the corpora. */
 export class SeededRandom {
   #state: number
 
@@ -21,7 +21,10 @@ export class SeededRandom {
     return from[Math.floor(this.next() * from.length)] as T
   }
 
-  /** `#` becomes a digit, `%` one of 1 to 9, `&` one of 2 to 9, `@` a small letter, `^` a capital, `~` a hexadecimal digit. */
+  /**
+   * Replaces `#` by a digit, `%` by 1 to 9, `&` by 2 to 9, `@` by a small letter, `^` by a capital, `~` by a
+   * hexadecimal digit.
+   */
   fill(shape: string): string {
     return shape.replace(/[#%&@^~]/g, sign => {
       if (sign === '@') return String.fromCharCode(this.int(97, 122))
@@ -31,7 +34,7 @@ export class SeededRandom {
     })
   }
 
-  /** Alternatives in braces, also nested: `{a|b{c|d}}`. */
+  /** Chooses among alternatives in braces, also nested: `{a|b{c|d}}`. */
   spin(text: string): string {
     let spun = text
     while (/\{[^{}]*\|[^{}]*\}/.test(spun)) {

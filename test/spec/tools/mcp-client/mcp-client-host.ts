@@ -16,8 +16,8 @@ export const EVERYTHING = join(PACKAGES, 'server-everything/dist/index.js')
 export const FILESYSTEM = join(PACKAGES, 'server-filesystem/dist/index.js')
 
 /**
- * A server as bad as a test wants it. What it lists stands in `tools.json` beside it and is read at each request; what a tool
- * does is its name.
+ * Server that misbehaves as a test needs. It reads the tools to list from `tools.json` beside it at each request; the
+ * name of a tool decides what it does.
  */
 const SCRIPTED = String.raw`
 const { appendFileSync, readFileSync } = require('node:fs')
@@ -101,7 +101,7 @@ export class ScriptedServer {
     return { command: process.execPath, args: [join(this.#dir.path, 'server.cjs')] }
   }
 
-  /** From the next request on. */
+  /** Sets the listed tools from the next request on. */
   lists(tools: readonly (string | ListedTool)[]): Promise<void> {
     const all = tools.map(tool => ({
       ...{ description: 'does what it is called', inputSchema: { type: 'object', properties: {} } },
@@ -126,7 +126,7 @@ export interface McpTestHost extends ToolHost {
   waitForTools(name: string): Promise<void>
 }
 
-/** A test host with MCP servers, as a server process of the project. */
+/** Opens a test host with MCP servers, in the role of the project's server process. */
 export async function testHostWithMcp(
   servers: Record<string, object>,
   options: TestHostOptions = {},
@@ -146,12 +146,12 @@ export async function testHostWithMcp(
 }
 
 export function isAlive(pid: number): boolean {
-  // One that has ended and that no one has asked about is no process any more.
+  // A process that has ended but was not waited for (a zombie) is not alive.
   if (!existsSync(`/proc/${pid}`)) return false
   return !/^\S+\s+\(.*\) Z/.test(execFileSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' }))
 }
 
-/** For programs that cannot let the system choose. */
+/** Returns a free port, for programs that cannot let the system choose one. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await until(() => server.listening)

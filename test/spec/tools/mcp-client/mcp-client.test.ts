@@ -19,7 +19,7 @@ import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWith
 const NODE = process.execPath
 
 describe('the reference servers', () => {
-  it('everything over stdio: tools by its own schemas, and each kind of content as text', async () => {
+  it('everything over stdio: offers tools with its own schemas, and returns each kind of content as text', async () => {
     await using home = await testHostWithMcp(
       { all: { command: NODE, args: [EVERYTHING, 'stdio'], env: { PLAIN: 'said' }, pass_env: ['GIVEN_KEY'] } },
       { env: { GIVEN_KEY: 'canary-given', OPENAI_API_KEY: 'canary-openai', SVC_API_KEY: 'canary-own' } },
@@ -29,7 +29,7 @@ describe('the reference servers', () => {
     expect(server).toMatchObject({ state: 'connected', transport: 'stdio', calls: 0, failures: 0, restarts: 0 })
     expect(server.says_it_is).toMatch(/everything/)
     expect(tools.length).toBeGreaterThan(8)
-    // It can only be run in a way that is not spoken here.
+    // It can only run in a mode that this client does not support.
     expect(tools.filter(({ offered }) => !offered)).toMatchObject([{ tool: 'simulate-research-query' }])
     const kit = home.kernel.points.find(Toolkits, 'mcp_all')!
     const sum = kit.tools.find(({ name }) => name === 'all__get-sum')!
@@ -56,12 +56,12 @@ describe('the reference servers', () => {
     )
     const env = await home.use('all__get-env')
     expect(env).toContain('"PLAIN": "said"')
-    // It has got what was handed over, and no one else gets it from there.
+    // The server received the variable; its value is masked in the result.
     expect(env).toContain('"GIVEN_KEY": "***"')
     expect(env).not.toMatch(/canary-/)
   })
 
-  it('everything over Streamable HTTP: the same tools, and a stopped server comes back with a new session', async () => {
+  it('everything over Streamable HTTP: its tools can be called, and a restarted server gets a new session', async () => {
     const port = await freePort()
     const serve = async () => {
       const child = launch(NODE, [EVERYTHING, 'streamableHttp'], { env: { ...process.env, PORT: String(port) } })
@@ -79,7 +79,7 @@ describe('the reference servers', () => {
       expect(await home.use('far__echo', { message: 'hello' })).toContain('<<<\nEcho: hello\n>>>')
       child.kill('SIGKILL')
       child = await serve()
-      // The session is not known any more: the call is made in a new one.
+      // The restarted server does not know the session: the call is made in a new one.
       await until(async () => (await home.use('far__echo', { message: 'again' })).includes('Echo: again'))
       expect(JSON.stringify(home.log)).not.toContain('canary-token')
     } finally {
@@ -87,7 +87,7 @@ describe('the reference servers', () => {
     }
   })
 
-  it('filesystem: files of the folder that it was given, and no others', async () => {
+  it('filesystem: gives access to files of its folder only, through the allowed tools', async () => {
     await using dir = await tempDir({ 'notes.txt': 'first line\nsecond line\n' })
     const root = await realpath(dir.path)
     const settings = {
@@ -116,8 +116,8 @@ describe('the reference servers', () => {
   })
 })
 
-describe('over HTTP', () => {
-  it('a redirect leads nowhere else, and headers go nowhere but to the address that was named', async () => {
+describe('MCP over HTTP', () => {
+  it('follows no redirect, and sends headers only to the configured address', async () => {
     let hits = 0
     const canary = createServer((_, answer) => {
       hits++
@@ -142,7 +142,7 @@ describe('over HTTP', () => {
     canary.close()
   })
 
-  it('a server of the older kind is spoken to in the older way', async () => {
+  it('supports servers with the older SSE transport', async () => {
     const port = await freePort()
     const child = launch(NODE, [EVERYTHING, 'sse'], { env: { ...process.env, PORT: String(port) } })
     await new Promise<void>(up => child.stderr.on('data', text => /running on port/.test(text) && up()))
@@ -156,14 +156,14 @@ describe('over HTTP', () => {
   })
 })
 
-describe('who gets the tools', () => {
+describe('access to MCP tools', () => {
   const LOOK_UP = { name: 'look up', description: 'Looks a word up' }
   const nameOf = (request: ModelServerRequest) =>
     request.body.tools?.find(({ function: { name } }) => name.startsWith('words__'))?.function.name
   const hasReadWord = ({ prompt }: ModelServerRequest) => prompt.includes('<<<\n{"word":"svc"}\n>>>')
 
   it.each(['mcp', 'mcp_words'])(
-    'an agent whose profile names %s sees them in its prompt, calls one, and reads what came back',
+    'an agent whose profile names %s sees a tool in its prompt, calls it and reads the result',
     async toolkit => {
       await using server = await ScriptedServer.make([LOOK_UP])
       let called = false
@@ -198,7 +198,7 @@ describe('who gets the tools', () => {
     },
   )
 
-  it('an agent whose profile does not name them finds them, then calls one', async () => {
+  it('an agent whose profile does not name the toolkit finds a tool with find_tools, then calls it', async () => {
     await using server = await ScriptedServer.make([LOOK_UP])
     const seen: boolean[] = []
     await using home = await testHostWithModel(
@@ -218,7 +218,7 @@ describe('who gets the tools', () => {
       await runHeartbeat(home)
       return home.server.requests.some(hasReadWord)
     })
-    // Of its first goal.
+    // The steps of its first goal.
     expect(seen.slice(0, 2)).toEqual([false, true])
     const found = home.server.requests.find(({ prompt }) => prompt.includes('[MCP server words] Looks a word up'))
     expect(found!.prompt).toContain('Tools named words__… belong to the MCP server "words".')
@@ -260,7 +260,7 @@ describe('who gets the tools', () => {
     expect(await callsOf()).toBe(1)
   })
 
-  it('profiles choose the toolkit, a server its profiles; one-shot tasks and sub-agents have it only by name', async () => {
+  it('profiles select toolkits and servers select profiles; one-shot tasks and sub-agents get none by default', async () => {
     await using pair = await both()
     const [mine, all] = pair
     await using home = await testHostWithMcp(
@@ -300,7 +300,7 @@ describe('who gets the tools', () => {
   })
 })
 
-it('the example gives one profile some tools of a server, and the others none', async () => {
+it('the MCP example gives one profile some tools of a server, and other profiles none', async () => {
   await using books = await tempDir({ 'one.txt': 'of the sea' })
   const read = (name: string) => readFile(join(import.meta.dirname, '../../../../examples/mcp', name), 'utf8')
   const config = parseYaml('config.yaml', await read('config.yaml')).values as { mcp: { servers: { books: object } } }
@@ -322,8 +322,8 @@ it('the example gives one profile some tools of a server, and the others none', 
   expect((await toolsOf('worker')).filter(({ name }) => name.startsWith('books__'))).toEqual([])
 })
 
-describe('as the operator sees it', () => {
-  it('servers come, change and go with the configuration, without a restart', async () => {
+describe('management of MCP servers', () => {
+  it('starts, changes and stops servers with the configuration, without a restart', async () => {
     await using pair = await both()
     const [one, two] = pair
     await using home = await testHostWithMcp({ one: one.settings })
@@ -341,7 +341,7 @@ describe('as the operator sees it', () => {
     expect(await home.use('two__echo', { x: 1 })).toContain('{"x":1}')
   })
 
-  it('what is known is offered after a start, and the process comes up with the first call', async () => {
+  it('offers the known tools after a restart, and starts the server with the first call', async () => {
     await using one = await ScriptedServer.make(['echo'])
     await using dir = await tempDir()
     {
@@ -361,7 +361,7 @@ describe('as the operator sees it', () => {
     expect(await starts()).toBe(2)
   })
 
-  it('a command that ends at once starts no server by itself; a restart lists its tools', async () => {
+  it('starts no server for a command that ends at once, until mcp_servers.restart starts it and lists its tools', async () => {
     await using one = await ScriptedServer.make(['echo'])
     await using home = await testHostWithMcp({ one: one.settings }, { roles: ['cli'] })
     expect(await home.server('one')).toMatchObject({ state: 'idle', tools: [] })
@@ -372,7 +372,7 @@ describe('as the operator sees it', () => {
     )
   })
 
-  it('a REST route and a line on the terminal say how each server is', async () => {
+  it('shows the state of each server over REST, and restarts one', async () => {
     await using one = await ScriptedServer.make(['echo'])
     await using home = await testHostWithMcp(
       { one: one.settings, off: { command: 'x', enabled: false } },
@@ -400,11 +400,11 @@ describe('as the operator sees it', () => {
     [{ command: 'a', headers_env: { A: 'B' } }, 'applies only to a server with a url'],
     [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is not a valid name of an environment variable'],
     [{ command: 'a', tiemout: 1 }, 'tiemout'],
-  ])('settings %j are refused with what would be right', async (settings, sentence) => {
+  ])('refuses the settings %j and says what is valid', async (settings, sentence) => {
     await expect(testHostWithMcp({ bad: settings })).rejects.toThrow(sentence)
   })
 
-  it('a name that would not make the name of a tool is refused', async () => {
+  it('refuses a server name that cannot be part of a tool name', async () => {
     await expect(testHostWithMcp({ 'My Server': { command: 'a' } })).rejects.toThrow('small letters and digits')
   })
 })

@@ -13,7 +13,7 @@ async function programs(files: Record<string, string>): Promise<TempDir> {
   return dir
 }
 
-/** A host with the preset, on a machine that has these programs and nothing else. */
+/** Opens a host with the preset, on a machine that has only these programs. */
 const onMachine = (bin: TempDir, more: object = {}) =>
   testHostWithMcp({ browser: { preset: 'playwright', ...more } }, { env: { PATH: bin.path, HOME: bin.path } })
 
@@ -23,12 +23,12 @@ const errorOf = async (home: Awaited<ReturnType<typeof onMachine>>) => {
 }
 
 describe('the browser preset', () => {
-  it('is not there until it is asked for', async () => {
+  it('is absent until it is configured', async () => {
     await using home = await testHostWithMcp({})
     expect(await home.servers()).toEqual([])
   })
 
-  it('starts one version of the package with a browser of the machine, in a folder of its own', async () => {
+  it('starts a pinned version of the package with an installed browser, in a folder of its own', async () => {
     await using scripted = await ScriptedServer.make(['browser_navigate', 'browser_run_code_unsafe', 'browser_close'])
     const log = scripted.file('argv')
     const server = scripted.settings.args[0]
@@ -46,17 +46,17 @@ describe('the browser preset', () => {
     expect(argv.includes('--no-sandbox')).toBe(process.getuid?.() === 0)
     const { tools, target } = await home.server('browser')
     expect(target).toBe('preset playwright')
-    // What runs code outside the sandbox is never offered.
+    // Tools that run code outside the sandbox are never offered.
     expect(tools.filter(({ offered }) => offered).map(({ tool }) => tool)).toEqual(['browser_navigate'])
   })
 
-  it('says that a browser is missing, and how to get one', async () => {
+  it('reports a missing browser, and how to install one', async () => {
     await using bin = await programs({ npx: NOTHING })
     await using home = await onMachine(bin)
     expect(await errorOf(home)).toMatch(/there is no browser; install Chromium or Chrome, or .* install chromium$/)
   })
 
-  it('says that npx is missing', async () => {
+  it('reports a missing npx', async () => {
     await using bin = await programs({ chromium: NOTHING })
     await using home = await onMachine(bin)
     expect(await errorOf(home)).toMatch(/there is no npx in PATH/)
@@ -70,7 +70,7 @@ describe('the browser preset', () => {
     )
   })
 
-  it('is one of three ways to name a server', async () => {
+  it('cannot be combined with a command, and must have a known name', async () => {
     const both = testHostWithMcp({ browser: { preset: 'playwright', command: 'node' } })
     await expect(both).rejects.toThrow(/set exactly one of command, url and preset/)
     await expect(testHostWithMcp({ browser: { preset: 'lynx' } })).rejects.toThrow(/preset/)

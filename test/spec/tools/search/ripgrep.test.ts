@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => dir[Symbol.asyncDispose]())
 
-/** A host whose PATH is this; its agent's workspace holds more files than are read before ripgrep is asked. */
+/** Opens a host with this PATH; its agent's workspace has enough files that ripgrep is asked before they are read. */
 async function hostWith(PATH: string, files: Record<string, string | Uint8Array> = {}): Promise<ToolHost> {
   const home = await hands({ builtins: [file], env: { PATH } })
   await put(home, Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`0/${n}.txt`, ''])))
@@ -31,7 +31,7 @@ async function put(home: ToolHost, files: Record<string, string | Uint8Array>): 
   }
 }
 
-/** A folder for PATH with a program `rg` of this text. */
+/** Creates a program `rg` with this script. Returns its folder, for PATH. */
 async function programOf(script: string): Promise<string> {
   await writeFile(join(dir.path, 'rg'), `#!/bin/sh\n${script}\n`)
   await chmod(join(dir.path, 'rg'), 0o755)
@@ -40,8 +40,8 @@ async function programOf(script: string): Promise<string> {
 
 const LISTS_ALL = 'while [ "$1" != -- ]; do shift; done; shift; for file; do printf "%s\\0" "$file"; done'
 
-describe('ripgrep, where it is installed', () => {
-  it('is asked which of many files hold no match, and these are not read', async () => {
+describe('grep with ripgrep installed', () => {
+  it('asks ripgrep which of many files have no match, and does not read those', async () => {
     await using home = await hostWith(await programOf(LISTS_ALL), { 'z.txt': 'needle' })
     expect(await home.use('grep', { pattern: 'needle' })).toContain('Nothing matches')
   })
@@ -51,7 +51,7 @@ describe('ripgrep, where it is installed', () => {
     ['lookbehind', '(?<=two )needles'],
     ['a reference', '(e)\\1dles'],
     ['what an empty line matches', '^(.*needles)?$'],
-  ])('is not asked about %s', async (_, pattern) => {
+  ])('does not ask ripgrep about %s', async (_, pattern) => {
     await using home = await hostWith(await programOf(LISTS_ALL), { 'z.txt': 'two needles' })
     expect(await home.use('grep', { pattern, limit: 1000 })).toContain('z.txt:1: two needles')
   })
@@ -60,13 +60,13 @@ describe('ripgrep, where it is installed', () => {
     ['fails', 'echo broken >&2; exit 1'],
     ['prints something else', 'echo nonsense'],
     ['is killed', 'kill -9 $$'],
-  ])('is done without when it %s', async (_, script) => {
+  ])('works without ripgrep when it %s', async (_, script) => {
     await using home = await hostWith(await programOf(script), { 'z.txt': 'needle' })
     expect(await home.use('grep', { pattern: 'needle' })).toBe('z.txt:1: needle')
   })
 })
 
-describe.runIf(isInstalled)('with ripgrep and without it', () => {
+describe.runIf(isInstalled)('grep with and without ripgrep', () => {
   const both = async (files: Record<string, string | Uint8Array> = {}) => {
     const hosts = [await hostWith(process.env.PATH!, files), await hostWith(dir.path, files)] as const
     const [fast, own] = hosts
@@ -79,7 +79,7 @@ describe.runIf(isInstalled)('with ripgrep and without it', () => {
     return { fast, own, grep, [Symbol.asyncDispose]: close }
   }
 
-  it('the same files are left out: ignored ones, those of a project, links that lead out', async () => {
+  it('leaves out the same files: ignored ones, files of svc itself, links that lead out', async () => {
     await using pair = await both({
       '.gitignore': 'dist/\n*.log\n!keep.log\n',
       ...{ 'dist/a.ts': 'needle', 'a.log': 'needle', 'keep.log': 'needle', 'node_modules/x/index.js': 'needle' },
@@ -107,7 +107,7 @@ describe.runIf(isInstalled)('with ripgrep and without it', () => {
     await given[Symbol.asyncDispose]()
   })
 
-  it('the same texts are found in files of any bytes, line ends and sizes', async () => {
+  it('finds the same text in files of any encoding, line ending and size', async () => {
     await using pair = await both({
       'crlf.txt': 'one\r\ntwo\r\n',
       'latin.txt': Buffer.from('caf\xe9 au lait', 'latin1'),
@@ -124,7 +124,7 @@ describe.runIf(isInstalled)('with ripgrep and without it', () => {
     expect(await pair.grep({ pattern: 'MÜLLER .. END', ignore_case: true })).toContain('accents.txt:1:')
   })
 
-  it('random patterns find the same in random files', async () => {
+  it('finds the same with random patterns in random files', async () => {
     await using pair = await both()
     const char = fc.constantFrom(...'aAbz01_ -.:,{}[]()"#&~\t\r/\\', 'é', 'ſ', '😀', '\u2028', '\ufffd')
     const atom = fc.oneof(

@@ -17,8 +17,8 @@ beforeEach(async () => {
 })
 afterEach(() => home.close())
 
-describe('files', () => {
-  it('are found by a pattern of their path, or of their name in any folder', async () => {
+describe('glob', () => {
+  it('finds files by a pattern of their path, or of their name in any folder', async () => {
     await put({ 'src/a.ts': '', 'src/deep/b.ts': '', 'src/c.js': '', '.github/ci.yml': '', 'README.md': '' })
     expect(await glob('*.ts')).toBe('src/a.ts\nsrc/deep/b.ts')
     expect(await glob('src/*.{ts,js}')).toBe('src/a.ts\nsrc/c.js')
@@ -27,7 +27,7 @@ describe('files', () => {
     expect(await glob('*.py')).toContain('[No file matches "*.py" in "."')
   })
 
-  it('that git would ignore are left out, by all files of rules on the way, unless asked for', async () => {
+  it('leaves out files that a .gitignore on the way excludes, unless include_ignored is set', async () => {
     await put({
       '.gitignore': 'dist/\n*.log\n!keep.log\n/only-top\n# a comment\nsrc/generated\n',
       'dist/out.ts': '',
@@ -44,7 +44,7 @@ describe('files', () => {
     })
     const shown = ['.gitignore', 'keep.log', 'local.ts', 'src/.gitignore', 'src/only-top']
     expect((await glob('**')).split('\n')).toEqual(shown)
-    // Also where the search begins below.
+    // Also when the search starts in a subfolder.
     expect((await glob('**', { path: 'src' })).split('\n')).toEqual(['src/.gitignore', 'src/only-top'])
     const all = (await glob('**', { include_ignored: true })).split('\n')
     expect(all).toContain('dist/out.ts')
@@ -52,7 +52,7 @@ describe('files', () => {
     expect(all).not.toContain('.git/config')
   })
 
-  it('are as many as asked for, and more are said to be there', async () => {
+  it('returns at most the requested number of files, and says when there are more', async () => {
     await put(Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}.txt`, ''])))
     const lines = (await glob('*.txt', { limit: 20 })).split('\n')
     expect(lines).toHaveLength(21)
@@ -62,8 +62,8 @@ describe('files', () => {
   })
 })
 
-describe('what files contain', () => {
-  it('is found line by line, with the lines around it', async () => {
+describe('grep', () => {
+  it('finds text line by line, with the lines around it', async () => {
     await put({ 'a.ts': 'one\r\nclass FooError\ntwo\nthree\nclass BarError\n', 'b.md': 'class FooError' })
     expect(await grep('class \\w+Error', { glob: '*.ts' })).toBe('a.ts:2: class FooError\na.ts:5: class BarError')
     expect(await grep('fooerror', { ignore_case: true, files_only: true })).toBe('a.ts\nb.md')
@@ -74,7 +74,7 @@ describe('what files contain', () => {
     expect(await grep('(x', { literal: true })).toContain('[Nothing matches "(x" in ".".')
   })
 
-  it('is bounded: matches, long lines, binary files, and expressions that take for ever', async () => {
+  it('limits matches and long lines, skips binary files, and stops expressions that take too long', async () => {
     await put({ 'many.txt': 'x\n'.repeat(500), 'blob.bin': 'x\0x', 'long.txt': `y${'z'.repeat(5_000)}` })
     const lines = (await grep('x')).split('\n')
     expect(lines).toHaveLength(101)
@@ -85,7 +85,7 @@ describe('what files contain', () => {
     expect(await grep('^(a+)+$', { glob: 'slow.txt' })).toContain('takes too long; write it without nested repetitions')
   })
 
-  it('is nothing from outside: links are not followed, and no path leads there', async () => {
+  it('finds nothing outside: links are not followed, and paths that lead out are refused', async () => {
     await home.write({ 'secret.txt': 'the secret' })
     await put({ 'a.txt': 'mine' })
     await symlink(home.root, join(home.workspace, 'out'))
@@ -96,7 +96,7 @@ describe('what files contain', () => {
   })
 })
 
-it.runIf(process.platform === 'linux')('no folder stays open, also where a pattern is refused', async () => {
+it.runIf(process.platform === 'linux')('a search leaves no folder open, even when its pattern is refused', async () => {
   await put({ 'src/a.ts': 'x' })
   for (const answer of [await grep('x('), await glob('../*'), await grep('x', { glob: '../*' })])
     expect(answer).toContain('error: ')

@@ -15,24 +15,26 @@ export interface CheckerParts {
   injector: FaultInjector
   /** Milliseconds since the run began. */
   elapsed(): number
-  /** Milliseconds within which a woken agent runs. */
+  /** Time within which a woken agent must run, in milliseconds. */
   wakes_within: number
-  /** Whether a tool waits for an approval. */
+  /** Returns whether a tool waits for an approval in that process. */
   isGated(process: number, tool: Tool): boolean
   reserves: boolean
-  /** Pursuits are gone on with at each cycle. */
+  /** Whether pursuits continue at each cycle, rather than begin anew. */
   resumes: boolean
-  /** A process that drives agents is up. */
+  /** Returns whether a process that drives agents is up. */
   isDriven(): boolean
 }
 
-/** Interval of the check that wakes were followed, in simulated milliseconds. */
+/** Interval of the check that woken agents have run, in simulated milliseconds. */
 const TICK_MS = 250
-/** A lease outlives failures to renew it for so long, in milliseconds. */
+/** Time that a lease outlives failed renewals, in milliseconds. */
 const LEASE_MS = 20_000
-/** What is written beside a file has the number of the machine's own process in its name: the same run, another log. */
+/**
+ * Temporary files have the id of the machine's own process in their name, which would make logs of the same run differ.
+ */
 const OWN_FILES = `.${process.pid}.tmp`
-/** How long a process waits for a locked database, in milliseconds. */
+/** Time that a process waits for a locked database, in milliseconds. */
 const LOCK_MS = 5_000
 /** Maximum time between two tries of a locked database, in milliseconds. */
 const RETRY_MS = 25
@@ -40,32 +42,32 @@ const RETRY_MS = 25
 interface Nudge {
   nudge_id: string
   agent_id: string
-  /** Since when nothing is in its way. */
+  /** Time since which nothing has delayed the nudge. */
   since: number
   cycles: number
 }
 
-/** Sees all that happens in a simulated run, keeps count of it, and says when a promise is broken. */
+/** Observes and counts all events of a simulated run, and reports the first broken promise. */
 export class InvariantChecker {
   violation: Violation | null = null
   readonly counts = { cycles: 0, model_calls: 0, tool_runs: 0, acts: 0, kills: 0, checks: 0 }
-  /** How many operators wait for an answer, by the process that they asked. */
+  /** Number of operators that wait for an answer, by the process that they asked. */
   readonly #asking = new Map<number, number>()
   readonly #parts: CheckerParts
   readonly #invariants = new Map<string, Invariant>(ownInvariants().map(each => [each.name, each]))
   readonly #calls = new Set<string>()
-  /** Runs of tools, by their calls; the simulation remembers them whatever becomes of a process. */
+  /** Number of runs of tools by their calls, which is kept when a process is killed. */
   readonly #runs = new Map<string, number>()
   readonly #approvals = new Map<string, string>()
   readonly #driving = new Map<string, { process: number; epoch: number }>()
   readonly #nudges = new Map<string, Nudge>()
   readonly #started = new Map<string, number>()
-  /** How many cycles an agent had begun when a nudge to it was written. */
+  /** Number of cycles that an agent had begun when a nudge to it was written. */
   readonly #written = new Map<string, number>()
   #billed = 0
   #spendSeen = 0
   #eventsSeen = 0
-  /** Since when all agents are frozen, on the clock that never jumps. */
+  /** Time since which all agents are frozen, on the clock that never jumps. */
   #frozen: number | undefined
   #tick = 0
 
@@ -74,7 +76,7 @@ export class InvariantChecker {
     if (!parts.resumes) this.#invariants.delete(RESUMES)
   }
 
-  /** A promise is broken. The first one counts. */
+  /** Records a broken promise, if it is the first. */
   fail(invariant: string, promise: string, found: string): void {
     if (this.violation) return
     this.violation = { invariant, promise, found: found.slice(0, 2000), at_s: this.#parts.elapsed() / 1000 }
@@ -89,7 +91,7 @@ export class InvariantChecker {
     for (const each of invariants) this.#invariants.set(each.name, each)
   }
 
-  /** A transaction was written. */
+  /** Checks what a committed transaction wrote. */
   afterCommit(process: number, touched: ReadonlySet<string>): void {
     if (touched.size === 0) return
     if (touched.has('nudges')) this.#readNudges()
@@ -99,7 +101,7 @@ export class InvariantChecker {
     this.check(touched)
   }
 
-  /** @param touched all of them without it */
+  /** Checks the invariants of the touched tables. @param touched all tables by default */
   check(touched?: ReadonlySet<string>): void {
     for (const invariant of this.#invariants.values()) {
       if (touched && !invariant.tables.some(table => touched.has(table))) continue
@@ -109,7 +111,7 @@ export class InvariantChecker {
     }
   }
 
-  /** One that fails, as with a statement that SQLite does not take, holds nothing. */
+  /** A check that fails, for example because SQLite refuses its statement, counts as broken. */
   #lookAt(invariant: Invariant): string | undefined {
     try {
       return invariant.broken(this.#parts.look)
@@ -118,7 +120,7 @@ export class InvariantChecker {
     }
   }
 
-  /** Time has passed. */
+  /** Checks what depends on time, while the simulation is at rest. */
   checkAtRest(): void {
     const now = this.#parts.elapsed()
     if (now < this.#tick) return
@@ -148,7 +150,10 @@ export class InvariantChecker {
     })
   }
 
-  /** An operator asks a process something. @returns what is to be done once it has answered; one that was killed never does */
+  /**
+   * Records that an operator waits for a process. @returns what to call after the answer; a killed process never
+   * answers
+   */
   recordRequest(process: number): () => void {
     const asking = this.#asking
     asking.set(process, (asking.get(process) ?? 0) + 1)
@@ -169,10 +174,12 @@ export class InvariantChecker {
     for (const [agent, driver] of this.#driving) if (driver.process === process) this.#driving.delete(agent)
   }
 
-  /** It ended in order. @param cycles those that did not end within its grace */
+  /**
+   * Checks a process that was stopped in order. @param cycles number of cycles that did not end within the grace period
+   */
   afterStop(process: number, timers: number, cycles: number): void {
     const { elapsed, injector } = this.#parts
-    // What an operator is still waiting for is no one's left-over, nor is what waits for a database that is locked.
+    // Work that an operator still waits for, or that waits for a locked database, is not left over.
     const isLocked = elapsed() - injector.lastOfStore < (cycles > 0 ? LOCK_MS : RETRY_MS)
     const isAsked = this.#asking.has(process)
     if (timers > 0 && !isAsked && !isLocked)
@@ -190,7 +197,7 @@ export class InvariantChecker {
     this.#report('caught', error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
 
-  /** A model is asked; its call is under way. */
+  /** Checks a model call that is under way. */
   onModelCall({ purpose: { kind, agent_id, task_id } }: ModelRequest): void {
     this.counts.model_calls++
     this.#parts.journal.write('model_asked', { kind, agent_id })
@@ -266,7 +273,7 @@ export class InvariantChecker {
     if (fault) this.#report('gated_tools_wait', `${tool.name} (${call_id}) ran ${fault}`)
   }
 
-  /** An operator's nudge was acknowledged. A cycle may have begun since it was written. */
+  /** Records an acknowledged nudge of an operator. A cycle may have begun since it was written. */
   onNudge(agent_id: string, nudge_id: string): void {
     const cycles = this.#written.get(nudge_id) ?? this.#started.get(agent_id) ?? 0
     this.#nudges.set(nudge_id, { nudge_id, agent_id, since: this.#parts.elapsed(), cycles })
@@ -308,7 +315,7 @@ export class InvariantChecker {
     if (since != null && since < look.now) this.#report('no_cycle_when_paused', `${agent_id}, since ${since}`)
     const epoch = look.get<{ epoch: number }>('SELECT epoch FROM leases WHERE agent_id = ?', [agent_id])?.epoch ?? 0
     const before = this.#driving.get(agent_id)
-    // A write that takes an agent away, as a restored checkpoint, counts its epoch up too.
+    // A write that takes an agent away, such as a restored checkpoint, also increments its epoch.
     if (before?.epoch === epoch - 1 && elapsed() - injector.lastOfStore > LEASE_MS) {
       this.#report('driven_once', `${agent_id} is driven by processes ${before.process} and ${process}`)
     }
@@ -333,7 +340,7 @@ export class InvariantChecker {
     }
   }
 
-  /** A freeze holds from when it was written: one that waited for a locked database says that it is older. */
+  /** Reads when a freeze was written: one that waited for a locked database has an older time stamp. */
   #readFreeze(): void {
     const row = this.#parts.look.get("SELECT 1 FROM plugin_values WHERE namespace = 'daemon' AND key = 'frozen'")
     this.#frozen = row === undefined ? undefined : (this.#frozen ?? this.#parts.elapsed())
@@ -366,9 +373,7 @@ export class InvariantChecker {
     }
   }
 
-  /**
-   * A nudge is read by a cycle that begins after it, or by one that is under way. Faults in the way extend its time.
-   */
+  /** Checks that a nudge is read by the cycle under way or by the next one. Faults meanwhile extend its time. */
   #checkNudge(nudge: Nudge, now: number): void {
     const { look, injector, wakes_within, isDriven: driven } = this.#parts
     const row = look.get<{ delivered_at: number | null; stopped: number; owner: string | null }>(

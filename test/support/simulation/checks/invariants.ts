@@ -7,7 +7,7 @@ interface Message {
   tool_call_id?: string
 }
 
-/** Rows that must not be there. */
+/** Returns a check that is broken when the query finds rows. */
 function expectNoRows(sql: string): Invariant['broken'] {
   return look => {
     const found = look.all<object>(`${sql} LIMIT 3`)
@@ -15,13 +15,13 @@ function expectNoRows(sql: string): Invariant['broken'] {
   }
 }
 
-/** Tables whose rows go with their agent; what it cost, what happened and what it left behind outlive it. */
+/** Tables whose rows are deleted with their agent; its costs, its events and what it left behind remain. */
 const CHILDREN = [
   ...['goals', 'nudges', 'schedules', 'tasks', 'alarms', 'sessions', 'task_runs', 'pursuit_transcripts', 'tool_calls'],
   ...['approvals', 'idle_agents', 'leases'],
 ]
 
-/** Holds where pursuits are gone on with, rather than begun anew, at each cycle. */
+/** Invariant that holds only where pursuits continue at each cycle, rather than begin anew. */
 export const RESUMES = 'transcript_while_it_goes_on'
 
 /** Returns the invariants of this program's own modules, for one simulated run. */
@@ -137,7 +137,7 @@ export const ownInvariants = (): readonly Invariant[] => [
   oneEventForEachEnd(),
 ]
 
-/** Each event is read once: this is looked at after every step, however long a simulated run goes on. */
+/** Reads each event once: the check runs after every step, however long a simulated run goes on. */
 function oneEventForEachEnd(): Invariant {
   let seen = 0
   const ends = new Map<string, number>()
@@ -171,7 +171,7 @@ function oneEventForEachEnd(): Invariant {
   }
 }
 
-/** What is wrong with the order of a transcript's messages. */
+/** Returns what is wrong with the order of a transcript's messages; undefined when it is right. */
 function splitIn(messages: readonly Message[]): string | undefined {
   let open = new Set<string>()
   for (const [at, { role, tool_calls = [], tool_call_id = '' }] of messages.entries()) {
@@ -185,12 +185,12 @@ function splitIn(messages: readonly Message[]): string | undefined {
   return undefined
 }
 
-/** How a cycle may end. */
+/** Returns whether a cycle may end with this result. */
 export function isResult(result: string): boolean {
   return (CYCLE_RESULTS as readonly string[]).includes(result)
 }
 
-/** The promises that are kept by looking on, rather than by looking at rows. */
+/** Promises that are checked by observation, rather than by reading rows. */
 export const WATCHED = {
   no_cycle_when_paused: 'A paused or dead agent begins no cycle.',
   no_phase_when_frozen: 'While the daemon is frozen, no phase is entered.',

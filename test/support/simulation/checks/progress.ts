@@ -2,9 +2,13 @@ import type { Look } from '#platform/store/contract'
 
 type Rows = Pick<Look, 'all' | 'get'>
 
-/** Agents with an active goal that must move once nothing is in the way, and when they run next, in milliseconds since 1970. */
+/**
+ * Returns the agents with an active goal that must progress once nothing blocks them, and when they run next, in
+ * milliseconds since 1970.
+ */
 export function agentsThatMustMove(look: Rows): { agent_id: string; run_at: number }[] {
-  // One that another agent works on a part of may wait for it; that part must move. Who has asked since then is not answered.
+  // An agent may wait for another one that works on a part of its goal; that part must progress. Agents that have asked
+  // something since then are left out, because no one answers them.
   return look.all(
     `SELECT g.agent_id, l.run_at FROM goals g JOIN leases l ON l.agent_id = g.agent_id
      WHERE g.status = 'active' AND NOT EXISTS (SELECT 1 FROM goals sub
@@ -15,7 +19,7 @@ export function agentsThatMustMove(look: Rows): { agent_id: string; run_at: numb
   )
 }
 
-/** Changes whenever one of an agent's goals does, or asks for an approval. */
+/** Returns a value that changes whenever one of an agent's goals does, or it asks for an approval. */
 export function progressOf(look: Rows, agent_id: string): string {
   const row = look.get<Record<string, number>>(
     `SELECT count(*) AS goals, sum(steps_completed) AS steps,

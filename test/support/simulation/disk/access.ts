@@ -4,14 +4,17 @@ import type { Entry } from './entry.ts'
 import { failure } from './failure.ts'
 import type { Tree } from './tree.ts'
 
-/** What one process does with the disk, before it is done. What it throws is what the disk would. */
+/** One operation of a process on the disk, before it is carried out. */
 export interface Access {
   op: string
   path: string
-  /** Of a write: what is to be written. */
+  /** Number of bytes to write. */
   bytes?: number
 }
-/** @returns for a write, how many bytes of it reach the disk before it fails with `error`; undefined when all is well */
+/**
+ * @returns the error of the access, and for a write the number of bytes that reach the disk before it; undefined for no
+ * fault
+ */
 export type Fault = (access: Access) => { error: string; written?: number } | undefined
 
 const { constants } = systemPorts().files
@@ -25,7 +28,7 @@ const OPEN_FLAGS: Record<string, number> = {
   'a+': constants.O_RDWR | constants.O_CREAT | constants.O_APPEND,
 }
 
-/** `'a+'` and the like as the bits that they stand for. */
+/** Returns the bits of flags such as `'a+'`. */
 export function bitsOf(flags: string | number): number {
   return typeof flags === 'number' ? flags : OPEN_FLAGS[flags]!
 }
@@ -35,7 +38,7 @@ export function encodingOf(options: unknown): BufferEncoding | undefined {
   return (options as { encoding?: BufferEncoding } | undefined)?.encoding
 }
 
-/** How one process comes to what is in files: it may fail. */
+/** File access of one process, which may fail. */
 export class FileAccess {
   readonly #tree: Tree
   readonly #identity: string
@@ -47,7 +50,7 @@ export class FileAccess {
     this.#fault = fault
   }
 
-  /** @returns how a write fails in the middle */
+  /** Throws the fault of an access, if any. @returns how a write fails in the middle */
   check(access: Access): ReturnType<Fault> {
     const found = this.#fault(access)
     if (found && found.written === undefined) throw failure(found.error, access.op, access.path)
@@ -83,7 +86,7 @@ export class FileAccess {
     return encoding ? bytes.toString(encoding) : Buffer.from(bytes)
   }
 
-  /** @returns how many bytes were written */
+  /** Writes data at a place in a file. @returns the number of bytes written */
   write(path: string, entry: Entry, place: number, data: Buffer): number {
     const found = this.check({ op: 'write', path, bytes: data.length })
     const written = found ? data.subarray(0, found.written) : data
@@ -108,11 +111,11 @@ export class FileAccess {
   }
 }
 
-/** What the kernel of a Linux machine says of processes; undefined for what is not there. */
+/** Returns what a file below `/proc` contains on a Linux machine; undefined for any other file. */
 function specialFile(path: string, identity: string): string | undefined {
   if (!path.startsWith('/proc/')) return undefined
   if (path === '/proc/sys/kernel/random/boot_id') return 'simulated-boot\n'
-  // Field 22 is when the process began.
+  // Field 22 is the start time of the process.
   if (path === `/proc/${process.pid}/stat`) return `${process.pid} (svc) S ${'0 '.repeat(18)}${identity} 0`
   return undefined
 }

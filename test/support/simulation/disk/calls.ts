@@ -8,7 +8,10 @@ import type { Tree } from './tree.ts'
 
 const { constants } = systemPorts().files
 
-/** The calls of `node:fs/promises` that the program uses. Each is done at once, and gives or throws what it would promise. */
+/**
+ * Returns the calls of `node:fs/promises` that the program uses. Each is carried out at once, and returns or throws
+ * without a promise.
+ */
 export function callsOf(tree: Tree, reach: FileAccess) {
   const at = (path: string | URL) => tree.real(String(path))
   return {

@@ -11,8 +11,8 @@ type Files = Ports['files']
 const { constants } = systemPorts().files
 
 /**
- * A disk in memory with the calls of `node:fs/promises` that the program uses. Each is done at once, and outlives its
- * process.
+ * Disk in memory with the calls of `node:fs/promises` that the program uses. Each is carried out at once, and its
+ * result outlives the process.
  */
 export class Disk {
   readonly #tree: Tree
@@ -21,25 +21,25 @@ export class Disk {
     this.#tree = new Tree(now)
   }
 
-  /** Puts a file there, with its folders. */
+  /** Creates a file with its folders. */
   put(path: string, text: string | Buffer): void {
     this.#tree.makeFolders(dirname(path))
     this.#tree.add(path, 'file', 0o600).bytes = Buffer.from(text)
   }
 
-  /** A file's text; undefined when there is none. */
+  /** Returns a file's text; undefined when there is no such file. */
   text(path: string): string | undefined {
     return this.#tree.find(path)?.bytes.toString('utf8')
   }
 
-  /** Paths of all files, sorted. */
+  /** Returns the paths of all files, sorted. */
   paths(): string[] {
     return this.#tree.files()
   }
 
   /**
    * Returns the disk as one process sees it.
-   * @param identity what `/proc` says of a process: when it began
+   * @param identity start time of the process, as `/proc` reports it
    * @param alive calls of a dead process are never answered
    */
   filesFor(identity: string, alive: () => boolean, fault: Fault): Files {
@@ -62,13 +62,13 @@ export class Disk {
     return made as unknown as Files
   }
 
-  /** Which file lies at a path. */
+  /** Returns the inode of the file at a path; undefined when there is none. */
   inodeOf(path: string): bigint | undefined {
     const entry = this.#tree.find(this.#tree.real(path))
     return entry && BigInt(entry.ino)
   }
 
-  /** What changes whenever the file at a path does. */
+  /** Returns a value that changes whenever the file at a path does. */
   stampOf(path: string): string | undefined {
     const entry = this.#tree.find(this.#tree.real(path))
     if (!entry) return undefined
@@ -76,13 +76,13 @@ export class Disk {
     return `${ino}:${mtimeMs}:${size}`
   }
 
-  /** When the file at a path was changed, from now on. */
+  /** Sets the change time of the file at a path. */
   touch(path: string, ms: number): void {
     const entry = this.#tree.find(this.#tree.real(path))
     if (entry) entry.changed = ms
   }
 
-  /** What changes in a folder, until the signal is aborted. */
+  /** Yields the changes in a folder until the signal is aborted. */
   async *#watch(path: string, signal: AbortSignal | undefined, alive: () => boolean) {
     const folder = this.#tree.get(path, 'watch')
     const seen: string[] = []

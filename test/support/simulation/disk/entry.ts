@@ -3,9 +3,9 @@ import { systemPorts } from '#lib/system-ports'
 const { constants } = systemPorts().files
 const TYPES = { file: constants.S_IFREG, folder: constants.S_IFDIR, link: constants.S_IFLNK }
 
-/** What lies at a path. Hard links are one of these under several paths. */
+/** File, folder or link on the disk. Hard links are one entry under several paths. */
 export interface Entry {
-  /** A link is read, never followed. */
+  /** Links are read, never followed. */
   kind: 'file' | 'folder' | 'link'
   bytes: Buffer
   mode: number
@@ -13,9 +13,9 @@ export interface Entry {
   nlink: number
   changed: number
   born: number
-  /** Of a folder: the names in it. */
+  /** Names in a folder. */
   names: Set<string>
-  /** Who waits for changes in it. */
+  /** Listeners for changes in a folder. */
   watchers?: Set<(name: string) => void>
 }
 
@@ -25,7 +25,7 @@ export function resize(entry: Entry, length: number): void {
   entry.bytes = bytes
 }
 
-/** Costly to make for each of the many looks at files: dates are made when they are asked for. */
+/** Status of an entry. Files are looked at often, so dates are created only on access. */
 export class Stats {
   readonly dev = 1
   readonly ino: number

@@ -8,7 +8,7 @@ const MESSAGES: Record<string, string> = {
   EMFILE: 'too many open files',
 }
 
-/** What the disk throws, as the system would. */
+/** Returns an error of the disk, as the system would throw it. */
 export function failure(code: string, syscall: string, path: string): Error {
   const message = `${code}: ${MESSAGES[code] ?? 'the disk failed'}, ${syscall} '${path}'`
   return Object.assign(new Error(message), { code, syscall, path })

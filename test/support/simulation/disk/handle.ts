@@ -5,7 +5,7 @@ import type { Tree } from './tree.ts'
 
 const { constants } = systemPorts().files
 
-/** What `open` of `node:fs/promises` gives. */
+/** Returns a file handle, as `open` of `node:fs/promises` does. */
 export function openFile(tree: Tree, reach: FileAccess, path: string, flags: string | number, mode: number) {
   const bits = bitsOf(flags)
   const entry = reach.open(path, bits, mode)

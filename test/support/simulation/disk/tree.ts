@@ -2,10 +2,10 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Entry } from './entry.ts'
 import { failure } from './failure.ts'
 
-/** Numbers of open files begin here: below are those that every process has. */
+/** First number of an open file: every process has the lower ones. */
 const FIRST_FD = 10
 
-/** What lies on the disk, by its paths, and which of it is open. What is asked for and not there throws what the disk would. */
+/** Entries on the disk by path, and the open files. A missing entry throws the error of a real disk. */
 export class Tree {
   readonly #entries = new Map<string, Entry>()
   /** Paths of open files, by their numbers. */
@@ -25,12 +25,12 @@ export class Tree {
     return this.#entries.get(path)
   }
 
-  /** Paths of all files, sorted. */
+  /** Returns the paths of all files, sorted. */
   files(): string[] {
     return [...this.#entries].flatMap(([path, { kind }]) => (kind === 'file' ? [path] : [])).sort()
   }
 
-  /** @returns the number under which the file at a path is open from now on */
+  /** Opens the file at a path. @returns its number */
   open(path: string): number {
     this.#open.set(this.#fds, path)
     return this.#fds++
@@ -50,14 +50,14 @@ export class Tree {
     return `${prefix}${String(++this.#temporary).padStart(6, '0')}`
   }
 
-  /** The path that is meant, also where it begins at an open folder. */
+  /** Resolves a path, also one that begins at an open folder. */
   real(path: string): string {
     const [, fd, below] = /^\/proc\/self\/fd\/(\d+)(\/.*)?$/.exec(path) ?? []
     if (fd === undefined) return resolve(path)
     return resolve(`${this.#open.get(Number(fd)) ?? '/nowhere'}${below ?? ''}`)
   }
 
-  /** What lies at a path. @throws ENOENT, ENOTDIR */
+  /** Returns the entry at a path. @throws ENOENT, ENOTDIR */
   get(path: string, op: string): Entry {
     const entry = this.#entries.get(path)
     if (entry) return entry
@@ -65,12 +65,12 @@ export class Tree {
     throw failure(above?.kind === 'file' ? 'ENOTDIR' : 'ENOENT', op, path)
   }
 
-  /** Now, and never the same twice in a row. */
+  /** Returns the current time, never the same twice in a row. */
   stamp(): number {
     return this.#now() + (this.#stamps++ % 1000) / 1000
   }
 
-  /** Lets it lie at a path, beside where it lies already. */
+  /** Places an entry at a path, in addition to its other paths. */
   place(path: string, entry: Entry): void {
     this.#entries.set(path, entry)
     if (path !== '/') this.#touch(path)?.names.add(basename(path))
@@ -80,7 +80,7 @@ export class Tree {
     if (this.#entries.delete(path)) this.#touch(path)?.names.delete(basename(path))
   }
 
-  /** Something came into a folder, changed in it or left it. @returns the folder */
+  /** Records a change in a folder and notifies its watchers. @returns the folder */
   #touch(path: string): Entry | undefined {
     const folder = this.#entries.get(dirname(path))
     if (!folder) return undefined
@@ -89,12 +89,12 @@ export class Tree {
     return folder
   }
 
-  /** @throws ENOTDIR where no folder is */
+  /** Checks that a path is a folder. @throws ENOTDIR if it is not */
   folder(path: string, op: string): void {
     if (this.get(path, op).kind !== 'folder') throw failure('ENOTDIR', op, path)
   }
 
-  /** Makes something new at a path. */
+  /** Creates an entry at a path. */
   add(path: string, kind: Entry['kind'], mode: number): Entry {
     const now = this.stamp()
     const entry = {
@@ -111,7 +111,7 @@ export class Tree {
     return entry
   }
 
-  /** Makes a folder, and those above it. @returns the first that was made */
+  /** Creates a folder and its parents. @returns the first that was created */
   makeFolders(path: string, mode = 0o777): string | undefined {
     const entry = this.#entries.get(path)
     if (entry?.kind === 'file') throw failure('EEXIST', 'mkdir', path)
@@ -121,26 +121,26 @@ export class Tree {
     return first
   }
 
-  /** Takes away what lies at a path; under other paths it stays. */
+  /** Removes a path; the entry keeps its other paths. */
   remove(path: string): void {
     const entry = this.#entries.get(path)
     if (entry) entry.nlink--
     this.#take(path)
   }
 
-  /** Paths of all that is in a folder, at whatever depth. */
+  /** Returns the paths of everything in a folder, at any depth. */
   listPaths(path: string): string[] {
     const names = this.#entries.get(path)?.names ?? []
     return [...names].map(name => join(path, name)).flatMap(each => [each, ...this.listPaths(each)])
   }
 
-  /** Names in a folder, sorted. */
+  /** Returns the names in a folder, sorted. */
   list(path: string, op: string): string[] {
     this.folder(path, op)
     return [...this.#entries.get(path)!.names].sort()
   }
 
-  /** Lets what lies at one path, with all below it, lie at another. @throws ENOTEMPTY, ENOENT, ENOTDIR */
+  /** Moves an entry, with everything below it, to another path. @throws ENOTEMPTY, ENOENT, ENOTDIR */
   move(from: string, to: string): void {
     const entry = this.get(from, 'rename')
     this.folder(dirname(to), 'rename')

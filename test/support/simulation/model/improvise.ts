@@ -6,8 +6,8 @@ const WORDS = ['blue', 'seven', 'north', 'quiet', 'draft', 'again', 'paper', 'st
 const FILES = ['notes.txt', 'plan.md', 'data/list.csv', 'draft.txt', '../outside.txt']
 
 /**
- * Arguments that a JSON Schema takes, most of the time.
- * @param names ids of what there is: agents, goals
+ * Returns arguments that match a JSON Schema, most of the time.
+ * @param names ids of existing agents and goals
  */
 export function argumentsFor(schema: Schema, dice: Dice, names: readonly string[]): unknown {
   return valueFor(schema, '', dice, names, 0)

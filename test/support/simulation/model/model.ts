@@ -4,13 +4,13 @@ import type { Dice } from '../dice.ts'
 import type { FaultInjector } from '../fault-injector.ts'
 import { argumentsFor } from './improvise.ts'
 
-/** What decides what a model says. */
+/** Parts that decide what a model says. */
 export interface SayingParts {
   dice: Dice
   injector: FaultInjector
-  /** What arguments may name. */
+  /** Returns the names that arguments may contain. */
   names(): readonly string[]
-  /** Tools that are called as often as all others together, beside those of the simulation. */
+  /** Tools that, together with those of the simulation, are called as often as all others. */
   favoured: readonly string[]
 }
 
@@ -37,7 +37,7 @@ const ACTION_EVENTS = [
 ]
 const PLACES = ['valley', 'attic', 'market', 'archive', 'shore', 'workshop', 'tower', 'meadow', 'cellar', 'station']
 
-/** A model that says what the dice say: goals, steps, ends, and now and then what no model should. */
+/** Returns a model whose answers are random: goals, steps, ends, and now and then what no model should say. */
 export function scriptedModel(parts: ModelParts): ModelProvider {
   const { clock, dice, injector } = parts
   return {
@@ -79,20 +79,20 @@ function refuse({ injector, dice }: ModelParts, { model }: ModelRequest): void {
   throw Object.assign(new ModelError({ model, problem }, options), { kind, billed })
 }
 
-/** What it says, with what that costs and how it ends. */
+/** Returns an answer with its usage and how it ends. */
 function answer(parts: ModelParts, request: ModelRequest): ModelEvent[] {
   const { injector, dice } = parts
   const said = randomAnswer(parts, request)
   const calls = said.filter(({ type }) => type === 'tool_call').length
   const finish_reason = injector.injects('model_cut_short', 0.01) ? 'length' : calls > 0 ? 'tool_calls' : 'stop'
-  // A lower bound: four characters are a token.
+  // A lower bound: a token has about four characters.
   const chars = request.messages.reduce((sum, { content }) => sum + content.length, 0)
   const usage = { input_tokens: Math.ceil(chars / 5), output_tokens: dice.int(1, 60) }
   const bill: ModelEvent[] = injector.injects('model_says_no_usage', 0.02) ? [] : [{ type: 'usage', usage }]
   return [...said, ...bill, { type: 'done', finish_reason }]
 }
 
-/** Text and tool calls, as the dice say. */
+/** Returns random text and tool calls. */
 export function randomAnswer(
   parts: SayingParts,
   request: Pick<ModelRequest, 'tools'> & { purpose: { kind: string } },

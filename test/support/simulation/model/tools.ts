@@ -8,13 +8,13 @@ export interface ToolParts {
   dice: Dice
   injector: FaultInjector
   alive(): boolean
-  /** A tool begins to run: the moment in which it may have taken effect outside. */
+  /** Called when a tool begins to run, from when on it may have taken effect outside. */
   onBegun(tool: Tool, args: unknown, call: ToolCall): void
 }
 
 const note = z.object({ text: z.string().max(200), amount: z.number().int().min(0).max(9).optional() })
 
-/** Tools whose effects the simulation keeps count of. */
+/** Returns a toolkit whose effects the simulation counts. */
 export function simulatedToolkit(): Toolkit {
   const plain = (name: string, description: string, more: Partial<Tool> = {}) =>
     tool({ name, description, parameters: note, execute: ({ text }) => `${name}: ${text}`, ...more })
@@ -47,7 +47,7 @@ const GARBAGE: readonly (() => unknown)[] = [
 /** One promise for each caller: a shared one would keep all of its waiters in memory. */
 const never = () => new Promise<never>(() => {})
 
-/** Puts chance before a tool: it takes its time, fails, hangs until its limit, or answers what makes no sense. */
+/** Adds random faults to a tool: it takes its time, fails, hangs until its limit, or returns garbage. */
 export function withFaults(original: Tool['execute'], of: Tool, { clock, dice, injector, alive, onBegun }: ToolParts) {
   return async (args: unknown, call: ToolCall): Promise<unknown> => {
     if (!alive()) return never()
@@ -55,7 +55,7 @@ export function withFaults(original: Tool['execute'], of: Tool, { clock, dice, i
     if (!alive()) return never()
     if (dice.chance(0.4)) await clock.sleep(dice.int(1, 700), call.signal)
     if (injector.injects('tool_fails', 0.04)) throw new Error(dice.pick(['it broke', 'no such thing', '']))
-    // Some ignore the abort signal.
+    // Some tools ignore the abort signal.
     if (injector.injects('tool_hangs', 0.01)) await (dice.chance(0.5) ? clock.sleep(1e9, call.signal) : never())
     const result = await original(args as never, call)
     return injector.injects('tool_answers_garbage', 0.02) ? dice.pick(GARBAGE)() : result
