@@ -60,7 +60,7 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the page
+        Skip to content
       </button>
       <Head />
       <Nav pages={PAGES} here={place.page === AGENT.page ? '' : place.page} exact={place.page !== AGENT.page} />
@@ -69,9 +69,9 @@ export function App() {
           <found.view place={place} />
         ) : (
           <>
-            <h1>There is no such page.</h1>
+            <h1>Page not found.</h1>
             <p>
-              <a href={to('')}>To the fleet</a>
+              <a href={to('')}>Go to the fleet</a>
             </p>
           </>
         )}

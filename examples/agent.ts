@@ -13,13 +13,13 @@ const agent = new Agent({
   tools: [
     tool({
       name: 'count_stock',
-      description: 'Say how many of an article are in stock.',
+      description: 'Count the pieces of an article in stock.',
       parameters: z.object({ article: z.enum(['bolts', 'nuts']) }),
       execute: ({ article }) => stock.get(article),
     }),
     tool({
       name: 'order',
-      description: 'Order more of an article.',
+      description: 'Order more pieces of an article.',
       parameters: z.object({ article: z.enum(['bolts', 'nuts']), pieces: z.number().int().positive() }),
       requires_approval: true,
       execute: ({ article, pieces }) => `${pieces} ${article} are ordered`,

@@ -11,7 +11,7 @@ export default definePlugin({
       .max(80)
       .default('Good day')
       .meta({ reload: 'applied', env: 'GREETING' })
-      .describe('What is said; the environment variable GREETING goes before the file'),
+      .describe('Greeting in the log; the environment variable GREETING takes precedence over the file'),
     token: z
       .string()
       .default('')

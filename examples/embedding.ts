@@ -7,10 +7,10 @@ const [folder = '.'] = process.argv.slice(2)
 
 await using svc = await Svc.open(folder, { create: true, log: { level: 'warn' } })
 const agent = await svc.spawn('writer', { model: 'sim' })
-console.log(`${agent.agent_id} lives`)
+console.log(`spawned ${agent.agent_id}`)
 await svc.nudge(agent.agent_id, 'Write about the sea.')
 
-svc.hooks.on('goal_generated', ({ objective }) => console.log(`it wants: ${objective}`))
+svc.hooks.on('goal_generated', ({ objective }) => console.log(`goal: ${objective}`))
 const reached = new Promise<string>(resolve => svc.hooks.on('goal_completed', ({ goal_id }) => resolve(goal_id)))
 // One goal is enough: the guard prevents a second one.
 const goals = () => svc.invoke('goals.list', { id: agent.agent_id })
@@ -21,7 +21,7 @@ const goal_id = await reached
 await svc.stop()
 
 const goal = (await goals()).find(each => each.goal_id === goal_id)
-console.log(`it reached its first goal: ${goal?.objective}`)
+console.log(`completed: ${goal?.objective}`)
 const { cycles, tokens, cost_usd } = await svc.inspect()
 console.log(`that took ${cycles} cycles, ${tokens} tokens and $${cost_usd.toFixed(2)}`)
 

@@ -5,7 +5,7 @@ import { definePlugin } from 'svc'
 
 export default definePlugin({
   name: 'goal-list',
-  description: 'Idle agents take the next line of goals.txt; when it is empty they think for themselves.',
+  description: 'Idle agents take the next line of goals.txt; when it is empty, their model finds goals.',
   setup(svc) {
     const file = join(svc.project.root, 'goals.txt')
     // Runs one at a time, so that two agents never take the same line.

@@ -7,7 +7,7 @@ const Permit = z.object({ granted: z.boolean() })
 
 export default definePlugin({
   name: 'permit',
-  description: 'Agents pursue goals only while permit.json grants it.',
+  description: 'Agents pursue goals only while permit.json permits it.',
   setup(svc) {
     const file = join(svc.project.root, 'permit.json')
     const shouldProceed = async () => {

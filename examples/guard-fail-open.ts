@@ -8,8 +8,8 @@ export default definePlugin({
   name: 'office-hours',
   description: 'Agents look for new goals during office hours (UTC) only.',
   config: z.object({
-    from: hour.default(9).meta({ reload: 'applied' }).describe('First hour in which goals are sought'),
-    to: hour.default(17).meta({ reload: 'applied' }).describe('First hour in which they are not'),
+    from: hour.default(9).meta({ reload: 'applied' }).describe('Hour from which agents look for goals'),
+    to: hour.default(17).meta({ reload: 'applied' }).describe('Hour from which agents no longer look for goals'),
   }),
   setup(svc, config) {
     svc.guard('goal_generation', {

@@ -4,7 +4,7 @@ import { definePlugin } from 'svc'
 
 export default definePlugin({
   name: 'applause',
-  description: 'Applauds in the log whenever an agent reaches a goal.',
+  description: 'Logs each goal that an agent completes.',
   setup(svc) {
     const reached = new Map<string, number>()
     svc.on('goal_completed', ({ agent_id }) => {

@@ -9,7 +9,7 @@ const Answer = z.object({ data: z.array(z.object({ index: z.number(), embedding:
 
 export default definePlugin({
   name: 'memory-embeddings',
-  description: 'Finds memories by what they mean.',
+  description: 'Finds memories by meaning.',
   config: z.object({
     base_url: z.union([z.literal(''), z.url()]).default(''),
     model: z.string().default('text-embedding-3-small'),
@@ -29,7 +29,7 @@ export default definePlugin({
           body: JSON.stringify({ model, input: texts }),
           signal,
         })
-        if (!response.ok) throw new Error(`the server for embeddings answers ${response.status}`)
+        if (!response.ok) throw new Error(`the embeddings server answered with status ${response.status}`)
         const { data } = Answer.parse(await response.json())
         return data.sort((a, b) => a.index - b.index).map(({ embedding }) => embedding)
       },

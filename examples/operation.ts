@@ -8,8 +8,8 @@ export default definePlugin({
   setup(svc) {
     svc.operation({
       name: 'agents.tally',
-      summary: 'How many agents there are, and how many goals they pursue',
-      input: z.strictObject({ dead: z.boolean().default(false).describe('Count the dead too') }),
+      summary: 'Count agents and their active goals',
+      input: z.strictObject({ dead: z.boolean().default(false).describe('Whether dead agents are counted') }),
       output: z.object({ agents: z.number().int(), goals: z.number().int() }),
       http: { method: 'GET', path: '/tally' },
       cli: { usage: 'tally' },

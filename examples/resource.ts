@@ -7,8 +7,10 @@ import { definePlugin, z } from 'svc'
 
 export default definePlugin({
   name: 'scoreboard',
-  description: 'Serves the number of goals reached.',
-  config: z.object({ port: z.number().int().min(0).max(65535).default(0).describe('0 lets the system choose') }),
+  description: 'Serves the number of completed goals.',
+  config: z.object({
+    port: z.number().int().min(0).max(65535).default(0).describe('Port; 0 lets the system choose one'),
+  }),
   state: z.object({ goals: z.number().int() }),
   setup(svc, config) {
     let { goals } = (svc.previous ?? { goals: 0 }) as { goals: number }

@@ -13,7 +13,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     const form = new FormData(event.currentTarget as HTMLFormElement)
     setAccess({ key: String(form.get('key')).trim(), tenant: String(form.get('tenant')).trim() })
     details.current!.open = false
-    toast('Used from now on.')
+    toast('Access saved for this tab.')
   }
   // Set as a property, not as an attribute, so that the key never appears in the page's markup.
   const fillField = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
@@ -50,12 +50,12 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             spellcheck={false}
             placeholder="default"
             pattern="[A-Za-z0-9._@\-]{1,128}"
-            title="Letters, digits and . _ @ -"
+            title="Use letters, digits and . _ @ -"
             ref={useCallback(fillField('tenant'), [])}
           />
         </label>
-        <button type="submit">Use</button>
-        <p class="hint">Kept in this tab only.</p>
+        <button type="submit">Apply</button>
+        <p class="hint">Stored in this tab only.</p>
       </form>
     </details>
   )

@@ -14,8 +14,8 @@ import { AccessForm } from './access.tsx'
 const FEED_WORDS = {
   connecting: 'Connecting…',
   live: 'Live',
-  lost: 'Connection lost, trying again…',
-  refused: 'Key needed',
+  lost: 'Connection lost. Reconnecting…',
+  refused: 'Key required',
 }
 
 /** State of the whole service: whether it is reachable, runs and is frozen, its cost, and its default model. */
@@ -102,7 +102,7 @@ function Freeze() {
         class={frozen ? 'freeze on' : 'freeze'}
         aria-pressed={frozen}
         disabled={act.running}
-        title={frozen ? 'Agents go on' : 'No new work starts'}
+        title={frozen ? 'Let agents continue' : 'Stop new work'}
         onClick={() => void act.run(frozen)}
       >
         {frozen ? (
@@ -146,8 +146,8 @@ function Look() {
       type="button"
       class="quiet"
       onClick={next}
-      title={`Looks: ${chosen}`}
-      aria-label={`Looks: ${chosen}; change`}
+      title={`Theme: ${chosen}`}
+      aria-label={`Theme: ${chosen}. Change theme`}
     >
       {chosen === 'dark' ? '☾' : chosen === 'light' ? '☀' : '◐'}
     </button>

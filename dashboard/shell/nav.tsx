@@ -20,7 +20,7 @@ export function Nav({ pages, here, exact }: NavProps) {
   const bar = useRef<HTMLElement>(null)
   useEffect(() => showChosen(bar.current), [here])
   const counts: Record<string, { number: number; words: string; bad?: boolean }> = {
-    approvals: { number: waiting, words: 'waiting' },
+    approvals: { number: waiting, words: 'pending' },
     plugins: { number: broken, words: 'broken', bad: true },
   }
   return (

@@ -41,11 +41,11 @@ export function useAttached(): Attached {
     const other = read.find(({ type }) => !TYPES.includes(type))
     const size = all.reduce((sum, { data }) => sum + data.length, 0)
     const found = other
-      ? `"${other.name}" is no PNG, JPEG or WebP.`
+      ? `"${other.name}" is not a PNG, JPEG or WebP image.`
       : all.length > MAX_IMAGES
-        ? `At most ${MAX_IMAGES} images go with one message.`
+        ? `A message can have at most ${MAX_IMAGES} images.`
         : size > MAX_CHARS
-          ? 'The images are larger than 12 MB together. Attach smaller ones.'
+          ? 'The images exceed 12 MB in total. Attach smaller ones.'
           : ''
     setProblem(found)
     if (!found) set(all)

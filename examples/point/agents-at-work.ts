@@ -6,7 +6,7 @@ import { Announcements } from './_announcements.ts'
 
 export default definePlugin({
   name: 'agents-at-work',
-  description: 'Announces how many agents are at work.',
+  description: 'Announces the number of working agents.',
   setup(svc) {
     svc.add(Announcements, {
       name: 'at-work',

@@ -5,12 +5,12 @@ import { Announcements } from './_announcements.ts'
 
 export default definePlugin({
   name: 'bulletin',
-  description: 'Shows what plugins announce.',
+  description: 'Shows the announcements of plugins.',
   setup(svc) {
     svc.add(Announcements, { name: 'welcome', text: () => 'Welcome to the bulletin.' })
     svc.operation({
       name: 'bulletin.show',
-      summary: 'Show what is announced',
+      summary: 'Show the announcements',
       input: z.strictObject({}),
       output: z.array(z.string()),
       http: { method: 'GET', path: '/bulletin' },

@@ -8,7 +8,7 @@ const NAMESPACE = 'memory-in-database'
 
 export default definePlugin({
   name: NAMESPACE,
-  description: 'Keeps what agents remember in the database.',
+  description: 'Stores memories of agents in the database.',
   replaces: 'memory',
   needs: ['store', 'agents'],
   state: MemoryState,

@@ -4,7 +4,7 @@ import { definePlugin, z } from 'svc'
 import { type ModelCall, ModelCaller, type Models } from 'svc/models'
 
 const Rule = z.object({
-  model: z.string().describe('Whom to ask, such as openai:lite'),
+  model: z.string().describe('Model to call, such as openai:lite'),
   kind: z.string().optional().describe('Only calls of this kind, such as goal_generation'),
   min_chars: z.number().optional().describe('Only calls whose messages have this number of characters or more'),
 })
@@ -14,7 +14,11 @@ export default definePlugin({
   description: 'Chooses the model of each call by rules.',
   replaces: 'models',
   config: z.object({
-    rules: z.array(Rule).default([]).meta({ reload: 'applied' }).describe('The first rule that fits a call counts'),
+    rules: z
+      .array(Rule)
+      .default([])
+      .meta({ reload: 'applied' })
+      .describe('Rules; the first one that matches a call is used'),
   }),
   setup(svc, config) {
     const caller = () => svc.use(ModelCaller)

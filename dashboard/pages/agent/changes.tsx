@@ -10,7 +10,7 @@ type Change = Item<'checkpoints.diff'>
 const SHOWN = 100
 const FEW = 12
 const LONG = 400
-const WORDS = { add: 'new', remove: 'gone', replace: 'changed' }
+const WORDS = { add: 'added', remove: 'removed', replace: 'changed' }
 const KINDS = { add: 'good', remove: 'bad', replace: 'warn' } as const
 
 interface ChangesProps {
@@ -35,7 +35,7 @@ export function Changes({ id, from, to, isBack = false }: ChangesProps) {
         const shown = isBack ? changes.map(reverseChange) : changes
         return (
           <section class="stack tight">
-            <h3>{isBack ? `${plural(changes.length, 'thing')} will change` : plural(changes.length, 'change')}</h3>
+            <h3>{isBack ? `${plural(changes.length, 'value')} will change` : plural(changes.length, 'change')}</h3>
             {partsOf(shown).map(([part, own]) => (
               <Part key={part} part={part} changes={own} />
             ))}

@@ -70,7 +70,7 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
     await api.checkpoints.take({ id, label: String(new FormData(form).get('label')) })
     form.reset()
     await onTaken()
-  }, 'Kept.')
+  }, 'Checkpoint created.')
   const download = useAction(async () => save(`${name}.svcagent`, await api.bundles.export({ id })))
   return (
     <Card
@@ -93,12 +93,12 @@ function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => 
       >
         <input name="label" aria-label="Label" maxLength={200} placeholder="Label" />
         <button type="submit" class="primary" disabled={take.running}>
-          Keep
+          Create
         </button>
       </form>
       <Trouble fault={take.fault ?? download.fault} />
       <p class="hint apart">
-        The download holds its goals, memory and all else that makes another one of it, here or in another project:{' '}
+        The file contains the agent’s goals, memory and settings. Import it in this or another project with{' '}
         <code>svc agent import {visible(name)}.svcagent</code>
       </p>
     </Card>
@@ -128,7 +128,7 @@ function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
   const remove = useAction(async (checkpoint_id: string) => {
     await api.checkpoints.delete({ id, checkpoint_id })
     await onGone()
-  }, 'Deleted.')
+  }, 'Checkpoint deleted.')
   return (
     <Card title={plural(all.length, 'checkpoint')}>
       <Trouble fault={remove.fault} />
@@ -138,11 +138,11 @@ function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
         keyOf={({ checkpoint_id }) => checkpoint_id}
         columns={[
           {
-            name: 'Kept for',
+            name: 'Label',
             kind: 'grow',
             cell: ({ label, origin, checkpoint_id }) => (
               <>
-                <span class="clamp">{visible(label) || 'A checkpoint'}</span>
+                <span class="clamp">{visible(label) || 'No label'}</span>
                 <small>
                   <code>{checkpoint_id}</code> {origin === 'automatic' && <Tag>automatic</Tag>}
                 </small>
@@ -150,12 +150,12 @@ function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
             ),
           },
           {
-            name: 'Holds',
+            name: 'Content',
             wide: true,
             cell: ({ parts }) => <span class="clamp">{visible(parts.join(', ') || 'nothing')}</span>,
           },
           { name: 'Size', kind: 'number', wide: true, cell: ({ bytes }) => `${(bytes / 1024).toFixed(1)} KB` },
-          { name: 'When', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
+          { name: 'Created', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
           {
             name: 'Action',
             kind: 'narrow',
@@ -226,13 +226,13 @@ function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone,
   const restore = useAction(async () => {
     await api.checkpoints.restore({ id, checkpoint_id })
     await onDone()
-  }, 'Restored. The state before is kept as a checkpoint.')
+  }, 'Restored. The previous state was saved as a checkpoint.')
   return (
     <Dialog title={`Restore ${name}?`} onClose={onClose}>
       <div class="stack">
         <p>
-          To “{visible(label || checkpoint_id)}”, <When at={created_at} />. Its goals, its persona and all else that the
-          checkpoint holds become what they were then. Work in progress is stopped, and the present state is kept as a
+          This restores “{visible(label || checkpoint_id)}”, created <When at={created_at} />: the agent’s goals,
+          persona and everything else in the checkpoint. Work in progress stops. The current state is saved as a
           checkpoint first.
         </p>
         <Changes id={id} from={checkpoint_id} isBack />

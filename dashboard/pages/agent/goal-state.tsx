@@ -7,11 +7,11 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
   if (acceptance.length === 0) return null
   return (
     <div>
-      <h3>Counts as reached when</h3>
+      <h3>Acceptance criteria</h3>
       <ul class="plain list">
         {acceptance.map(({ command, file, rubric, met, problem }) => (
           <li key={`${command} ${file} ${rubric}`}>
-            <Tag kind={met === false ? 'warn' : ''}>{met === null ? 'open' : met ? 'met' : 'not met'}</Tag>
+            <Tag kind={met === false ? 'warn' : ''}>{met === null ? 'not checked' : met ? 'met' : 'not met'}</Tag>
             <span>
               {command !== undefined ? (
                 <>
@@ -22,16 +22,16 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
                   <code>{visible(file)}</code> exists
                 </>
               ) : rubric !== undefined ? (
-                <>a model finds: {visible(rubric)}</>
+                <>a model confirms: {visible(rubric)}</>
               ) : (
-                'you accept it'
+                'you accept the result'
               )}
               {problem && <small>{visible(problem)}</small>}
             </span>
           </li>
         ))}
       </ul>
-      {refusals > 0 && <p class="hint">Completion refused {plural(refusals, 'time')}.</p>}
+      {refusals > 0 && <p class="hint">Completion rejected {plural(refusals, 'time')}.</p>}
     </div>
   )
 }

@@ -42,7 +42,9 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
       <Loaded query={query}>
         {goals =>
           isEmpty && wanted.status === undefined ? (
-            <Empty title="It has no goal yet.">It looks for one in its next cycle, or add one above.</Empty>
+            <Empty title="No goals yet.">
+              The agent looks for a goal in its next cycle. You can also add one above.
+            </Empty>
           ) : (
             <Card
               title={title('goal', 'Goals')}
@@ -73,7 +75,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
                   { name: 'Steps', kind: 'number', cell: ({ steps_completed }) => steps_completed },
                   { name: 'Priority', kind: 'number', wide: true, cell: ({ priority }) => priority },
                   {
-                    name: 'When',
+                    name: 'Time',
                     kind: 'narrow',
                     cell: ({ completed_at, created_at }) => <When at={completed_at ?? created_at} />,
                   },
@@ -113,7 +115,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
     await api.goals.add({ id, objective, priority, acceptance, ...until })
     element.reset()
     onGiven()
-  }, 'Given.')
+  }, 'Goal added.')
   return (
     <details class="card">
       <summary>Add a goal</summary>
@@ -125,11 +127,11 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
         }}
       >
         <label>
-          The goal, in plain words
+          Objective
           <textarea name="objective" rows={2} required maxLength={4000} />
         </label>
         <label>
-          Priority, 1 to 10
+          Priority (1 to 10)
           <input name="priority" type="number" min="1" max="10" defaultValue="6" required />
         </label>
         <label>
@@ -137,23 +139,23 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
           <input name="deadline" type="datetime-local" />
         </label>
         <fieldset class="stack">
-          <legend>It counts as reached when</legend>
+          <legend>Acceptance criteria</legend>
           <label>
-            these commands exit with 0, one a line
+            Commands that must exit with 0, one per line
             <textarea name="commands" rows={2} />
           </label>
           <label>
-            these files exist, one a line
+            Files that must exist, one per line
             <textarea name="files" rows={2} />
           </label>
           <label class="tick">
-            <input type="checkbox" name="operator" /> I accept it
+            <input type="checkbox" name="operator" /> I must accept the result
           </label>
         </fieldset>
         <Trouble fault={give.fault} />
         <div class="row">
           <button type="submit" class="primary" disabled={give.running}>
-            Give
+            Add goal
           </button>
         </div>
       </form>
@@ -166,7 +168,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
   const abandon = useAction(async () => {
     await api.goals.abandon({ goal_id })
     await query.reload()
-  }, 'Given up.')
+  }, 'Goal abandoned.')
   return (
     <Loaded query={query}>
       {goal => (
@@ -191,10 +193,10 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
           >
             <div class="stack">
               <p>{visible(goal.objective)}</p>
-              {goal.reasoning && <p class="soft">Why: {visible(goal.reasoning)}</p>}
+              {goal.reasoning && <p class="soft">Reasoning: {visible(goal.reasoning)}</p>}
               {goal.result && <p class="words">{visible(goal.result)}</p>}
               <p class="soft">
-                {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · since{' '}
+                {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · created{' '}
                 <When at={goal.created_at} />
                 {goal.deadline && (
                   <>
@@ -211,7 +213,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
                 {goal.parent_goal_id && (
                   <>
                     {' '}
-                    · part of <a href={to('agents', [id, 'goals', goal.parent_goal_id])}>{goal.parent_goal_id}</a>
+                    · subgoal of <a href={to('agents', [id, 'goals', goal.parent_goal_id])}>{goal.parent_goal_id}</a>
                   </>
                 )}
               </p>
@@ -240,7 +242,7 @@ function Transcript({ goal_id, agent_id }: { goal_id: string; agent_id: string }
   return (
     <Card title="Transcript">
       <Loaded query={query}>
-        {messages => (messages.length === 0 ? <p class="soft">Nothing was said yet.</p> : <Said messages={messages} />)}
+        {messages => (messages.length === 0 ? <p class="soft">No messages yet.</p> : <Said messages={messages} />)}
       </Loaded>
     </Card>
   )

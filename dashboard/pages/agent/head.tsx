@@ -23,7 +23,7 @@ export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<vo
         <div class="page-head">
           <h1>{visible(name)}</h1>
           <Status of={status} />
-          {mood && <Tag>feels {visible(mood)}</Tag>}
+          {mood && <Tag>mood: {visible(mood)}</Tag>}
           <code class="soft">{id}</code>
           <div class="aside">
             {status !== 'dead' && (
@@ -37,7 +37,7 @@ export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<vo
           </div>
         </div>
         <p class="soft">
-          {visible(role)} · {model ? visible(model) : 'the default model'}
+          {visible(role)} · {model ? visible(model) : 'default model'}
         </p>
       </div>
       <Trouble fault={act.fault} />
@@ -50,15 +50,15 @@ function Kill({ agent: { agent_id: id, name }, onClose }: { agent: Agent; onClos
   const kill = useAction(async () => {
     await api.agents.delete({ id })
     go(to(''))
-  }, 'It is gone; its files lie in .svc/trash.')
+  }, 'Agent removed. Its files are in .svc/trash.')
   return (
     <Dialog title={`Kill ${name}?`} onClose={onClose}>
       <div class="stack">
-        <p>All of its records are removed for good. Its files move to .svc/trash.</p>
+        <p>All records of the agent are permanently removed. Its files move to .svc/trash.</p>
         <Trouble fault={kill.fault} />
         <div class="row">
           <button type="button" class="danger" disabled={kill.running} onClick={() => void kill.run()}>
-            Kill it
+            Kill agent
           </button>
           <button type="button" class="quiet" onClick={onClose}>
             Cancel

@@ -21,15 +21,15 @@ import type { ViewProps } from './view.ts'
 import { Worktree } from './worktree.tsx'
 
 const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
-  { id: 'overview', name: 'Now', view: Overview },
+  { id: 'overview', name: 'Overview', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
   { id: 'worktree', name: 'Changes', view: Worktree },
   { id: 'chat', name: 'Chat', view: Chat },
-  { id: 'inner', name: 'Inner life', view: Inner },
+  { id: 'inner', name: 'Mood and stress', view: Inner },
   { id: 'identity', name: 'Identity', view: Identity },
   { id: 'memory', name: 'Memory', view: Memory },
   { id: 'messages', name: 'Messages', view: Messages },
-  { id: 'world', name: 'World', view: World },
+  { id: 'world', name: 'Economy', view: World },
   { id: 'schedules', name: 'Schedules', view: Schedules },
   { id: 'checkpoints', name: 'Checkpoints', view: Checkpoints },
   { id: 'tools', name: 'Tools', view: Tools },
@@ -69,8 +69,8 @@ export function AgentPage({ place }: { place: Place }) {
             {shown ? (
               <shown.view agent={agent} place={place} reload={query.reload} />
             ) : (
-              <Empty title="There is no such view.">
-                <a href={to('agents', [id])}>What it does now</a>
+              <Empty title="View not found.">
+                <a href={to('agents', [id])}>Go to the overview</a>
               </Empty>
             )}
           </>

@@ -30,11 +30,11 @@ export function Overview({ agent, reload }: ViewProps) {
       {asks.current && <Asked key={agent.agent_id} id={agent.agent_id} onDecided={reload} />}
       <Questions key={`questions ${agent.agent_id}`} id={agent.agent_id} onAnswered={reload} />
       <dl class="card figures">
-        <Figure label="Next" value={agent.next.at ? <When at={agent.next.at} ahead every={every} /> : '–'} />
+        <Figure label="Next run" value={agent.next.at ? <When at={agent.next.at} ahead every={every} /> : '–'} />
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Limits agent={agent} />
-        <Figure label="Active" value={<When at={agent.last_active} none="never" every={every} />} />
+        <Figure label="Last active" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
       {agent.goal && <p class="soft">{visible(withLocalTimes(agent.next.reason))}</p>}
       {agent.error && <p class="trouble">{visible(agent.error)}</p>}
@@ -61,8 +61,8 @@ function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
     `${dollars(of.spent_usd)} spent${of.agent_id === agent_id ? '' : ` by ${of.agent_id}`}`
   return (
     <>
-      <Figure label="Limit on goals" value={limit(budget.pursuits)} note={spent(budget.pursuits)} />
-      <Figure label="Total limit" value={limit(budget.total)} note={spent(budget.total)} />
+      <Figure label="Cost limit for goals" value={limit(budget.pursuits)} note={spent(budget.pursuits)} />
+      <Figure label="Total cost limit" value={limit(budget.total)} note={spent(budget.total)} />
     </>
   )
 }
@@ -92,11 +92,11 @@ function Now({ agent }: { agent: Agent }) {
   if (!goal || !goal_id)
     return (
       <Card title="Goal">
-        <Empty title="It has no goal at the moment.">{visible(withLocalTimes(agent.next.reason))}</Empty>
+        <Empty title="No current goal.">{visible(withLocalTimes(agent.next.reason))}</Empty>
       </Card>
     )
   return (
-    <Card title="Goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>What was said</a>}>
+    <Card title="Goal" aside={<a href={to('agents', [agent_id, 'goals', goal_id])}>Goal details</a>}>
       <div class="stack">
         <p>{visible(goal)}</p>
         <Progress id={agent_id} goal_id={goal_id} />
@@ -116,15 +116,15 @@ function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
           <li key={path}>
             <Tag kind={access === 'read-write' ? 'warn' : ''}>{access}</Tag>
             <code>{visible(path)}</code>
-            {path === workspace && <small>works here{purpose === 'worktree' && ', a git worktree'}</small>}
+            {path === workspace && <small>workspace{purpose === 'worktree' && ', git worktree'}</small>}
           </li>
         ))}
       </ul>
       {sandbox && (
         <p class="soft">
           {sandbox.wall === 'none'
-            ? visible(`Its programs run with your rights, without a sandbox: ${sandbox.reason}.`)
-            : `Its programs run in a sandbox, ${sandbox.network ? 'with network' : 'without network'}.`}
+            ? visible(`Programs of the agent run with your permissions, without a sandbox: ${sandbox.reason}.`)
+            : `Programs of the agent run in a sandbox, ${sandbox.network ? 'with' : 'without'} network access.`}
         </p>
       )}
     </Card>
@@ -146,11 +146,13 @@ function Progress({ id, goal_id }: { id: string; goal_id: string }) {
 function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
   const query = useQuery(`history ${id}`, { ask: () => api.goals.history({ id, limit: 6 }), on: ofAgent(id) })
   return (
-    <Card title="Recent goals" aside={<a href={to('agents', [id, 'goals'])}>All</a>}>
+    <Card title="Recent goals" aside={<a href={to('agents', [id, 'goals'])}>All goals</a>}>
       <Loaded query={query}>
         {goals =>
           goals.length === 0 ? (
-            <Empty title="It has no goal yet.">It does so when it wakes; or give it one under Goals.</Empty>
+            <Empty title="No goals yet.">
+              The agent looks for a goal when it wakes. You can also add one under Goals.
+            </Empty>
           ) : (
             <ul class="plain list">
               {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (
@@ -176,7 +178,7 @@ function Happened({ agent: { agent_id } }: { agent: Agent }) {
   const events = useLatest(event => event.agent_id === agent_id && event.type === 'cycle_done', 8)
   if (events.length === 0) return null
   return (
-    <Card title="Last cycles" aside={<a href={to('events', [], { agent: agent_id })}>All events</a>}>
+    <Card title="Recent cycles" aside={<a href={to('events', [], { agent: agent_id })}>All events</a>}>
       <ul class="plain list">
         {events.map(({ seq, at, cycle_num, data }) => (
           <li key={seq}>

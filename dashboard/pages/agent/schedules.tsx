@@ -25,7 +25,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
         {all =>
           all.length === 0 ? (
             <Empty title="No schedules.">
-              A schedule gives it one by the calendar, or every few minutes or cycles.
+              A schedule gives the agent a goal at calendar times, or every few minutes or cycles.
             </Empty>
           ) : (
             <All schedules={all} onChanged={schedules.reload} />
@@ -36,7 +36,7 @@ export function Schedules({ agent: { agent_id: id } }: ViewProps) {
       <Loaded query={alarms}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No alarms.">An alarm sends the agent a text once, at a time.</Empty>
+            <Empty title="No alarms.">An alarm sends the agent a message once, at a set time.</Empty>
           ) : (
             <Alarms alarms={all} onChanged={alarms.reload} />
           )
@@ -59,7 +59,7 @@ function All({ schedules, onChanged }: AllProps) {
   const remove = useAction(async (schedule_id: string) => {
     await api.schedules.remove({ schedule_id })
     await onChanged()
-  }, 'Removed.')
+  }, 'Schedule removed.')
   return (
     <Card title={plural(schedules.length, 'schedule')}>
       <Trouble fault={turn.fault ?? remove.fault} />
@@ -80,10 +80,10 @@ function All({ schedules, onChanged }: AllProps) {
                 <span class="clamp">{visible(objective)}</span>
               ),
           },
-          { name: 'How often', kind: 'narrow', cell: schedule => visible(rhythmOf(schedule)) },
-          { name: 'Next', kind: 'narrow', labelled: true, cell: schedule => <Next schedule={schedule} /> },
-          { name: 'Came', kind: 'number', wide: true, cell: ({ fired }) => `${fired}×` },
-          { name: 'By', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          { name: 'Interval', kind: 'narrow', cell: schedule => visible(rhythmOf(schedule)) },
+          { name: 'Next run', kind: 'narrow', labelled: true, cell: schedule => <Next schedule={schedule} /> },
+          { name: 'Runs', kind: 'number', wide: true, cell: ({ fired }) => `${fired}×` },
+          { name: 'Created by', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
           {
             name: 'Action',
             kind: 'narrow',
@@ -135,7 +135,7 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
   const cancel = useAction(async (alarm_id: string) => {
     await api.alarms.cancel({ alarm_id })
     await onChanged()
-  }, 'Taken back.')
+  }, 'Alarm cancelled.')
   return (
     <Card title={plural(alarms.length, 'alarm')}>
       <Trouble fault={cancel.fault} />
@@ -149,9 +149,9 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
             kind: 'grow',
             cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
           },
-          { name: 'At', cell: ({ at }) => moment(at) },
-          { name: 'That is', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
-          { name: 'By', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          { name: 'Time', cell: ({ at }) => moment(at) },
+          { name: 'Due', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
+          { name: 'Created by', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
           {
             name: 'Action',
             kind: 'narrow',
@@ -162,7 +162,7 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
                 disabled={cancel.running}
                 onClick={() => void cancel.run(alarm_id)}
               >
-                Take back
+                Cancel
               </button>
             ),
           },

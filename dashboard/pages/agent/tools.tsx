@@ -24,7 +24,7 @@ export function Tools({ agent: { agent_id: id } }: ViewProps) {
             columns={[
               { name: 'Tool', kind: 'narrow', cell: ({ name }) => <code>{visible(name)}</code> },
               {
-                name: 'What it does',
+                name: 'Description',
                 kind: 'grow',
                 cell: ({ description }) => <span class="clamp">{visible(description)}</span>,
               },
@@ -32,12 +32,12 @@ export function Tools({ agent: { agent_id: id } }: ViewProps) {
                 name: 'Flags',
                 cell: ({ offered, danger, requires_approval }) => (
                   <>
-                    {!offered && <Tag>found by find_tools</Tag>} {danger && <Tag kind="warn">{danger}</Tag>}{' '}
-                    {requires_approval && <Tag kind="warn">asks</Tag>}
+                    {!offered && <Tag>found with find_tools</Tag>} {danger && <Tag kind="warn">{danger}</Tag>}{' '}
+                    {requires_approval && <Tag kind="warn">needs approval</Tag>}
                   </>
                 ),
               },
-              { name: 'From', wide: true, cell: ({ toolkit }) => visible(toolkit) },
+              { name: 'Toolkit', wide: true, cell: ({ toolkit }) => visible(toolkit) },
               { name: 'Tokens', kind: 'number', cell: ({ tokens }) => tokens },
             ]}
           />

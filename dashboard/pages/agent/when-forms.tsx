@@ -9,9 +9,9 @@ interface AddProps {
 }
 
 const RHYTHMS = {
-  cron: 'By the calendar',
-  every: 'Every … minutes',
-  cycles: 'Every … of its cycles',
+  cron: 'At calendar times (cron)',
+  every: 'Every N minutes',
+  cycles: 'Every N cycles',
 } as const
 type Rhythm = keyof typeof RHYTHMS
 
@@ -30,7 +30,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
     })
     element.reset()
     await onAdded()
-  }, 'Scheduled.')
+  }, 'Schedule added.')
   return (
     <details class="card">
       <summary>Recurring goal</summary>
@@ -42,12 +42,12 @@ export function AddSchedule({ id, onAdded }: AddProps) {
         }}
       >
         <label>
-          The goal of each run, in plain words
+          Objective of each run
           <textarea name="objective" rows={2} required maxLength={4000} />
         </label>
         <div class="fields">
           <label>
-            When
+            Repeat
             <select value={rhythm} onChange={event => setRhythm(event.currentTarget.value as Rhythm)}>
               {Object.entries(RHYTHMS).map(([key, name]) => (
                 <option key={key} value={key}>
@@ -58,7 +58,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
           </label>
           {rhythm === 'cron' ? (
             <label>
-              Minute, hour, day, month, weekday
+              Cron expression (minute, hour, day, month, weekday)
               <input key="cron" name="often" required placeholder="0 9 * * 1-5" />
             </label>
           ) : (
@@ -75,7 +75,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
             </label>
           )}
           <label>
-            Priority, 1 to 10
+            Priority (1 to 10)
             <input name="priority" type="number" min="1" max="10" defaultValue="4" required />
           </label>
         </div>
@@ -98,7 +98,7 @@ export function AddAlarm({ id, onAdded }: AddProps) {
     await api.alarms.set({ id, at, description: String(form.get('description')) })
     element.reset()
     await onAdded()
-  }, 'Set.')
+  }, 'Alarm set.')
   return (
     <details class="card">
       <summary>Set an alarm</summary>
@@ -115,14 +115,14 @@ export function AddAlarm({ id, onAdded }: AddProps) {
             <input name="description" required maxLength={500} />
           </label>
           <label>
-            When
+            Time
             <input name="at" type="datetime-local" required />
           </label>
         </div>
         <Trouble fault={add.fault} />
         <div class="row">
           <button type="submit" class="primary" disabled={add.running}>
-            Set
+            Set alarm
           </button>
         </div>
       </form>

@@ -28,8 +28,8 @@ export function Worktree({ agent: { agent_id: id }, place }: ViewProps) {
           <Card title="Changes" aside={<code>{visible(changes.branch)}</code>}>
             <Review changes={changes} input={input} reload={query.reload} />
           </Card>
-          {changes.patch !== '' && <Patch patch={changes.patch} label="The changes line by line" />}
-          {changes.truncated && <p class="hint">The rest is left out here; the worktree has all of it.</p>}
+          {changes.patch !== '' && <Patch patch={changes.patch} label="Changes line by line" />}
+          {changes.truncated && <p class="hint">The patch is cut off here. The worktree has all changes.</p>}
         </div>
       )}
     </Loaded>
@@ -47,7 +47,7 @@ function Review({ changes, input, reload }: ReviewProps) {
   const accept = useAction(async (branch: boolean) => {
     await api.worktrees.accept({ ...input, branch })
     await reload()
-  }, 'Accepted.')
+  }, 'Changes accepted.')
   const [isDiscarding, setDiscarding] = useState(false)
   return (
     <div class="stack">
@@ -57,7 +57,7 @@ function Review({ changes, input, reload }: ReviewProps) {
           {plural(commits.length, 'commit')}: {visible(commits.map(each => each.subject).join('; '))}
         </p>
       )}
-      {uncommitted && <p class="hint">Some changes are not committed; accepting commits them.</p>}
+      {uncommitted && <p class="hint">Some changes are not committed. Accepting the changes commits them.</p>}
       <Trouble fault={accept.fault} />
       {files.length > 0 && (
         <div class="row">
@@ -65,7 +65,7 @@ function Review({ changes, input, reload }: ReviewProps) {
             Merge into {visible(repository)}
           </button>
           <button type="button" disabled={accept.running} onClick={() => void accept.run(true)}>
-            Make a branch
+            Create a branch
           </button>
           <button type="button" class="quiet" disabled={accept.running} onClick={() => setDiscarding(true)}>
             Discard…
@@ -92,11 +92,11 @@ function Discard({ input, reload, onClose }: Omit<ReviewProps, 'changes'> & { on
     await api.worktrees.discard(input)
     await reload()
     onClose()
-  }, 'Discarded.')
+  }, 'Changes discarded.')
   return (
     <Dialog title="Discard all changes?" onClose={onClose}>
       <div class="stack">
-        <p>The worktree goes back to what is checked out in your repository, and its changes are lost.</p>
+        <p>The worktree is reset to what is checked out in your repository, and its changes are lost.</p>
         <Trouble fault={discard.fault} />
         <div class="row">
           <button type="button" class="danger" disabled={discard.running} onClick={() => void discard.run()}>

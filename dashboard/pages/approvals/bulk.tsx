@@ -55,7 +55,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
   }
   const busy = done !== undefined
   return (
-    <section class="card bulk" aria-label="Several at once">
+    <section class="card bulk" aria-label="Bulk decision">
       <div class="row">
         <label class="row">
           <input
@@ -73,10 +73,10 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
           {busy
             ? `${done} of ${chosen.length} decided`
             : some
-              ? `${chosen.length} chosen`
+              ? `${chosen.length} selected`
               : waiting.length < QUEUE
                 ? `All ${waiting.length}`
-                : `The ${QUEUE} that waited longest`}
+                : `The ${QUEUE} oldest`}
         </label>
         <div class="aside row">
           <button
@@ -100,7 +100,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
       </div>
       {unseen > 0 && (
         <p class="held">
-          {plural(unseen, 'call has', 'calls have')} long arguments: show all of them before you approve.
+          {plural(unseen, 'call has', 'calls have')} long arguments. Show all of them before you approve.
         </p>
       )}
       {denying && (
@@ -112,7 +112,7 @@ export function Bulk({ waiting, chosen, unseen, onChoose, onDecided, children }:
           }}
         >
           <label>
-            Why? Each of the agents reads it and plans anew.
+            Reason (optional). Each agent reads it and plans again.
             <textarea
               rows={2}
               maxLength={2000}
@@ -154,7 +154,7 @@ export function Results({ results, onClose }: { results: readonly BulkOutcome[];
     <section aria-label="Outcomes" role="status">
       <header class="row">
         <h2>
-          {plural(results.length - failed, 'call')} decided{failed > 0 && `, ${failed} not`}
+          {plural(results.length - failed, 'call')} decided{failed > 0 && `, ${failed} failed`}
         </h2>
         <button type="button" class="aside quiet small" onClick={onClose}>
           Close

@@ -26,7 +26,7 @@ export function Detail({ id }: { id: string }) {
           Approval <code>{visible(id)}</code>
         </h1>
         <a class="aside" href={to('approvals')}>
-          All that wait
+          All pending approvals
         </a>
       </div>
       <Loaded query={query} below>
@@ -44,7 +44,7 @@ export function Detail({ id }: { id: string }) {
                   <dd>
                     <a href={to('agents', [approval.agent_id])}>{visible(approval.agent_id)}</a>
                   </dd>
-                  <dt>Asked</dt>
+                  <dt>Requested</dt>
                   <dd>{moment(approval.created_at)}</dd>
                   <dt>Decided</dt>
                   <dd>
@@ -63,7 +63,7 @@ export function Detail({ id }: { id: string }) {
                   </dd>
                 </dl>
                 {approval.edited ? (
-                  <Diff before={approval.original_arguments} after={approval.arguments} label="What was changed" />
+                  <Diff before={approval.original_arguments} after={approval.arguments} label="Changed arguments" />
                 ) : (
                   <Arguments value={approval.arguments} whole />
                 )}

@@ -39,7 +39,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
       }}
     >
       <label>
-        Arguments, as JSON
+        Arguments (JSON)
         <textarea
           class="mono"
           rows={Math.min(20, text.split('\n').length + 1)}
@@ -50,7 +50,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
         />
       </label>
       {edited ? (
-        <Diff before={args} after={edited} label="What you changed" />
+        <Diff before={args} after={edited} label="Your changes" />
       ) : (
         <p class="trouble" role="alert">
           This is not a JSON object.

@@ -29,7 +29,7 @@ export function Grant({
     })
     await decide({ approval_id, decision: 'approve' })
     onDone()
-  }, 'Granted, and this call approved.')
+  }, 'Rule added and call approved.')
   const isWhole = typeof args === 'object' && args !== null
   return (
     <form
@@ -40,18 +40,18 @@ export function Grant({
       }}
     >
       <p>
-        Calls of <code>{visible(tool_name)}</code> run without asking
+        Allow calls of <code>{visible(tool_name)}</code> without approval
       </p>
       <div class="fields">
         <label>
-          By
+          Agent
           <select name="who" ref={focusOnMount}>
             <option value="one">{visible(agent_id)} only</option>
             <option value="all">every agent</option>
           </select>
         </label>
         <label>
-          With
+          Arguments
           <select name="what">
             {isWhole && <option value="same">these arguments only</option>}
             <option value="any">any arguments</option>
@@ -59,18 +59,18 @@ export function Grant({
         </label>
         <label>
           Valid for (hours)
-          <input name="hours" type="number" min="0" step="0.5" placeholder="any time" defaultValue="1" />
+          <input name="hours" type="number" min="0" step="0.5" placeholder="no limit" defaultValue="1" />
         </label>
         <label>
           Maximum uses
-          <input name="uses" type="number" min="1" step="1" placeholder="any number" />
+          <input name="uses" type="number" min="1" step="1" placeholder="no limit" />
         </label>
       </div>
       <p class="hint">Set at least one of these limits. You can revoke the rule at any time.</p>
       <Trouble fault={grant.fault} />
       <div class="row">
         <button type="submit" class="primary" disabled={grant.running}>
-          Grant, and approve this call
+          Add rule and approve
         </button>
         <button type="button" class="quiet" onClick={onCancel}>
           Cancel

@@ -23,13 +23,13 @@ export function History() {
         if (isEmpty)
           return (
             <Empty title="No decisions yet.">
-              What is approved or denied is kept here, with who decided, when, and why.
+              Approved and denied calls are listed here, with who decided, when and why.
             </Empty>
           )
         return (
           <Card title={title('decision', 'Decisions')}>
             <Table
-              caption="Approvals that were decided"
+              caption="Decided approvals"
               cardPx={CARD_PX}
               rows={all}
               keyOf={each => each.approval_id}
@@ -46,14 +46,14 @@ export function History() {
                 { name: 'Agent', cell: ({ agent_id }) => <span class="unbroken">{visible(agent_id)}</span> },
                 { name: 'Decision', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                 {
-                  name: 'By',
+                  name: 'Decided by',
                   wide: true,
                   cell: ({ resolved_by }) => (
                     <span class="unbroken">{visible(resolved_by?.replace(/^rule:/, '') ?? '')}</span>
                   ),
                 },
                 { name: 'Reason', kind: 'grow', wide: true, cell: ({ reason }) => visible(reason ?? '') },
-                { name: 'When', kind: 'narrow', cell: ({ resolved_at }) => <When at={resolved_at} /> },
+                { name: 'Time', kind: 'narrow', cell: ({ resolved_at }) => <When at={resolved_at} /> },
               ]}
             />
             {pager}

@@ -10,7 +10,7 @@ export function Approvals({ place }: { place: Place }) {
   const [view = 'queue', id] = place.parts
   if (view === 'item' && id) return <Detail id={id} />
   const tabs = [
-    { id: 'queue', name: 'Waiting', href: to('approvals') },
+    { id: 'queue', name: 'Pending', href: to('approvals') },
     { id: 'history', name: 'History', href: to('approvals', ['history']) },
     { id: 'rules', name: 'Approval rules', href: to('approvals', ['rules']) },
   ]

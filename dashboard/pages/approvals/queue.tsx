@@ -59,7 +59,7 @@ export function Queue() {
                         <label class="tick">
                           <input
                             type="checkbox"
-                            aria-label={`Choose ${visible(tool_name)} of ${agent_id}`}
+                            aria-label={`Select ${visible(tool_name)} of ${agent_id}`}
                             disabled={!isOpen || edited.has(approval_id)}
                             checked={picked.includes(approval)}
                             onChange={event => choose([approval_id], event.currentTarget.checked)}
@@ -74,12 +74,11 @@ export function Queue() {
           )}
           {open.length === 0 && (
             <Empty title="No pending approvals.">
-              Which tools have to ask, and whether any does, stands in the{' '}
-              <a href={to('config', [], { section: 'approval' })}>configuration</a>.
+              The <a href={to('config', [], { section: 'approval' })}>configuration</a> sets which tools need approval.
             </Empty>
           )}
           {open.length === QUEUE && (
-            <p class="hint">The {plural(QUEUE, 'call')} that waited longest; others come up as these are decided.</p>
+            <p class="hint">The {QUEUE} oldest calls are shown. Others appear as you decide on these.</p>
           )}
           {decided > 0 && (
             <p>

@@ -94,11 +94,11 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
         </h2>
         {danger && <Tag kind="warn">{visible(danger)}</Tag>}
         <span class="soft">
-          <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> asked <When at={created_at} />
+          <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
           {task_id && ' for a task'}
           {expires_at && (
             <>
-              , denied by itself <When at={expires_at} />
+              , denied automatically <When at={expires_at} />
             </>
           )}
         </span>
@@ -108,7 +108,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
       </header>
       {cut ? (
         <p class="held">
-          These arguments are long. See all of them before you decide:{' '}
+          These arguments are long. Show all of them before you decide:{' '}
           <button type="button" class="small" disabled={see.running} onClick={() => void see.run()}>
             Show all {args_chars.toLocaleString('en')} characters
           </button>
@@ -118,7 +118,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
       )}
       {approval.folders.length > 0 && (
         <p class="hint">
-          Its folders: {visible(approval.folders.map(({ path, access }) => `${path} (${access})`).join(', '))}
+          Folders of the agent: {visible(approval.folders.map(({ path, access }) => `${path} (${access})`).join(', '))}
         </p>
       )}
       <p class="hint">
@@ -162,7 +162,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
                   aria-expanded={mode === 'grant'}
                   onClick={open('grant')}
                 >
-                  Allow from now on…
+                  Allow similar calls…
                 </button>
               </>
             )}
@@ -206,7 +206,7 @@ function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
       }}
     >
       <label>
-        Why? The agent reads it and plans anew.
+        Reason (optional). The agent reads it and plans again.
         <textarea
           rows={2}
           maxLength={2000}

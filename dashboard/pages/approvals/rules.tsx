@@ -21,8 +21,8 @@ export function Rules() {
       <Loaded query={query}>
         {rules =>
           rules.length === 0 ? (
-            <Empty title="No rules: every gated call asks.">
-              Add a rule at a pending call with “Allow from now on”.
+            <Empty title="No rules. Every gated call needs approval.">
+              To add a rule, choose “Allow similar calls” at a pending call.
             </Empty>
           ) : (
             <Card title="Approval rules">
@@ -40,10 +40,10 @@ export function Rules() {
                     cell: ({ arguments: args }) => (args === null ? 'any' : <Code value={args} label="Arguments" />),
                   },
                   {
-                    name: 'Until',
+                    name: 'Expires',
                     kind: 'narrow',
                     labelled: true,
-                    cell: ({ until }) => <When at={until} none="used up" />,
+                    cell: ({ until }) => <When at={until} none="when used up" />,
                   },
                   {
                     name: 'Used',

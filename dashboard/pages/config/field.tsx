@@ -66,7 +66,7 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
       aria-label={label}
       rows={4}
       spellcheck={false}
-      placeholder={isLines(shape) ? 'one a line' : 'JSON'}
+      placeholder={isLines(shape) ? 'one per line' : 'JSON'}
       value={text}
       onInput={event => onText(event.currentTarget.value)}
       ref={focusOnMount}

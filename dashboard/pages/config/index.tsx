@@ -24,15 +24,15 @@ export function Config({ place }: { place: Place }) {
               checked={set === '1'}
               onChange={event => refine({ set: event.currentTarget.checked ? '1' : undefined })}
             />
-            Only what is set
+            Only keys that are set
           </label>
           <Pick label="Section" value={section} onPick={section => refine({ section })}>
-            <option value="">Every section</option>
+            <option value="">All sections</option>
             {[...new Set(query.data?.map(sectionOf))].sort().map(each => (
               <option key={each}>{each}</option>
             ))}
           </Pick>
-          <Search label="Find keys" placeholder="Key or words" value={q} onWords={q => refine({ q })} />
+          <Search label="Find keys" placeholder="Key or description" value={q} onWords={q => refine({ q })} />
         </div>
       </div>
       <Loaded query={query}>

@@ -24,7 +24,7 @@ export function KeyRow({ found, onChanged }: { found: Key; onChanged: () => Prom
         <p class="row">
           <code>{key}</code>
           {source !== 'default' && <Tag kind="good">{source === 'env' ? `from ${env}` : 'set'}</Tag>}
-          <Tag>{reload === 'applied' ? 'at once' : 'after a restart'}</Tag>
+          <Tag>{reload === 'applied' ? 'applies at once' : 'applies after a restart'}</Tag>
         </p>
         {description && <p class="soft">{visible(description)}</p>}
         {editing ? (
@@ -89,7 +89,7 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
         </button>
         {source === 'file' && (
           <button type="button" class="small" disabled={unset.running} onClick={() => void unset.run()}>
-            Back to the default
+            Reset to default
           </button>
         )}
         <button type="button" class="small quiet" onClick={onCancel}>

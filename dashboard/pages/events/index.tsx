@@ -34,10 +34,10 @@ export function Events({ place }: { place: Place }) {
         title={newest(shown.length, SHOWN, 'event')}
         aside={
           <>
-            <Search label="Words" value={q} onWords={q => refine({ q })} />
+            <Search label="Search events" value={q} onWords={q => refine({ q })} />
             <Search label="Agent" value={agent} onWords={agent => refine({ agent })} />
             <Pick label="Kind" value={kind} onPick={kind => refine({ kind })}>
-              <option value="">Every kind</option>
+              <option value="">All kinds</option>
               {kinds.map(each => (
                 <option key={each}>{each}</option>
               ))}
@@ -49,10 +49,10 @@ export function Events({ place }: { place: Place }) {
         }
       >
         {shown.length === 0 ? (
-          <Empty title={all.length === 0 ? 'Nothing has happened yet.' : 'No recent events of this kind.'}>
+          <Empty title={all.length === 0 ? 'No events yet.' : 'No matching events.'}>
             {all.length === 0
-              ? 'What agents do, what they cost and what operators decide shows here as it happens.'
-              : 'Filters apply to the events that this page received; svc events lists older ones.'}
+              ? 'Events of agents, costs and operator decisions appear here live.'
+              : 'Filters apply to the events that this page has received. Use svc events to list older ones.'}
           </Empty>
         ) : (
           <ol class="plain events">

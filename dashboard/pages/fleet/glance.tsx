@@ -28,7 +28,7 @@ export function Glance({ summary, every }: { summary: Fleet['summary']; every: n
       />
       {next && every !== undefined && (
         <Figure
-          label="Wakes next"
+          label="Next wake-up"
           value={<When at={next.at} ahead every={every} />}
           note={<a href={to('agents', [next.agent_id])}>{visible(next.name)}</a>}
         />

@@ -21,7 +21,7 @@ export function Import({ onImported }: { onImported?: () => void }) {
           <ImportForm
             onDone={({ agent_id }) => {
               setOpen(false)
-              toast('It lives.')
+              toast('Agent imported.')
               onImported?.()
               go(to('agents', [agent_id]))
             }}
@@ -48,7 +48,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
   if (left) {
     return (
       <div class="stack">
-        <p>Imported, without these parts, whose modules this project does not have:</p>
+        <p>The agent was imported without these parts, because this project lacks their modules:</p>
         <ul>
           {left.left_out.map(part => (
             <li key={part}>{visible(part)}</li>
@@ -56,7 +56,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
         </ul>
         <div class="row">
           <button type="button" class="primary" onClick={() => onDone(left)}>
-            Show it
+            Show agent
           </button>
         </div>
       </div>
@@ -77,16 +77,16 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
       <div class="fields">
         <label>
           Preset
-          <input name="preset" placeholder="its own" maxLength={64} />
+          <input name="preset" placeholder="from the bundle" maxLength={64} />
         </label>
         <label>
           Model
-          <input name="model" placeholder="its own" pattern="\S*" title="Without spaces" maxLength={200} />
+          <input name="model" placeholder="from the bundle" pattern="\S*" title="Without spaces" maxLength={200} />
         </label>
       </div>
       <p class="hint">
-        A bundle is what “Download the agent” gives, on an agent’s page under Checkpoints. It begins with the goals and
-        the memory of the one that it was made of.
+        To get a bundle, choose “Download the agent” on an agent’s page, under Checkpoints. The new agent starts with
+        the goals and the memory of that agent.
       </p>
       <Trouble fault={load.fault} />
       <div class="row">
@@ -102,6 +102,6 @@ function bundleOf(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error('That file is no bundle: it is not JSON. A bundle is what “Download the agent” gives.')
+    throw new Error('Cannot read the bundle: it is not JSON. Choose a file that “Download the agent” saved.')
   }
 }

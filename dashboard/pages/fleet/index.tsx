@@ -46,8 +46,8 @@ export function Fleet({ place }: { place: Place }) {
       <Loaded query={fleet}>
         {data =>
           isEmpty ? (
-            <Empty title="There are no agents yet." actions={begin}>
-              An agent sets itself goals and pursues them, as far as you let it. In a terminal:{' '}
+            <Empty title="No agents yet." actions={begin}>
+              Agents set goals and work on them within your limits. To spawn one in a terminal:{' '}
               <code>svc spawn coder</code>
             </Empty>
           ) : (
@@ -83,7 +83,7 @@ function Members({ fleet: { agents, matching, summary }, place, every }: Members
         <>
           <Search label="Find agents" placeholder="Name, goal, model" value={q} onWords={q => find({ q })} />
           <Pick label="Status" value={status} onPick={status => find({ status })}>
-            <option value="">Every status</option>
+            <option value="">All statuses</option>
             {STATUSES.map(each => (
               <option key={each} value={each}>
                 {each.replaceAll('_', ' ')}
@@ -91,7 +91,7 @@ function Members({ fleet: { agents, matching, summary }, place, every }: Members
             ))}
           </Pick>
           <Pick label="Sort by" value={sort} onPick={sort => find({ sort })}>
-            <option value="">Those that need you first</option>
+            <option value="">Needs attention first</option>
             {columns.flatMap(({ name, by, fallsFirst = false }) =>
               by === undefined
                 ? []
@@ -116,12 +116,12 @@ function Members({ fleet: { agents, matching, summary }, place, every }: Members
       }
     >
       {agents.length === 0 ? (
-        <Empty title={q || status ? 'No agent matches.' : 'There is nothing on this page.'}>
+        <Empty title={q || status ? 'No matching agents.' : 'No agents on this page.'}>
           <a href={to('')}>Show all {integer(total)}</a>
         </Empty>
       ) : (
         <Table
-          caption="Agents, what each does, and what it costs"
+          caption="Agents"
           rows={agents}
           keyOf={member => member.agent_id}
           columns={columns}
@@ -153,9 +153,9 @@ const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
     ),
   },
   { name: 'Status', kind: 'narrow', by: 'status', cell: member => <State member={member} /> },
-  { name: 'Doing', kind: 'grow', cell: member => <Doing member={member} /> },
+  { name: 'Activity', kind: 'grow', cell: member => <Doing member={member} /> },
   {
-    name: 'Next',
+    name: 'Next run',
     kind: 'narrow',
     wide: true,
     by: 'next',
@@ -164,7 +164,7 @@ const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
     ),
   },
   {
-    name: 'Active',
+    name: 'Last active',
     kind: 'narrow',
     wide: true,
     by: 'active',
@@ -201,7 +201,7 @@ function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Me
   return (
     <>
       <span class="clamp" title={visible(goal ?? '')}>
-        {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looks for a goal' : 'No goal'}</span>}
+        {goal ? visible(goal) : <span class="soft">{status === 'working' ? 'Looking for a goal' : 'No goal'}</span>}
         {goal && steps !== null && steps > 0 && <small class="unbroken"> · step {steps}</small>}
       </span>
       {held && (

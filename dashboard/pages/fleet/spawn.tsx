@@ -68,28 +68,33 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
           </label>
           <label>
             Model
-            <input name="model" placeholder="the preset's, or the default" pattern="\S*" title="Without spaces" />
+            <input
+              name="model"
+              placeholder="model of the preset, or the default"
+              pattern="\S*"
+              title="Without spaces"
+            />
           </label>
           <label>
-            Folder to work in
-            <input name="workspace" placeholder="one of its own, or /home/ada/project" />
-            <span class="hint">Read and written by the agent; with :ro at the end only read.</span>
+            Workspace
+            <input name="workspace" placeholder="its own folder, or /home/ada/project" />
+            <span class="hint">The agent reads and writes this folder. Add :ro for read-only access.</span>
           </label>
           <label>
             Git worktree
             <select name="worktree">
-              <option value="">as the preset says</option>
-              <option value="agent">one for all its work</option>
-              <option value="goal">a branch for each goal</option>
+              <option value="">default of the preset</option>
+              <option value="agent">one branch for all work</option>
+              <option value="goal">one branch per goal</option>
             </select>
             <span class="hint">
-              It changes a copy on a branch; you review and merge. The folder is a git repository.
+              The agent changes a copy on a branch, which you review and merge. The workspace must be a git repository.
             </span>
           </label>
           <label>
             Further folders
             <textarea name="folders" rows={2} placeholder="/home/ada/papers" />
-            <span class="hint">One a line, only read by the agent; with :rw at the end also written.</span>
+            <span class="hint">One per line, read-only. Add :rw for read-write access.</span>
           </label>
           <Trouble fault={spawn.fault} />
           <div class="row">

@@ -8,9 +8,9 @@ import { visible } from '../../ui/text/words.ts'
 
 /** What happens to calls to a model of unknown price. */
 const FATES = {
-  none: 'what it costs is not counted',
-  refuse: 'its calls are refused while there is a dollar limit',
-  approve: 'its calls need an approval while there is a dollar limit',
+  none: 'its cost is not counted',
+  refuse: 'its calls are refused while a dollar limit is set',
+  approve: 'its calls need approval while a dollar limit is set',
 }
 
 function tokens(count: number | null): string {
@@ -32,7 +32,7 @@ export function Models() {
             {error && <Trouble fault={{ message: error, code: '', status: 0, errors: [] }} />}
             {chosen && (
               <p>
-                Agents without a model of their own use <code>{visible(chosen.model)}</code>
+                Default model: <code>{visible(chosen.model)}</code>
                 {chosen.notice && <Tag kind="warn">{visible(chosen.notice)}</Tag>}
               </p>
             )}
@@ -40,8 +40,8 @@ export function Models() {
               .filter(({ priced }) => priced === 'unknown')
               .map(({ model }) => (
                 <p key={model}>
-                  The price of <code>{visible(model)}</code> is unknown: {FATES[unknown_price ?? 'none']}. Write it into
-                  the project’s models.yaml.
+                  The price of <code>{visible(model)}</code> is unknown: {FATES[unknown_price ?? 'none']}. Add it to the
+                  project’s models.yaml.
                 </p>
               ))}
             <Card title="Providers">
@@ -59,7 +59,7 @@ export function Models() {
                     ),
                   },
                   {
-                    name: 'Why not, and notes',
+                    name: 'Notes',
                     kind: 'grow',
                     cell: ({ reason, notice, free, free_because }) => (
                       <>
@@ -83,7 +83,7 @@ export function Models() {
                 ]}
               />
             </Card>
-            <Card title="Prices, in dollars for a million tokens">
+            <Card title="Prices in dollars per million tokens">
               <Table
                 caption="Prices"
                 rows={prices}
@@ -91,11 +91,11 @@ export function Models() {
                 columns={[
                   { name: 'Model', kind: 'grow', cell: ({ model }) => <code>{visible(model)}</code> },
                   { name: 'Input', kind: 'number', cell: ({ input }) => input },
-                  { name: 'Cached', kind: 'number', wide: true, cell: ({ cached_input }) => cached_input ?? '–' },
+                  { name: 'Cached input', kind: 'number', wide: true, cell: ({ cached_input }) => cached_input ?? '–' },
                   { name: 'Output', kind: 'number', cell: ({ output }) => output },
                   { name: 'Context', kind: 'number', wide: true, cell: ({ context_window }) => tokens(context_window) },
                   {
-                    name: 'Longest output',
+                    name: 'Maximum output',
                     kind: 'number',
                     wide: true,
                     cell: ({ max_output_tokens }) => tokens(max_output_tokens),
@@ -113,8 +113,8 @@ export function Models() {
                 ]}
               />
               <p class="hint">
-                The project’s models.yaml adds to them and overrides them, wherever a provider runs. Dates older than 90
-                days are marked.
+                The project’s models.yaml adds prices and overrides these, for all providers. Prices older than 90 days
+                are marked.
               </p>
             </Card>
           </>

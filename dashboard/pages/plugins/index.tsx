@@ -33,7 +33,7 @@ export function Plugins({ place }: { place: Place }) {
               checked={builtins}
               onChange={event => refine({ builtins: event.currentTarget.checked ? '1' : undefined })}
             />
-            Built-in ones too
+            Show built-in plugins
           </label>
           <button type="button" disabled={reload.running} onClick={() => void reload.run()}>
             Apply changes now
@@ -48,8 +48,8 @@ export function Plugins({ place }: { place: Place }) {
             <>
               {own.length === 0 ? (
                 <Empty title="No plugins of your own yet.">
-                  Drop a <code>.ts</code> file into <code>plugins/</code>, or begin with{' '}
-                  <code>svc new plugin my-first</code>; it is live seconds later.
+                  Save a <code>.ts</code> file in <code>plugins/</code>, or run <code>svc new plugin my-first</code>.
+                  The plugin is loaded within seconds.
                 </Empty>
               ) : (
                 <ul class="stack plain">
@@ -72,21 +72,21 @@ export function Plugins({ place }: { place: Place }) {
 /** Describes the outcomes of a reload; why a change failed is shown with the plugin. */
 function describeOutcomes(outcomes: Answer<'plugins.reload'>): string {
   const failed = outcomes.filter(({ error }) => error !== null)
-  if (failed.length > 0) return `Could not be applied: ${failed.map(({ plugin }) => plugin).join(', ')}.`
+  if (failed.length > 0) return `Cannot apply the changes: ${failed.map(({ plugin }) => plugin).join(', ')}.`
   return outcomes.length > 0 ? 'Changes applied.' : 'Nothing has changed.'
 }
 
 function Builtins({ plugins }: { plugins: readonly Plugin[] }) {
   return (
-    <Card title={`${plugins.length} built in`}>
+    <Card title={plural(plugins.length, 'built-in plugin')}>
       <Table
-        caption="Plugins that are built in"
+        caption="Built-in plugins"
         rows={plugins}
         keyOf={({ name }) => name}
         columns={[
           { name: 'Plugin', cell: ({ name }) => <strong>{visible(name)}</strong> },
           {
-            name: 'What it is for',
+            name: 'Description',
             kind: 'grow',
             cell: ({ description, registered }) => (
               <>
@@ -97,7 +97,7 @@ function Builtins({ plugins }: { plugins: readonly Plugin[] }) {
           },
           { name: 'State', kind: 'narrow', cell: ({ state }) => <State of={state} /> },
           { name: 'Calls', kind: 'number', wide: true, cell: ({ calls }) => count(calls) },
-          { name: 'Failed', kind: 'number', wide: true, cell: ({ failures }) => count(failures) },
+          { name: 'Failures', kind: 'number', wide: true, cell: ({ failures }) => count(failures) },
         ]}
       />
     </Card>
@@ -115,7 +115,7 @@ function Registered({ things }: { things: readonly string[] }) {
   return (
     <div>
       <button type="button" class="small quiet inset" aria-expanded={open} onClick={() => setOpen(!open)}>
-        Registered {plural(things.length, 'thing')}
+        Registered {plural(things.length, 'item')}
       </button>
       {open && (
         <ul class="row plain">
@@ -150,11 +150,11 @@ function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void
       <div class="stack">
         {description && <p>{visible(description)}</p>}
         {error && <pre class="trouble wrap">{visible(error)}</pre>}
-        {last_failure && !error && <p class="held">Failed last: {visible(last_failure)}</p>}
+        {last_failure && !error && <p class="held">Last failure: {visible(last_failure)}</p>}
         <p class="soft">
           {origin === 'builtin' ? 'Built in' : <code>{visible(origin)}</code>} · {plural(calls, 'call')}, {failures}{' '}
           failed{!error && ` · loaded in ${duration(plugin.load_ms)}`}
-          {plugin.swaps > 0 && ` · swapped ${plural(plugin.swaps, 'time')}, last in ${duration(plugin.swap_ms ?? 0)}`}
+          {plugin.swaps > 0 && ` · reloaded ${plural(plugin.swaps, 'time')}, last in ${duration(plugin.swap_ms ?? 0)}`}
         </p>
         <Registered things={registered} />
       </div>

@@ -41,7 +41,7 @@ function List() {
       <Loaded query={query}>
         {runs =>
           isEmpty && !isNarrowed ? (
-            <Empty title="No runs yet.">Each start of the daemon and each task makes a run.</Empty>
+            <Empty title="No runs yet.">Each daemon start and each task creates a run.</Empty>
           ) : (
             <Card
               title={title('run', 'Runs')}
@@ -81,8 +81,8 @@ function List() {
                     ),
                   },
                   { name: 'Cost', kind: 'number', cell: ({ cost_usd }) => dollars(cost_usd) },
-                  { name: 'Took', kind: 'number', cell: ({ duration_s }) => duration(duration_s * 1000) },
-                  { name: 'Began', kind: 'narrow', cell: ({ started_at }) => <When at={started_at} /> },
+                  { name: 'Duration', kind: 'number', cell: ({ duration_s }) => duration(duration_s * 1000) },
+                  { name: 'Started', kind: 'narrow', cell: ({ started_at }) => <When at={started_at} /> },
                 ]}
               />
               {pager}

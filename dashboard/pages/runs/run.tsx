@@ -43,16 +43,16 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
       <Loaded query={run}>
         {found => (
           <dl class="card figures">
-            <Figure label="Took" value={duration(found.duration_s * 1000)} note={<When at={found.started_at} />} />
+            <Figure label="Duration" value={duration(found.duration_s * 1000)} note={<When at={found.started_at} />} />
             <Figure label="Cycles" value={count(found.cycles)} />
             <Figure
-              label="Goals reached"
+              label="Goals completed"
               value={found.goals_completed}
-              note={`${count(found.goals_generated)} begun`}
+              note={`${count(found.goals_generated)} started`}
             />
             <Figure label="Tool calls" value={count(found.tool_calls)} note={`${found.tool_failures} failed`} />
             <Figure label="Cost" value={dollars(found.cost_usd)} note={`${count(found.tokens)} tokens`} />
-            {found.exit && <Figure label="Ended" value={visible(found.exit)} />}
+            {found.exit && <Figure label="Exit reason" value={visible(found.exit)} />}
           </dl>
         )}
       </Loaded>
@@ -63,8 +63,8 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
             <input
               type="search"
               class="search"
-              aria-label="Only this agent"
-              placeholder="Only this agent’s id"
+              aria-label="Filter by agent id"
+              placeholder="Agent id"
               value={agent}
               onChange={event =>
                 refine({ agent: event.currentTarget.value.trim(), before: undefined, after: undefined })
@@ -100,7 +100,7 @@ function Part({ trace: { root, total_spans, left_out, next_before, next_after, b
     <section class="row" aria-label="Part of the run">
       <p class="soft">
         {shown.toLocaleString('en')} of {plural(shown + left_out, 'step')}
-        {total_spans > 1 && `: ${since(from)} to ${since(to)} after the run began`}, newest first.
+        {total_spans > 1 && `: ${since(from)} to ${since(to)} after the start of the run`}, newest first.
         {broken_lines > 0 && ` ${plural(broken_lines, 'line')} of the log could not be read.`}
       </p>
       <div class="aside row">

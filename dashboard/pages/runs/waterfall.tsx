@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Code } from '../../ui/text/code.tsx'
-import { count, dollars, duration, visible } from '../../ui/text/words.ts'
+import { count, dollars, duration, plural, visible } from '../../ui/text/words.ts'
 import type { Answer } from '../../ui/types.ts'
 
 type Span = Answer<'runs.trace'>['root']
@@ -41,7 +41,7 @@ export function Waterfall({ root }: { root: Span }) {
                     type="button"
                     class="fold"
                     aria-expanded={isOpen(span)}
-                    aria-label={`${span.children.length} in ${visible(span.name)}`}
+                    aria-label={`${plural(span.children.length, 'span')} in ${visible(span.name)}`}
                     onClick={() => toggle(span)}
                   >
                     {isOpen(span) ? '▾' : '▸'}
@@ -69,7 +69,7 @@ export function Waterfall({ root }: { root: Span }) {
   )
 }
 
-const KINDS = { agent: 'an agent’s cycles', goal: 'a goal', decision: 'a model’s answer', tool: 'a tool' } as const
+const KINDS = { agent: 'agent cycles', goal: 'goal', decision: 'model call', tool: 'tool call' } as const
 
 function Legend() {
   return (

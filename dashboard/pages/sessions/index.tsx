@@ -46,7 +46,9 @@ function List() {
       <Loaded query={query}>
         {sessions =>
           isEmpty && wanted.status === undefined ? (
-            <Empty title="No sessions yet.">The first task makes one: open an agent’s page and Chat.</Empty>
+            <Empty title="No sessions yet.">
+              The first task creates a session. To start one, open Chat on an agent’s page.
+            </Empty>
           ) : (
             <Card
               title={title('session', 'Sessions')}
@@ -80,7 +82,7 @@ function List() {
                   },
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   {
-                    name: 'About',
+                    name: 'Subject',
                     kind: 'grow',
                     cell: ({ task }) => <span class="clamp">{visible(task)}</span>,
                   },
@@ -90,7 +92,7 @@ function List() {
                     wide: true,
                     cell: ({ cost_usd, tokens }) => <span title={`${count(tokens)} tokens`}>{dollars(cost_usd)}</span>,
                   },
-                  { name: 'Active', kind: 'narrow', cell: ({ last_active }) => <When at={last_active} /> },
+                  { name: 'Last active', kind: 'narrow', cell: ({ last_active }) => <When at={last_active} /> },
                   {
                     name: 'Action',
                     kind: 'narrow',

@@ -23,7 +23,7 @@ export function Transcript({ session_id }: { session_id: string }) {
       </div>
       <Loaded query={query}>
         {messages =>
-          messages.length === 0 ? <Empty title="Nothing was said in it yet." /> : <Said messages={messages} />
+          messages.length === 0 ? <Empty title="No messages in this session yet." /> : <Said messages={messages} />
         }
       </Loaded>
     </>

@@ -21,7 +21,8 @@ export function Delegations() {
       {all =>
         isEmpty ? (
           <Empty title="No delegations yet.">
-            An agent hands on a goal with <code>delegate_task</code>. You give an agent one on its page, under Goals.
+            Agents delegate goals with <code>delegate_task</code>. To give an agent a goal yourself, open its page and
+            choose Goals.
           </Empty>
         ) : (
           <Card title={title('delegation', 'Delegations')}>
@@ -31,7 +32,7 @@ export function Delegations() {
               keyOf={({ delegation_id }) => delegation_id}
               columns={[
                 {
-                  name: 'What',
+                  name: 'Objective',
                   kind: 'grow',
                   cell: ({ to_agent, goal_id, objective, result }) => (
                     <>
@@ -43,7 +44,7 @@ export function Delegations() {
                   ),
                 },
                 {
-                  name: 'Who',
+                  name: 'From and to',
                   cell: ({ from_agent, to_agent }) => (
                     <>
                       <PartyOf id={from_agent} /> → <PartyOf id={to_agent} />
@@ -55,12 +56,12 @@ export function Delegations() {
                   kind: 'narrow',
                   cell: ({ status, waits }) => (
                     <>
-                      <Status of={status} /> {status === 'pending' && waits && <Tag>waited for</Tag>}
+                      <Status of={status} /> {status === 'pending' && waits && <Tag>blocks the sender</Tag>}
                     </>
                   ),
                 },
                 {
-                  name: 'When',
+                  name: 'Time',
                   kind: 'narrow',
                   cell: ({ ended_at, created_at }) => <When at={ended_at ?? created_at} />,
                 },

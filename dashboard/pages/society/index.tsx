@@ -25,7 +25,7 @@ export function Society({ place }: { place: Place }) {
       {shown ? (
         <shown.view place={place} />
       ) : (
-        <Empty title="There is no such view.">The available views are listed above.</Empty>
+        <Empty title="View not found.">The available views are listed above.</Empty>
       )}
     </>
   )

@@ -23,7 +23,7 @@ export function Last({ pair: { key, one, other } }: { pair: Pair }) {
       <Loaded query={query}>
         {messages =>
           messages.length === 0 ? (
-            <Empty title="Their messages are no longer kept." />
+            <Empty title="These messages are no longer stored." />
           ) : (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard.
             <ol class="plain list tall last" tabIndex={0} aria-label="Messages, newest first">

@@ -29,7 +29,7 @@ function Runs() {
         {runs =>
           isEmpty ? (
             <Empty title="No patterns yet.">
-              Reviews, debates and others let agents work together by rules: start one above.
+              In a pattern, such as a review or a debate, agents work together by fixed rules. Start one above.
             </Empty>
           ) : (
             <Card title={title('pattern', 'Patterns')}>
@@ -39,7 +39,7 @@ function Runs() {
                 keyOf={({ pattern_id }) => pattern_id}
                 columns={[
                   {
-                    name: 'About',
+                    name: 'Task',
                     kind: 'grow',
                     cell: ({ pattern_id, task, initiator, participants }) => (
                       <>
@@ -56,7 +56,7 @@ function Runs() {
                   { name: 'Status', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                   { name: 'Messages', kind: 'number', wide: true, cell: ({ messages }) => messages },
                   { name: 'Cost', kind: 'number', wide: true, cell: ({ spent }) => dollars(spent.usd) },
-                  { name: 'Began', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
+                  { name: 'Started', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
                 ]}
               />
               {pager}

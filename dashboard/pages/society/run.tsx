@@ -44,14 +44,14 @@ export function PatternRun({ id }: { id: string }) {
                     Cancel
                   </button>
                 )}
-                <a href={to('society', ['patterns'])}>All</a>
+                <a href={to('society', ['patterns'])}>All patterns</a>
               </>
             }
           >
             <div class="stack">
               <Words text={run.task} />
               <p class="soft">
-                On behalf of <PartyOf id={run.initiator} />, with{' '}
+                Initiator: <PartyOf id={run.initiator} /> · Participants:{' '}
                 {run.participants.map((each, at) => (
                   <>
                     {at > 0 && ', '}
@@ -65,8 +65,8 @@ export function PatternRun({ id }: { id: string }) {
           </Card>
           <div class="columns">
             <Said run={run} />
-            <Card title="Outcome">
-              {run.result ? <Code value={run.result} label="Result" /> : <p class="soft">Nothing yet.</p>}
+            <Card title="Result">
+              {run.result ? <Code value={run.result} label="Result" /> : <p class="soft">No result yet.</p>}
             </Card>
           </div>
         </div>
@@ -85,11 +85,11 @@ function Figures({ run: { messages, spent, budget, rounds, created_at, ended_at,
       <Figure label="Messages" value={messages} note={rounds > 1 ? `at most ${rounds} rounds` : ''} />
       <Figure label="Spent" value={dollars(spent.usd)} note={`${count(spent.tokens)} tokens`} />
       <Figure label="Budget" value={limit || 'none'} />
-      <Figure label="Began" value={<When at={created_at} />} />
+      <Figure label="Started" value={<When at={created_at} />} />
       {ended_at ? (
         <Figure label="Ended" value={<When at={ended_at} />} />
       ) : (
-        <Figure label="Time limit" value={<When at={deadline} />} />
+        <Figure label="Deadline" value={<When at={deadline} />} />
       )}
     </dl>
   )
@@ -101,11 +101,11 @@ function Said({ run: { pattern_id, messages } }: { run: Run }) {
     on: ofKinds('pattern_', 'message_sent'),
   })
   return (
-    <Card title="What was said">
+    <Card title="Messages">
       <Loaded query={query}>
         {said =>
           said.length === 0 ? (
-            <Empty title="Nothing was said yet." />
+            <Empty title="No messages yet." />
           ) : (
             <ol class="plain list tall">
               {said.map(message => (

@@ -76,7 +76,7 @@ function Form({ patterns, agents }: FormProps) {
           </select>
         </label>
         <label>
-          On whose behalf
+          Initiator
           <select value={initiator} onChange={event => setInitiator(event.currentTarget.value)}>
             {agents.map(({ agent_id, name }) => (
               <option key={agent_id} value={agent_id}>
@@ -86,7 +86,7 @@ function Form({ patterns, agents }: FormProps) {
           </select>
         </label>
         <label>
-          Rounds, at most
+          Maximum rounds
           <input
             key={name}
             name="rounds"
@@ -98,13 +98,13 @@ function Form({ patterns, agents }: FormProps) {
           />
         </label>
         <label>
-          Budget in US dollars
-          <input name="budget_usd" type="number" min="0" step="any" placeholder="as configured" />
+          Budget in dollars
+          <input name="budget_usd" type="number" min="0" step="any" placeholder="default" />
         </label>
       </div>
       {pattern && <p class="hint">{visible(pattern.summary)}.</p>}
       <fieldset>
-        <legend>{pattern ? takes(pattern) : 'Who takes part'}</legend>
+        <legend>{pattern ? takes(pattern) : 'Participants'}</legend>
         <div class="choices">
           {agents
             .filter(({ agent_id }) => agent_id !== initiator)
@@ -117,7 +117,7 @@ function Form({ patterns, agents }: FormProps) {
         </div>
       </fieldset>
       <label>
-        Subject of the session
+        Task
         <textarea name="task" rows={3} required maxLength={8000} />
       </label>
       <Trouble fault={start.fault} />
@@ -131,5 +131,5 @@ function Form({ patterns, agents }: FormProps) {
 }
 
 function takes({ min, max }: { min: number; max: number }): string {
-  return `Who takes part: ${min === max ? plural(min, 'agent') : `${min} to ${max} agents`}`
+  return `Participants: ${min === max ? plural(min, 'agent') : `${min} to ${max} agents`}`
 }

@@ -33,7 +33,7 @@ export function Swarm() {
       <Loaded query={reports}>
         {all =>
           all.length === 0 ? (
-            <Empty title="No reports yet.">The daemon makes a report on every fifth heartbeat.</Empty>
+            <Empty title="No reports yet.">The daemon creates a report on every fifth heartbeat.</Empty>
           ) : (
             <Reports all={all.filter(hasNewFindings)} looked={all.length} onReverted={reports.reload} />
           )
@@ -45,12 +45,12 @@ export function Swarm() {
 
 function Now({ state: { policy, acts, latest, in_force } }: { state: State }) {
   return (
-    <Card title="Now" aside={<Tag kind={acts ? 'good' : ''}>policy: {visible(policy)}</Tag>}>
+    <Card title="Current state" aside={<Tag kind={acts ? 'good' : ''}>policy: {visible(policy)}</Tag>}>
       <div class="stack">
         <p class="soft">{acts ? 'Recommendations are applied.' : 'Recommendations are only reported.'}</p>
         {latest && <Figures report={latest} />}
         {in_force.length === 0 ? (
-          <p class="soft">No report is in effect at the moment.</p>
+          <p class="soft">No effects at the moment.</p>
         ) : (
           <ul class="plain list tall">
             {in_force.map(effect => (
@@ -85,9 +85,9 @@ function Skills({ state: { specializations } }: { state: State }) {
   const [shown, setShown] = useState(PIECE)
   const known = specializations.filter(({ goals }) => goals > 0).sort((a, b) => b.score - a.score || b.goals - a.goals)
   return (
-    <Card title="Skills of agents">
+    <Card title="Agent skills">
       {known.length === 0 ? (
-        <Empty title="No goal has ended yet.">The kinds of goals that each agent reaches are listed here.</Empty>
+        <Empty title="No completed goals yet.">The kinds of goals that each agent completes are listed here.</Empty>
       ) : (
         <div class="stack">
           <ul class="plain list tall">
@@ -112,7 +112,7 @@ function Skills({ state: { specializations } }: { state: State }) {
           {known.length > shown && (
             <div class="row">
               <button type="button" onClick={() => setShown(shown + PIECE)}>
-                More of {known.length.toLocaleString('en')}
+                Show more of {known.length.toLocaleString('en')}
               </button>
             </div>
           )}
@@ -147,15 +147,18 @@ function Reports({ all, looked, onReverted }: ReportsProps) {
   const revert = useAction(async (report_id: string) => {
     await api.swarm.revert({ report_id })
     await onReverted()
-  }, 'Taken back.')
+  }, 'Reverted.')
   if (all.length === 0)
     return (
       <Card title="Reports">
-        <Empty title={`The last ${plural(looked, 'report')} recommended nothing.`} />
+        <Empty title={`No recommendations in the last ${plural(looked, 'report')}.`} />
       </Card>
     )
   return (
-    <Card title="Reports" aside={<small>{`${looked - all.length} of the last ${looked} brought nothing`}</small>}>
+    <Card
+      title="Reports"
+      aside={<small>{`${looked - all.length} of the last ${looked} had no recommendations`}</small>}
+    >
       <Trouble fault={revert.fault} />
       <Table
         caption="Reports"
@@ -163,16 +166,16 @@ function Reports({ all, looked, onReverted }: ReportsProps) {
         keyOf={({ report_id }) => report_id}
         columns={[
           { name: 'Heartbeat', kind: 'narrow', cell: ({ beat }) => beat },
-          { name: 'Recommended', kind: 'grow', cell: report => <Recommended report={report} /> },
+          { name: 'Recommendations', kind: 'grow', cell: report => <Recommended report={report} /> },
           { name: 'Goals completed', kind: 'number', cell: ({ figures }) => rateOf(figures.success_rate) },
-          { name: 'Did', kind: 'number', cell: ({ effects }) => effects.length },
-          { name: 'When', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
+          { name: 'Effects', kind: 'number', cell: ({ effects }) => effects.length },
+          { name: 'Time', kind: 'narrow', cell: ({ created_at }) => <When at={created_at} /> },
           {
             name: 'Action',
             kind: 'narrow',
             cell: ({ report_id, effects, reverted_at }) =>
               reverted_at ? (
-                <Tag>taken back</Tag>
+                <Tag>reverted</Tag>
               ) : (
                 effects.length > 0 && (
                   <button
@@ -181,7 +184,7 @@ function Reports({ all, looked, onReverted }: ReportsProps) {
                     disabled={revert.running}
                     onClick={() => void revert.run(report_id)}
                   >
-                    Take back
+                    Revert
                   </button>
                 )
               ),
@@ -202,7 +205,7 @@ function Recommended({ report: { recommendations, effects } }: { report: Report 
       ))}
       {effects.map(({ effect_id, kind, topic, agent_id, status }) => (
         <li key={effect_id}>
-          <Tag kind="good">did: {kind}</Tag> {visible(topic)} for <PartyOf id={agent_id} />{' '}
+          <Tag kind="good">effect: {kind}</Tag> {visible(topic)} for <PartyOf id={agent_id} />{' '}
           <small>{status.replaceAll('_', ' ')}</small>
         </li>
       ))}

@@ -15,10 +15,10 @@ import { type Graph, KIND_NAMES, KINDS, type Pair, pairsOf } from './pairs.ts'
 import { Party } from './party.tsx'
 
 const SPANS = {
-  hour: { name: 'The last hour', length: 3_600_000 },
-  day: { name: 'The last day', length: 86_400_000 },
-  week: { name: 'The last week', length: 604_800_000 },
-  month: { name: 'The last 30 days', length: 2_592_000_000 },
+  hour: { name: 'Last hour', length: 3_600_000 },
+  day: { name: 'Last day', length: 86_400_000 },
+  week: { name: 'Last week', length: 604_800_000 },
+  month: { name: 'Last 30 days', length: 2_592_000_000 },
 } as const
 
 /** Messages between agents, as a graph and as a table. */
@@ -32,7 +32,7 @@ export function Talk({ place }: { place: Place }) {
   return (
     <>
       <div class="row">
-        <Pick label="Span" value={span} onPick={span => refine({ span })}>
+        <Pick label="Period" value={span} onPick={span => refine({ span })}>
           {Object.entries(SPANS).map(([id, each]) => (
             <option key={id} value={id}>
               {each.name}
@@ -45,8 +45,9 @@ export function Talk({ place }: { place: Place }) {
         {graph =>
           graph.edges.length === 0 ? (
             <Card title={name}>
-              <Empty title="No messages in this time.">
-                Agents talk by <code>send_message</code>; you can write to one on its page, under Messages.
+              <Empty title="No messages in this period.">
+                Agents send messages with <code>send_message</code>. To write to an agent, open its page and choose
+                Messages.
               </Empty>
             </Card>
           ) : (
@@ -62,9 +63,9 @@ export function Talk({ place }: { place: Place }) {
 const CARD_PX = 112
 
 function describeGraph({ agents, messages, complete, left_out }: Graph): string {
-  const more = complete ? '' : '; only the newest are counted'
-  const others = left_out > 0 ? `, ${left_out} more talk and are left out` : ''
-  return `${plural(messages, 'message')} of ${plural(agents.length, 'agent')}${others}${more}`
+  const more = complete ? '' : '; only the newest messages are counted'
+  const others = left_out > 0 ? `, ${plural(left_out, 'more agent')} not shown` : ''
+  return `${plural(messages, 'message')} between ${plural(agents.length, 'agent')}${others}${more}`
 }
 
 function Shown({ graph, title }: { graph: Graph; title: string }) {
@@ -76,12 +77,11 @@ function Shown({ graph, title }: { graph: Graph; title: string }) {
       <Card title={title} aside={<Legend pairs={pairs} />}>
         <Drawing agents={graph.agents} pairs={pairs} chosen={pair.key} onChoose={choose} />
         <p class="hint keyed">
-          Arrow keys: left and right go from agent to agent, up and down through its conversations. Enter opens the
-          agent.
+          Left and right arrow keys select an agent, up and down arrow keys a conversation. Enter opens the agent.
         </p>
       </Card>
       <Last pair={pair} />
-      <Card title="The same as a table">
+      <Card title="Messages as a table">
         <Pairs pairs={pairs} chosen={pair.key} onChoose={choose} />
       </Card>
     </div>
@@ -122,7 +122,7 @@ function Pairs({ pairs, chosen, onChoose }: PairsProps) {
       classOf={({ key }) => (key === chosen ? 'chosen' : '')}
       columns={[
         {
-          name: 'Between',
+          name: 'Agents',
           kind: 'grow',
           cell: ({ one, other, kinds }) => (
             <>
@@ -132,13 +132,13 @@ function Pairs({ pairs, chosen, onChoose }: PairsProps) {
           ),
         },
         {
-          name: 'Each way',
+          name: 'Each direction',
           kind: 'number',
           wide: true,
           cell: ({ messages, sent }) => `${sent} : ${messages - sent}`,
         },
         { name: 'Messages', kind: 'number', cell: ({ messages }) => messages },
-        { name: 'Last', kind: 'narrow', cell: ({ last_at }) => <When at={last_at} /> },
+        { name: 'Latest', kind: 'narrow', cell: ({ last_at }) => <When at={last_at} /> },
         {
           name: 'Action',
           kind: 'narrow',
@@ -147,7 +147,7 @@ function Pairs({ pairs, chosen, onChoose }: PairsProps) {
               type="button"
               class="small"
               aria-pressed={key === chosen}
-              aria-label={`Show what ${visible(one.name)} and ${visible(other.name)} said last`}
+              aria-label={`Show the latest messages of ${visible(one.name)} and ${visible(other.name)}`}
               onClick={() => onChoose(key)}
             >
               Show

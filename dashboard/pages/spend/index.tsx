@@ -17,10 +17,10 @@ type Spending = Item<'budget.spending'>
 type Budget = Answer<'budget.status'>
 
 const VIEWS = {
-  hour: { name: 'The last hour', bucket: 'minute', length: 60_000, buckets: 60 },
-  day: { name: 'The last day', bucket: 'hour', length: 3_600_000, buckets: 24 },
-  week: { name: 'The last week', bucket: 'hour', length: 3_600_000, buckets: 168 },
-  month: { name: 'The last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
+  hour: { name: 'Last hour', bucket: 'minute', length: 60_000, buckets: 60 },
+  day: { name: 'Last day', bucket: 'hour', length: 3_600_000, buckets: 24 },
+  week: { name: 'Last week', bucket: 'hour', length: 3_600_000, buckets: 168 },
+  month: { name: 'Last 30 days', bucket: 'day', length: 86_400_000, buckets: 30 },
 } as const
 const BY = { agent: 'agent', model: 'model', kind: 'purpose' } as const
 /** Maximum number of rows listed by name, highest spend first. */
@@ -47,9 +47,7 @@ export function Spend({ place }: { place: Place }) {
     <>
       <h1>Spend</h1>
       {budget.fault?.code === 'daemon_not_running' ? (
-        <p class="soft">
-          The budget is kept by the daemon, which does not run in this server. What was spent is shown all the same.
-        </p>
+        <p class="soft">The daemon manages the budget and does not run in this server. Past spending is shown below.</p>
       ) : (
         <Loaded query={budget}>{status => <Window budget={status} onReset={budget.reload} />}</Loaded>
       )}
@@ -57,14 +55,14 @@ export function Spend({ place }: { place: Place }) {
         title={VIEWS[span].name}
         aside={
           <>
-            <Pick label="Span" value={span} onPick={span => refine({ span })}>
+            <Pick label="Period" value={span} onPick={span => refine({ span })}>
               {Object.entries(VIEWS).map(([id, { name }]) => (
                 <option key={id} value={id}>
                   {name}
                 </option>
               ))}
             </Pick>
-            <Pick label="By" value={by} onPick={by => refine({ by })}>
+            <Pick label="Group by" value={by} onPick={by => refine({ by })}>
               {Object.entries(BY).map(([id, name]) => (
                 <option key={id} value={id}>
                   by {name}
@@ -77,7 +75,7 @@ export function Spend({ place }: { place: Place }) {
         <Loaded query={spending}>
           {rows =>
             rows.length === 0 ? (
-              <Empty title="No spending in this time.">Every model call is listed here.</Empty>
+              <Empty title="No spending in this period.">Every model call is listed here.</Empty>
             ) : (
               <Over rows={rows} length={length} buckets={buckets} by={by} budget={budget.data} />
             )
@@ -111,14 +109,14 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
         />
         {unconfirmed.tokens > 0 && (
           <Figure
-            label="Unconfirmed part"
+            label="Unconfirmed cost"
             value={dollars(unconfirmed.usd)}
             note={`${count(unconfirmed.tokens)} tokens of calls whose process ended`}
           />
         )}
-        {approximate.usd > 0 && <Figure label="Estimated part" value={dollars(approximate.usd)} />}
+        {approximate.usd > 0 && <Figure label="Estimated cost" value={dollars(approximate.usd)} />}
       </dl>
-      {!budget.unlimited && <Meter label="Share of the budget that is spent" value={usedOf(budget)} />}
+      {!budget.unlimited && <Meter label="Share of the budget used" value={usedOf(budget)} />}
       <div class="row">
         <button type="button" class="small" disabled={reset.running} onClick={() => void reset.run()}>
           Reset counter
@@ -161,7 +159,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
       : [
           ...lines,
           {
-            label: `the budget of ${write(most!)} ends at`,
+            label: `budget of ${write(most!)} reached at`,
             color: '--bad',
             dashed: true,
             values: times.map(() => limit),
@@ -169,9 +167,9 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
         ]
   return (
     <div class="stack">
-      {free && <p class="soft">The models cost nothing, so tokens are shown.</p>}
+      {free && <p class="soft">The models are free, so the plot shows tokens.</p>}
       {isFar && <p class="soft">The budget of {write(most!)} is far above the range of this plot.</p>}
-      <Plot label="Spend, added up over time" times={times} lines={shown} write={write} height={260} />
+      <Plot label="Cumulative spend" times={times} lines={shown} write={write} height={260} />
       <Table
         caption="Spend"
         cardPx={CARD_PX}
@@ -179,7 +177,7 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
         keyOf={each => each.name}
         columns={[
           {
-            name: by === 'kind' ? 'For' : by === 'agent' ? 'Agent' : 'Model',
+            name: by === 'kind' ? 'Purpose' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
             cell: ({ name }) =>
               by === 'agent' && name !== NO_AGENT && name !== OTHERS ? (

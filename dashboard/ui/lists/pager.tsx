@@ -36,7 +36,7 @@ export function Pager({ shown, total, hasNext }: PagerProps) {
     scrollTo(0, 0)
   }
   return (
-    <nav class="pager" aria-label="Pages of the list">
+    <nav class="pager" aria-label="Pagination">
       <button type="button" disabled={offset === 0} onClick={() => go(at - 1)}>
         Previous page
       </button>

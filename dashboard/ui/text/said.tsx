@@ -18,7 +18,7 @@ export interface SaidMessage {
   at?: string | undefined
 }
 
-const WHO = { system: 'Instructions', user: 'To the agent', assistant: 'Agent', tool: 'Tool' }
+const WHO = { system: 'Instructions', user: 'User', assistant: 'Agent', tool: 'Tool' }
 const LONG = 700
 
 /** Conversation, oldest message first, with tool calls and their results. */
@@ -58,7 +58,7 @@ export function Words({ text }: { text: string }) {
       <p class="words">{visible(shown)}</p>
       {text.length > LONG && (
         <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
-          {whole ? 'Less' : `All ${text.length.toLocaleString('en')} characters`}
+          {whole ? 'Show less' : `Show all ${text.length.toLocaleString('en')} characters`}
         </button>
       )}
     </>

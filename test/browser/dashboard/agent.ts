@@ -77,9 +77,9 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
   it('overview: shows both cost limits beside the spend that counts against them', async () => {
     await person.at(`#/agents/${ann}`)
     const figures = page.locator('.figures')
-    await figures.getByText('Total limit').waitFor()
+    await figures.getByText('Total cost limit').waitFor()
     const shown = (await figures.innerText()).replaceAll('\n', ' ')
-    expect(shown).toMatch(/Limit on goals none ?\$0\.00 spent Total limit \$2\.00 ?\$0\.00 spent/)
+    expect(shown).toMatch(/Cost limit for goals none ?\$0\.00 spent Total cost limit \$2\.00 ?\$0\.00 spent/)
   })
 
   it('inner life: shows stressors and when they are resolved, load and persona over time, and a crisis', async () => {
@@ -106,9 +106,9 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     }
     await store().apply([restoreLife({ agent_id: ann, inner })])
     await go('inner')
-    await page.getByText('It is in a crisis').waitFor()
+    await page.getByText('The agent is in a crisis').waitFor()
     const weighs = page.getByRole('listitem').filter({ hasText: 'repeated failure' })
-    expect(await weighs.innerText()).toMatch(/rising[\s\S]*Resolved when [\s\S]*62 %, at most 70 %/)
+    expect(await weighs.innerText()).toMatch(/rising[\s\S]*Resolved when [\s\S]*62 %, peak 70 %/)
     expect(await plotCaption('Stress over time')).toMatch(
       /Load 97 %, prominent from 35 %, constrained from 55 %, dominant from 75 %, crisis from 95 %, In a crisis 97 %/,
     )
@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
         for (const { removedNodes } of changes) lost += [...removedNodes].filter(each => each.matches?.('ul.list')).length
       }).observe(document.querySelector('main'), { childList: true, subtree: true })`)
     await page.getByLabel('Search memory').fill('sheep')
-    await page.getByText(/% near/).waitFor()
+    await page.getByText(/% match/).waitFor()
     expect(await page.evaluate('lost')).toBe(0)
   })
 
@@ -162,9 +162,9 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await expect
       .poll(async () => (await plotCaption('Balance over time')).includes(`Balance ${await balanceNow()}`), PATIENT)
       .toBe(true)
-    await page.getByText('the books balance').waitFor()
+    await page.getByText('ledger balanced').waitFor()
     await page.getByRole('meter', { name: 'health' }).waitFor()
-    expect(await page.getByRole('table', { name: 'Movements' }).getByRole('row').count()).toBeGreaterThan(1)
+    expect(await page.getByRole('table', { name: 'Transactions' }).getByRole('row').count()).toBeGreaterThan(1)
   })
 
   it('world: plots a balance that has changed once within its minute, with marks at whole numbers', async () => {
@@ -196,18 +196,18 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     const alarms = () => host.invoke<Alarm[]>('alarms.list', { id: ann })
     await go('schedules')
     await page.getByText('Recurring goal').click()
-    await page.getByLabel('The goal of each run, in plain words').fill('Count the sheep')
-    await page.getByLabel('Minute, hour, day').fill('99 9 * * *')
+    await page.getByLabel('Objective of each run').fill('Count the sheep')
+    await page.getByLabel('Cron expression').fill('99 9 * * *')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
     await page.locator('.trouble').waitFor()
     expect(await schedules()).toEqual([])
-    await page.getByLabel('Minute, hour, day').fill('0 9 * * 1-5')
+    await page.getByLabel('Cron expression').fill('0 9 * * 1-5')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
     const row = page.getByRole('row', { name: /Count the sheep/ })
     await row.waitFor()
     expect(await row.innerText()).toContain('0 9 * * 1-5')
-    await page.getByLabel('When').first().selectOption('every')
-    await page.getByLabel('The goal of each run, in plain words').fill('Look at the gate')
+    await page.getByLabel('Repeat').selectOption('every')
+    await page.getByLabel('Objective of each run').fill('Look at the gate')
     await page.getByRole('spinbutton', { name: 'Minutes' }).fill('90')
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
     await page.getByRole('row', { name: /Look at the gate.*every 1 h 30 min/ }).waitFor()
@@ -222,15 +222,15 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByText('Set an alarm').click()
     await page.getByLabel('Message', { exact: true }).fill('The shearers come')
     await page.locator('input[type="datetime-local"]').fill('2020-01-31T18:00')
-    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    await page.getByRole('button', { name: 'Set alarm', exact: true }).click()
     await page.getByText('Jan 31, 2020, 18:00:00 has passed').waitFor()
     await page.locator('input[type="datetime-local"]').fill('2040-01-31T18:00')
-    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    await page.getByRole('button', { name: 'Set alarm', exact: true }).click()
     const alarm = page.getByRole('row', { name: /The shearers come/ })
     await alarm.waitFor()
     const local = await page.evaluate<string>("new Date('2040-01-31T18:00').toISOString()")
     expect(await alarms()).toMatchObject([{ at: local, created_by: 'operator' }])
-    await alarm.getByRole('button', { name: 'Take back' }).click()
+    await alarm.getByRole('button', { name: 'Cancel' }).click()
     await alarm.waitFor({ state: 'detached' })
     expect(await alarms()).toEqual([])
   })
@@ -239,7 +239,7 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     const opinions = async () => (await host.invoke<IdentityRecord>('identity.get', { id: ann })).opinions
     await go('checkpoints')
     await page.getByLabel('Label', { exact: true }).fill('before the fair')
-    await page.getByRole('button', { name: 'Keep' }).click()
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
     const row = page.getByRole('row', { name: /before the fair/ })
     await row.waitFor()
     await store().apply([formOpinion({ agent_id: ann, domain: 'fairs', opinion: 'Too loud.', note: 'fairs' })])

@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
 
   it('approves one of several calls: it runs with the shown arguments, and the others stay pending', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
-    await page.getByTitle(`${AGENTS} waiting`).waitFor()
+    await page.getByTitle(`${AGENTS} pending`).waitFor()
     const card = cardOf(approval_id)
     expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
     expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
       await route.continue()
     })
     await cardOf(approval_id).getByRole('button', { name: 'Approve', exact: true }).click()
-    await page.locator('.toasts').getByText(`Approval ${approval_id} was denied already`).waitFor()
+    await page.locator('.toasts').getByText(`Approval ${approval_id} was already denied`).waitFor()
     await outcomeOf(cardOf(approval_id), 'denied')
     await page.unroute(`**/approvals/${approval_id}`)
   })
@@ -179,12 +179,12 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const card = cardOf(first!.approval_id)
     await page.getByLabel(/^All \d+$/).check()
     await card.getByRole('button', { name: 'Edit and approve…' }).click()
-    await card.getByLabel('Arguments, as JSON').waitFor()
-    for (const name of ['Approve', 'Deny…', 'Allow from now on…'])
+    await card.getByLabel('Arguments (JSON)').waitFor()
+    for (const name of ['Approve', 'Deny…', 'Allow similar calls…'])
       expect(await card.getByRole('button', { name, exact: true }).isDisabled(), name).toBe(true)
     expect(await card.getByRole('checkbox').isDisabled()).toBe(true)
     expect(await card.getByRole('checkbox').isChecked()).toBe(false)
-    await page.getByText(`${(await queue()).length - 1} chosen`).waitFor()
+    await page.getByText(`${(await queue()).length - 1} selected`).waitFor()
     await page.screenshot({ path: shot('editing'), fullPage: true })
     await card.getByRole('button', { name: 'Cancel' }).click()
     expect(await card.getByRole('button', { name: 'Approve', exact: true }).isDisabled()).toBe(false)
@@ -195,11 +195,11 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const { approval_id } = await oldest()
     const card = cardOf(approval_id)
     await card.getByRole('button', { name: 'Edit and approve…' }).click()
-    const field = card.getByLabel('Arguments, as JSON')
+    const field = card.getByLabel('Arguments (JSON)')
     await field.fill('{ "to": "bea"')
     await card.getByText('This is not a JSON object.').waitFor()
     await field.fill(JSON.stringify((await show(approval_id)).arguments, null, 2).replace('"ann"', '"bea"'))
-    const diff = card.getByLabel('What you changed')
+    const diff = card.getByLabel('Your changes')
     expect(await diff.locator('.gone').innerText()).toContain('"to": "ann"')
     expect(await diff.locator('.new').innerText()).toContain('"to": "bea"')
     await card.getByRole('button', { name: 'Approve as edited' }).click()
@@ -208,14 +208,14 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
     expect(await show(approval_id)).toMatchObject({ edited: true })
     await person.at(`#/approvals/item/${approval_id}`)
-    await page.getByLabel('What was changed').getByText('"to": "bea"').waitFor()
+    await page.getByLabel('Changed arguments').getByText('"to": "bea"').waitFor()
   })
 
   it('shows the server’s message beside the edited arguments if the tool rejects them', async () => {
     const before = runs.length
     const card = cardOf((await oldest()).approval_id)
     await card.getByRole('button', { name: 'Edit and approve…' }).click()
-    await card.getByLabel('Arguments, as JSON').fill('{ "to": 7 }')
+    await card.getByLabel('Arguments (JSON)').fill('{ "to": 7 }')
     await card.getByRole('button', { name: 'Approve as edited' }).click()
     await card.getByRole('alert').getByText(/to\b/).first().waitFor()
     await card.getByRole('button', { name: 'Cancel' }).click()
@@ -227,9 +227,9 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const before = runs.length
     const { approval_id, agent_id } = await oldest()
     const card = cardOf(approval_id)
-    await card.getByRole('button', { name: 'Allow from now on…' }).click()
+    await card.getByRole('button', { name: 'Allow similar calls…' }).click()
     await card.locator('select:focus').waitFor()
-    await card.getByRole('button', { name: 'Grant, and approve this call' }).click()
+    await card.getByRole('button', { name: 'Add rule and approve' }).click()
     await outcomeOf(card)
     await until(() => runs.length > before)
     expect(await host.invoke('approvals.rules')).toMatchObject([
@@ -238,7 +238,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await page.getByRole('link', { name: 'Approval rules' }).click()
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('No rules: every gated call asks.').waitFor()
+    await page.getByText('No rules. Every gated call needs approval.').waitFor()
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
@@ -261,7 +261,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await page.keyboard.type('Ann reads no mail today')
     await page.getByRole('button', { name: `Deny ${short} calls` }).click()
     const outcomes = page.getByRole('status', { name: 'Outcomes' })
-    await outcomes.getByRole('heading', { name: `${short - 1} calls decided, 1 not` }).waitFor()
+    await outcomes.getByRole('heading', { name: `${short - 1} calls decided, 1 failed` }).waitFor()
     expect(await outcomes.getByRole('listitem').count()).toBe(short)
     await outcomes.getByRole('listitem').filter({ hasText: first!.agent_id }).getByText('failed').waitFor()
     expect(await show(second!.approval_id)).toMatchObject({ status: 'denied', reason: 'Ann reads no mail today' })
@@ -276,7 +276,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const before = runs.length
     const { approval_id, args_chars } = (await queue()).find(each => each.arguments === null)!
     const card = cardOf(approval_id)
-    await card.getByText('See all of them before you decide').waitFor()
+    await card.getByText('Show all of them before you decide').waitFor()
     expect(await card.getByRole('button').allInnerTexts()).toEqual([
       `Show all ${args_chars.toLocaleString('en')} characters`,
       'Deny…',
@@ -299,7 +299,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
 
   it('chat: shows the answer while it is written, can stop it, and keeps earlier messages', async () => {
     await person.at(`#/agents/${ids[0]}/chat`)
-    const field = page.getByLabel('What it should do')
+    const field = page.getByLabel('Instruction')
     const asked = host.model!.requests.length
     await page.setViewportSize({ width: 400, height: 500 })
     await field.fill('stall with a tale')
@@ -336,7 +336,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
 
   it('chat: shows only the new text of an answer that is started again', async () => {
     await person.at(`#/agents/${ids[3]}/chat`)
-    const field = page.getByLabel('What it should do')
+    const field = page.getByLabel('Instruction')
     await field.fill('begin again')
     await field.press('Enter')
     const answer = page.locator('.by-assistant')
@@ -349,7 +349,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
   it('chat: puts a rejected instruction back into the field, with the reason', async () => {
     const long = 'x'.repeat(100_001)
     await person.at(`#/agents/${ids[0]}/chat`)
-    const field = page.getByLabel('What it should do')
+    const field = page.getByLabel('Instruction')
     await field.fill(long)
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('alert').getByText('must be at most 100000 characters').first().waitFor()
@@ -359,7 +359,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
 
   it('chat: shows once why an answer failed, and empties the field for the next instruction', async () => {
     await person.at(`#/agents/${ids[2]}/chat`)
-    const field = page.getByLabel('What it should do')
+    const field = page.getByLabel('Instruction')
     await field.fill('fail now')
     await field.press('Enter')
     await page.locator('.by-assistant').getByText('failed').waitFor()
@@ -369,9 +369,9 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
 
   it('chat: goes on with a task once the tool call that it waits for is approved', async () => {
     await person.at(`#/agents/${ids[1]}/chat`)
-    await page.getByLabel('What it should do').fill('remember that')
+    await page.getByLabel('Instruction').fill('remember that')
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('A tool call waits for you').waitFor()
+    await page.getByText('A tool call needs your approval').waitFor()
     await page.locator('.held').getByRole('link').click()
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
     await page.getByText('approved, ran').waitFor()

@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium)('hostile text on the dashboard', () => {
       await page.setViewportSize({ width, height: 900 })
       await person.at(`#/agents/${id}`)
       await page.getByRole('button', { name: 'Kill…' }).click()
-      await page.getByRole('button', { name: 'Kill it' }).waitFor()
+      await page.getByRole('button', { name: 'Kill agent' }).waitFor()
       expect(await beyond('dialog'), `${width}`).toBe(0)
       await page.keyboard.press('Escape')
       await page.locator('.steps').first().waitFor()

@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
     const focusedText = () => page.evaluate<string>("document.activeElement?.textContent?.trim() ?? ''")
     await page.getByRole('table').waitFor()
     await page.keyboard.press('Tab')
-    expect(await focusedText()).toBe('Skip to the page')
+    expect(await focusedText()).toBe('Skip to content')
     const order: string[] = []
     for (let n = 0; n < 16; n++) {
       await page.keyboard.press('Tab')

@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   const runs = () => host.invoke<PatternRun[]>('patterns.runs')
 
   it('says so while there are no messages, patterns, delegations or reports', async () => {
-    await page.getByText('No messages in this time.').waitFor()
+    await page.getByText('No messages in this period.').waitFor()
     for (const [tab, expected] of [
       ['Patterns', 'No patterns yet.'],
       ['Delegations', 'No delegations yet.'],
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
   })
 
   it('draws the messages between agents as they happen, and shows the same in a table', async () => {
-    await page.getByText('No messages in this time').waitFor()
+    await page.getByText('No messages in this period').waitFor()
     for (let n = 0; n < 3; n++) await says('ann', 'bob', `draft ${n}`)
     await says('bob', 'ann', 'The second is better.')
     // Messages that came in through other modules are shown as text too.
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     const few = await host.invoke<MessageGraph>('messages.graph', { limit: 2 })
     expect(few).toMatchObject({ messages: 6, left_out: 3 })
     expect(few.agents.map(({ name }) => name)).toEqual(['ann', 'bob'])
-    await page.getByLabel('Span').selectOption({ label: 'The last hour' })
+    await page.getByLabel('Period').selectOption({ label: 'Last hour' })
     await page.waitForURL(/span=hour/)
     await expect.poll(() => nodes().count(), PATIENT).toBe(5)
   })
@@ -135,8 +135,8 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.locator('.graph .node', { hasText: 'dora' }).hover()
     await page.getByText('All is well.').waitFor()
     await page
-      .getByRole('button', { name: 'Show what cleo and ann said last' })
-      .or(page.getByRole('button', { name: 'Show what ann and cleo said last' }))
+      .getByRole('button', { name: 'Show the latest messages of cleo and ann' })
+      .or(page.getByRole('button', { name: 'Show the latest messages of ann and cleo' }))
       .click()
     await page.getByText('Which one is newer?').waitFor()
     await first.focus()
@@ -148,9 +148,9 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByRole('link', { name: 'Patterns', exact: true }).click()
     await page.getByText('Start a pattern').click()
     await page.getByRole('combobox', { name: 'Pattern' }).selectOption('debate')
-    await page.getByLabel('On whose behalf').selectOption(ids.ann!)
+    await page.getByLabel('Initiator').selectOption(ids.ann!)
     await page.getByRole('button', { name: 'Start' }).waitFor()
-    await page.getByLabel('Subject of the session').fill('Tests come first')
+    await page.getByRole('textbox', { name: 'Task' }).fill('Tests come first')
     await page.getByRole('button', { name: 'Start' }).click()
     // Without a participant, the server's message appears at the form.
     await page.locator('.trouble').waitFor()
@@ -214,8 +214,8 @@ describe.skipIf(!hasChromium)('the society page', () => {
     expect(report!.effects.length).toBeGreaterThan(0)
     await page.getByRole('link', { name: 'Swarm', exact: true }).click()
     await page.getByText(report!.recommendations[0]!.text).first().waitFor()
-    await page.getByRole('button', { name: 'Take back' }).click()
-    await page.getByRole('row').getByText('taken back').waitFor()
+    await page.getByRole('button', { name: 'Revert' }).click()
+    await page.getByRole('row').locator('.tag', { hasText: 'reverted' }).waitFor()
     const after = await host.invoke<SwarmReport>('swarm.report', { report_id: report!.report_id })
     expect(after.reverted_at).not.toBeNull()
   })
@@ -291,7 +291,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
     await person.at('#/society')
     await expect.poll(() => nodes().count(), PATIENT).toBe(200)
-    await page.getByText(/\d+ more talk and are left out/).waitFor()
+    await page.getByText(/\d+ more agents not shown/).waitFor()
     // Names that would overlap are shown on focus only.
     const [late, written] = [page.locator('.graph .late'), page.locator('.graph .names text')]
     expect((await late.count()) + (await written.count())).toBe(200)
@@ -303,7 +303,7 @@ describe.skipIf(!hasChromium)('the society page', () => {
     // The table is drawn when it is in view, and its buttons keep their width.
     expect(
       (await page
-        .getByRole('button', { name: /^Show what/ })
+        .getByRole('button', { name: /^Show the latest messages/ })
         .first()
         .boundingBox())!.width,
     ).toBeGreaterThan(40)

@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
 
   it('spawns a first agent in an empty project, and follows its goal, steps and results live', async () => {
     const page = await operator.at('#/')
-    await page.getByText('There are no agents yet.').waitFor()
+    await page.getByText('No agents yet.').waitFor()
     await page.getByText('simulated, not an AI model').first().waitFor()
     await page.getByRole('button', { name: 'Spawn an agent' }).click()
     await page.getByRole('combobox', { name: /^Preset/ }).selectOption('coder')
@@ -202,12 +202,12 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText('The key is missing or wrong.').waitFor()
     const field = page.getByLabel('Key', { exact: true })
     await field.fill('wrong key')
-    await page.getByRole('button', { name: 'Use' }).click()
-    await page.getByText('Key needed').waitFor()
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('Key required').waitFor()
     await page.getByText('The header X-Svc-Key is missing').first().waitFor()
     await field.waitFor()
     await field.fill('right key, ümläut')
-    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.locator('tbody tr', { hasText: 'oracle' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
@@ -226,9 +226,9 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText('No sessions yet.').waitFor()
     await page.getByText('Access', { exact: true }).click()
     await page.getByLabel('Tenant').fill('ann')
-    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByRole('link', { name: 'of ann' }).waitFor()
-    await page.getByRole('columnheader', { name: 'About' }).waitFor()
+    await page.getByRole('columnheader', { name: 'Subject' }).waitFor()
     expect(await page.getByRole('link', { name: 'of bob' }).count()).toBe(0)
     operator.rest()
     await deleteAgent(id)
@@ -256,7 +256,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
 
   it('sorts the fleet, and sees a stuck agent and the reason before all others', async () => {
     const page = await reader.at('#/')
-    await page.getByText('There are no agents yet.').waitFor()
+    await page.getByText('No agents yet.').waitFor()
     const ids: Record<string, string> = {}
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
     await page.getByText('No agent is stuck, and nothing needs your attention.').waitFor()
@@ -288,7 +288,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const id = await still.spawn('oracle')
     const page = await reader.at('#/spend')
     await page.getByText('No daemon is running. Start it with: svc start').waitFor()
-    await page.getByText('The budget is kept by the daemon').waitFor()
+    await page.getByText('The daemon manages the budget').waitFor()
     for (const hash of ['#/spend', '#/', `#/agents/${id}`, '#/runs', '#/approvals', '#/models']) {
       await reader.at(hash)
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -297,7 +297,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     }
     await reader.at('#/')
     await page.locator('tbody tr', { hasText: 'oracle' }).first().waitFor()
-    expect(await page.getByText('Wakes next').count()).toBe(0)
+    expect(await page.getByText('Next wake-up').count()).toBe(0)
     reader.rest()
   })
 
@@ -314,10 +314,10 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     })
     // A page fetches on an event, when its stream reconnects, or when its tab becomes visible again.
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
-    await page.getByText('Key needed').waitFor()
+    await page.getByText('Key required').waitFor()
     expect(await row.count()).toBe(1)
     await page.getByLabel('Key', { exact: true }).fill('new')
-    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await row.waitFor()
     reader.rest()
@@ -327,7 +327,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const id = await still.spawn('oracle')
     const person = await visitor(browser, still, 'const { now } = Date; Date.now = () => now() - 3_600_000')
     const page = await person.open(`#/agents/${id}/identity`)
-    await page.getByText(/^born (now|\d+ s ago)$/).waitFor()
+    await page.getByText(/^created (now|\d+ s ago)$/).waitFor()
     await person.leave()
   })
 

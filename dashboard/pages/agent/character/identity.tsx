@@ -48,7 +48,7 @@ function Story({
       title={visible(display_name)}
       aside={
         <small>
-          born <When at={created_at} />
+          created <When at={created_at} />
         </small>
       }
     >
@@ -61,7 +61,7 @@ function Story({
           </p>
         )}
         {chapters.length === 0 && narrative === '' && (
-          <Empty title="No story yet.">Each goal that ends adds a line.</Empty>
+          <Empty title="No story yet.">Each goal adds a line when it ends.</Empty>
         )}
         {narrative && <Lines lines={narrative.split('\n').filter(Boolean)} />}
         {chapters.length > 0 && (
@@ -91,7 +91,7 @@ function Lines({ lines }: { lines: readonly string[] }) {
       {lines.length > LINES && (
         <div class="row">
           <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
-            {whole ? 'Less' : `All ${plural(lines.length, 'line')}`}
+            {whole ? 'Show less' : `Show all ${plural(lines.length, 'line')}`}
           </button>
         </div>
       )}
@@ -104,7 +104,7 @@ function Thoughts({ self: { worldview, opinions, open_questions, evolution } }: 
   return (
     <Card title="Opinions and questions">
       {isEmpty ? (
-        <Empty title="No opinions yet.">Its opinions and questions are listed here.</Empty>
+        <Empty title="No opinions yet.">The agent’s opinions and questions are listed here.</Empty>
       ) : (
         <div class="stack">
           {worldview && <Words text={worldview} />}
@@ -180,12 +180,12 @@ function Journal({ id }: { id: string }) {
         {({ text, bytes }) =>
           text.trim() === '' ? (
             <Empty title="The notepad is empty.">
-              It writes there with <code>write_notepad</code>.
+              The agent writes to it with <code>write_notepad</code>.
             </Empty>
           ) : (
             <div class="stack tight">
               <Code value={text.trim()} label="Notepad" />
-              {bytes > text.length * 4 && <small>The end of {count(bytes)} bytes</small>}
+              {bytes > text.length * 4 && <small>Last part of {count(bytes)} bytes</small>}
             </div>
           )
         }

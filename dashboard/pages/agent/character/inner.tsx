@@ -44,17 +44,17 @@ export function Inner({ agent: { agent_id: id } }: ViewProps) {
           <dl class="card figures">
             <Figure label="Load" value={percent(report.load)} note={report.level} />
             <Figure label="Mood" value={visible(report.mood)} />
-            <Figure label="Awake for" value={hours(report.waking_hours)} />
+            <Figure label="Time awake" value={hours(report.waking_hours)} />
             <Figure label="Happiness" value={percent(report.persona.happiness)} />
           </dl>
           {!report.enabled && (
             <p class="soft">
-              Agents do not suffer in this project: <code>suffering.enabled</code> is off.
+              Suffering is disabled in this project: <code>suffering.enabled</code> is false.
             </p>
           )}
           {report.crisis && (
             <p class="trouble">
-              It is in a crisis: its strongest stressor comes before its goals until it is resolved.
+              The agent is in a crisis. Its strongest stressor has priority over its goals until it is resolved.
             </p>
           )}
           <div class="columns">
@@ -88,7 +88,7 @@ function Stressors({ report: { stressors } }: { report: Report }) {
                 <p class="soft">Resolved when {visible(condition)}</p>
               </div>
               <small class="figures-end">
-                {percent(severity)}, at most {percent(peak_severity)}
+                {percent(severity)}, peak {percent(peak_severity)}
                 <br />
                 <When at={since} />
               </small>
@@ -124,7 +124,7 @@ function Persona({ report: { persona, base, home } }: { report: Report }) {
                 {percent(base[field])}
               </small>
               <small>
-                <span class="unseen">by its profile </span>
+                <span class="unseen">in its profile </span>
                 {percent(home[field])}
               </small>
             </dd>
@@ -141,14 +141,14 @@ function Past({ report: { history, moments, thresholds } }: { report: Report }) 
   if (history.length === 0)
     return (
       <Card title="Over time">
-        <Empty title="No changes yet.">Its load and its persona are drawn here from its first cycles on.</Empty>
+        <Empty title="No changes yet.">The agent’s load and persona are plotted here after its first cycles.</Empty>
       </Card>
     )
   return (
     <>
       <Card
         title="Stress over time"
-        aside={<small>{history.length < moments ? `${history.length} newest of ${moments} moments` : ''}</small>}
+        aside={<small>{history.length < moments ? `newest ${history.length} of ${moments} records` : ''}</small>}
       >
         <Plot
           label="Stress over time"

@@ -23,14 +23,14 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
   const forget = useAction(async (memory_id: string) => {
     await api.memory.forget({ id, memory_id })
     await query.reload()
-  }, 'Forgotten.')
+  }, 'Memory deleted.')
   return (
     <Card
       title="Memory"
       aside={
         <Search
           label="Search memory"
-          placeholder="Words to search for"
+          placeholder="Search terms"
           value={q}
           onWords={q => refine({ q, page: undefined })}
         />
@@ -45,7 +45,9 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                 <a href={to('agents', [id, 'memory'])}>Show all memories</a>
               </Empty>
             ) : (
-              <Empty title="No memories yet.">Memories that it makes while it pursues goals are listed here.</Empty>
+              <Empty title="No memories yet.">
+                Memories that the agent stores while it works on goals are listed here.
+              </Empty>
             )
           ) : (
             <>
@@ -56,7 +58,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                       <Words text={thought} />
                       <p class="soft">
                         {'score' in rest && typeof rest.score === 'number' && (
-                          <Tag kind="good">{percent(rest.score)} near</Tag>
+                          <Tag kind="good">{percent(rest.score)} match</Tag>
                         )}{' '}
                         {typeof metadata.kind === 'string' && <Tag>{visible(metadata.kind)}</Tag>} <When at={ts} /> ·
                         used {access_count}×

@@ -13,7 +13,7 @@ export function Persona({ agent: { persona, mood } }: { agent: Agent }) {
   if (!persona) return null
   const fields = FIELDS.filter(field => typeof persona[field] === 'number')
   return (
-    <Card title="Just now" aside={mood && <Tag>feels {visible(mood)}</Tag>}>
+    <Card title="Current state" aside={mood && <Tag>mood: {visible(mood)}</Tag>}>
       <div class="stack">
         <dl class="bars">
           {fields.map(field => (

@@ -35,8 +35,8 @@ export function World({ agent: { agent_id: id } }: ViewProps) {
           <CitizenView id={id} beat={beat} />
         ) : (
           <Empty title="The economy is not enabled in this project.">
-            With <a href={to('config', [], { q: 'economy.enabled' })}>economy.enabled</a>, agents earn, spend and live
-            through what life brings.
+            Set <a href={to('config', [], { q: 'economy.enabled' })}>economy.enabled</a> to true to let agents earn and
+            spend credits and have life events.
           </Empty>
         )
       }
@@ -55,16 +55,20 @@ function CitizenView({ id, beat }: { id: string; beat: number }) {
             <Figure
               label="Job"
               value={found.job ? visible(found.job) : 'none'}
-              note={found.job ? `${credits(found.salary)} a payday` : ''}
+              note={found.job ? `${credits(found.salary)} per payday` : ''}
             />
-            <Figure label="Alive for" value={plural(found.cycles_alive, 'cycle')} note={`beat ${beat} of the world`} />
-            <Figure label="Plays" value={found.plays} note={found.plays > 0 ? `won ${found.wins}` : ''} />
+            <Figure
+              label="Age"
+              value={plural(found.cycles_alive, 'heartbeat')}
+              note={`heartbeat ${beat} of the economy`}
+            />
+            <Figure label="Bets" value={found.plays} note={found.plays > 0 ? `won ${found.wins}` : ''} />
           </dl>
           {(found.sheltered || found.balance < 0) && (
             <p class="trouble">
               {found.sheltered
-                ? 'It was insolvent and lives in a shelter, without rent.'
-                : 'It is in debt: what it earns goes there first.'}
+                ? 'The agent became insolvent and lives in a shelter without rent.'
+                : 'The agent is in debt. Its income pays the debt first.'}
             </p>
           )}
           <div class="columns">
@@ -91,7 +95,7 @@ function Stats({ citizen }: { citizen: Citizen }) {
       </dl>
       <h3 class="apart">Skills</h3>
       {skills.length === 0 ? (
-        <p class="soft">Nothing learned yet.</p>
+        <p class="soft">No skills yet.</p>
       ) : (
         <dl class="bars">
           {skills.map(([skill, level]) => (
@@ -134,8 +138,8 @@ function Life({ id }: { id: string }) {
                     <div class="stack tight">
                       <p>
                         <Tag>{category}</Tag> <strong>{visible(event.replaceAll('_', ' '))}</strong>{' '}
-                        {status === 'waiting' && <Tag kind="warn">it has to choose</Tag>}
-                        {chosen_by === 'default' && <Tag>by default</Tag>}
+                        {status === 'waiting' && <Tag kind="warn">choice pending</Tag>}
+                        {chosen_by === 'default' && <Tag>default choice</Tag>}
                       </p>
                       {summary && <p>{visible(summary)}</p>}
                     </div>
@@ -171,25 +175,25 @@ function Moves({ id, balance }: { id: string; balance: number }) {
         {({ entries, balanced, accounts }) =>
           entries.length === 0 ? (
             <Card title="Ledger">
-              <Empty title="No movements on its account yet." />
+              <Empty title="No transactions yet." />
             </Card>
           ) : (
             <>
               <Over entries={entries} account={accounts[0]?.account ?? id} balance={balance} />
               <Card
-                title="Newest movements"
+                title="Newest transactions"
                 aside={
-                  <Tag kind={balanced ? 'good' : 'bad'}>{balanced ? 'the books balance' : 'does not balance'}</Tag>
+                  <Tag kind={balanced ? 'good' : 'bad'}>{balanced ? 'ledger balanced' : 'ledger not balanced'}</Tag>
                 }
               >
                 <Table
-                  caption="Movements"
+                  caption="Transactions"
                   rows={entries.slice(0, LISTED)}
                   keyOf={({ entry_id }) => entry_id}
                   columns={[
-                    { name: 'For', kind: 'grow', cell: ({ reason }) => visible(reason.replaceAll('_', ' ')) },
+                    { name: 'Reason', kind: 'grow', cell: ({ reason }) => visible(reason.replaceAll('_', ' ')) },
                     {
-                      name: 'With',
+                      name: 'Counterparty',
                       wide: true,
                       cell: ({ payer, payee }) => visible(payer === accounts[0]?.account ? payee : payer),
                     },
@@ -206,7 +210,7 @@ function Moves({ id, balance }: { id: string; balance: number }) {
                         )
                       },
                     },
-                    { name: 'When', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
+                    { name: 'Time', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
                   ]}
                 />
               </Card>

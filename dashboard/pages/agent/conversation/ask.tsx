@@ -38,11 +38,11 @@ export function Ask({ busy, dead, onAsk, onStop }: AskProps) {
     >
       <textarea
         ref={field}
-        aria-label="What it should do"
+        aria-label="Instruction"
         rows={2}
         required
         disabled={dead}
-        placeholder="What should it do? Enter sends, Shift+Enter breaks the line."
+        placeholder="What should the agent do? Enter sends, Shift+Enter adds a line."
         onKeyDown={event => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
           event.preventDefault()

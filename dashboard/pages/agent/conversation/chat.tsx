@@ -90,7 +90,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
             <>
               {said.length === 0 && !writing && (
                 <p class="soft">
-                  Have it do one thing now. It keeps what was said before in this session; its own goals go on.
+                  Give the agent one task. It remembers the earlier messages of this session. Its goals continue.
                 </p>
               )}
               <ol class="plain said">

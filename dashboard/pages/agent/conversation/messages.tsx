@@ -28,7 +28,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
   }, 'Sent.')
   return (
     <div class="stack">
-      <Card title="Write to it">
+      <Card title="Send a message">
         <form
           class="row ask"
           onSubmit={event => {
@@ -36,7 +36,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
             void send.run(event.currentTarget)
           }}
         >
-          <textarea name="body" aria-label="Message" rows={2} required placeholder="Its answer comes back here" />
+          <textarea name="body" aria-label="Message" rows={2} required placeholder="The agent’s answer appears below" />
           <button type="submit" class="primary" disabled={send.running}>
             Send
           </button>
@@ -47,7 +47,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
         {messages =>
           isEmpty && wanted.box === undefined ? (
             <Empty title="No messages yet.">
-              Messages that it sends and receives are listed here. Write to it above.
+              Messages that the agent sends and receives are listed here. Send one above.
             </Empty>
           ) : (
             <Card

@@ -36,7 +36,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
           rows={2}
           maxLength={4000}
           required
-          placeholder="It reads this before its next step"
+          placeholder="The agent reads this before its next step"
         />
         <Attachments attached={attached} disabled={status === 'dead'} />
         <Trouble fault={nudge.fault} />

@@ -28,7 +28,7 @@ function AnswerForm({ asked, onAnswered }: { asked: Question; onAnswered: () => 
   const send = useAction(async (answer: string) => {
     await api.questions.answer({ question_id, answer })
     onAnswered()
-  }, 'Answered. The agent goes on.')
+  }, 'Answer sent. The agent continues.')
   return (
     <li class="card request">
       <header>
@@ -41,7 +41,7 @@ function AnswerForm({ asked, onAnswered }: { asked: Question; onAnswered: () => 
       <p class="said">{visible(question)}</p>
       {otherwise !== null && (
         <p class="hint">
-          Without an answer it goes on with “{visible(otherwise)}” <When at={default_at} ahead />.
+          Without an answer, the agent continues with “{visible(otherwise)}” <When at={default_at} ahead />.
         </p>
       )}
       {options.length > 0 && (

@@ -40,9 +40,9 @@ function Step({ call }: { call: Call }) {
         <summary>
           <span class="soft">{step}</span> <code>{visible(tool)}</code>{' '}
           {state !== 'done' && approval_id ? (
-            <Tag kind="warn">waits for approval</Tag>
+            <Tag kind="warn">needs approval</Tag>
           ) : ok === null ? (
-            <Tag kind="warn">{state === 'started' ? 'runs' : 'waits'}</Tag>
+            <Tag kind="warn">{state === 'started' ? 'running' : 'waiting'}</Tag>
           ) : (
             <Tag kind={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'failed'}</Tag>
           )}{' '}
@@ -50,7 +50,7 @@ function Step({ call }: { call: Call }) {
           <span class="clamp one soft">{visible(output ?? args)}</span>
         </summary>
         <Code value={pretty(args)} label={`Arguments of ${tool}`} />
-        {output !== null && <Code value={output} label={`What ${tool} returned`} />}
+        {output !== null && <Code value={output} label={`Output of ${tool}`} />}
       </details>
       {state !== 'done' && approval_id && (
         <a href={to('approvals', ['item', approval_id])}>Decide on {visible(tool)}</a>

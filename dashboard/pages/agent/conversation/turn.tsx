@@ -22,7 +22,7 @@ export function Turn(props: TurnProps) {
       <>
         <Instruction text={instruction} images={<Previews images={images} />} />
         <li class="by-assistant" aria-live="polite">
-          {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'It thinks…'}</span>}
+          {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
         </li>
       </>
     )
@@ -38,10 +38,10 @@ export function Turn(props: TurnProps) {
         ) : output ? (
           <Words text={output} />
         ) : (
-          status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'It thinks…'}</span>
+          status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'Thinking…'}</span>
         )}
         {status === 'waiting_approval' && <Asked ids={approval_ids} />}
-        {status === 'waiting_answer' && <p class="held">It asks a question and waits for the answer.</p>}
+        {status === 'waiting_answer' && <p class="held">The agent asked a question and waits for the answer.</p>}
         {error && <p class="trouble">{visible(error.detail)}</p>}
         <small class="row">
           <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
@@ -57,7 +57,7 @@ function Asked({ ids }: { ids: readonly string[] }) {
   const waiting = useWaiting().data ?? []
   return (
     <p class="held">
-      A tool call waits for you:{' '}
+      A tool call needs your approval:{' '}
       {ids.map(id => (
         <a key={id} href={to('approvals', ['item', id])}>
           {visible(waiting.find(({ approval_id }) => approval_id === id)?.tool_name ?? id)}{' '}
