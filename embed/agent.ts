@@ -10,7 +10,7 @@ export interface ApprovalRequest {
   call_id: string
   tool_name: string
   arguments: unknown
-  /** What the tool can harm, as the tool states it. */
+  /** Why the call can do harm, as declared by the tool, such as `runs programs`. */
   danger: string | null
 }
 

@@ -132,7 +132,7 @@ export const ScopeClosedError = defineError({
 export const TimeLimitError = defineError({
   code: 'time_limit',
   status: 504,
-  title: 'Time limit',
+  title: 'Time limit exceeded',
   message: (p: { what: string; ms: number }) => `${p.what} did not finish within ${p.ms / 1000} s.`,
 })
 

@@ -24,7 +24,7 @@ export const UnknownOperationError = defineError({
 export const ClosedError = defineError({
   code: 'closed',
   status: 503,
-  title: 'Closed',
+  title: 'Project is closed',
   message: () => 'The project is closed in this process; open it again.',
 })
 

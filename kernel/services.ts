@@ -19,7 +19,7 @@ export function token<T>(name: string): Token<T> {
 export const ServiceMissingError = defineError({
   code: 'service_missing',
   status: 500,
-  title: 'Service missing',
+  title: 'Service not provided',
   message: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin switched off?`,
 })
 

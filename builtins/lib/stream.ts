@@ -24,7 +24,7 @@ export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
 export const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
-  title: 'Stream cut',
+  title: 'Stream interrupted',
   message: () => 'The stream ended before its last event; look up the result of the request, or repeat the request.',
 })
 

@@ -12,7 +12,7 @@ export const BadFileError = defineError({
   code: 'bad_file',
   status: 409,
   exit: 2,
-  title: 'Bad file',
+  title: 'Invalid file',
   message: (p: { file: string; line?: number | undefined; problem: string; remedy?: string }) =>
     `${p.file}${p.line ? `:${p.line}` : ''}: ${p.problem}${p.remedy ? `; ${p.remedy}` : ''}.`,
 })

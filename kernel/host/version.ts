@@ -88,7 +88,7 @@ export class Version implements LoadedPlugin {
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
       throw new TypeError(
-        `lacks services of the replaced "${replaced!.name}": ${lacking.join(', ')}; return them from setup`,
+        `lacks services of the replaced "${replaced!.name}": ${lacking.map(label => label.slice('provides '.length)).join(', ')}; return them from setup`,
       )
     const { base } = (replaced ?? this).definition
     const [svc, values] = base && replaced ? handleOf(replaced) : own

@@ -110,7 +110,7 @@ describe('formatted text', () => {
 
   it('shows a whole agent in sections, without JSON, in 80 columns', () => {
     const folded = fold(agentPage(agent), 80)
-    for (const title of ['Now', 'Who', 'Persona', 'Mood and suffering', 'Work and cost'])
+    for (const title of ['Now', 'Identity', 'Persona', 'Mood and suffering', 'Work and cost'])
       expect(folded).toContain(`\n\n${title}\n`)
     expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
     expect(folded).toMatch(/^ {2}stressor +futility 0\.25$/m)

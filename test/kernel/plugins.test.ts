@@ -102,7 +102,9 @@ it('builtins are switched off together with what they need, also indirectly, and
   await using home = await testHost({ builtins, config: { plugins: { disabled: ['store'] } } })
   expect(states(home)).toEqual({ metrics: 'live', store: 'disabled', goals: 'disabled', swarm: 'disabled' })
   expect(errorOf(home, 'swarm')).toBe('needs "goals", which is switched off')
-  expect(home.logged('switched off: store; off with that: goals (needs store), swarm (needs goals)')).toHaveLength(1)
+  expect(home.logged('switched off: store; therefore also off: goals (needs store), swarm (needs goals)')).toHaveLength(
+    1,
+  )
 })
 
 it.each([

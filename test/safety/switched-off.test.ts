@@ -87,15 +87,16 @@ describe('a service with only some of its modules', () => {
 })
 
 describe('disabling a module', () => {
-  const goesToo = /^switched off: sessions; off with that: tasks \(needs sessions\), a2a-protocol \(needs sessions\)$/m
+  const goesToo =
+    /^switched off: sessions; therefore also off: tasks \(needs sessions\), a2a-protocol \(needs sessions\)$/m
 
   it('names all modules that are disabled with it: config set, PATCH /config, start and doctor', async () => {
     await using dir = await project()
     const run = (...words: string[]) => command(words, { cwd: dir.path })
     const set = await run('config', 'set', 'plugins.disabled', '[sessions]')
     expect(set).toMatchObject({ code: 0, stdout: expect.stringMatching(goesToo) })
-    expect((await run('doctor')).stdout).toContain('off with that: tasks (needs sessions), a2a-protocol')
-    expect((await run('config', 'set', 'plugins.disabled', '[]')).stdout).not.toContain('off with that')
+    expect((await run('doctor')).stdout).toContain('therefore also off: tasks (needs sessions), a2a-protocol')
+    expect((await run('config', 'set', 'plugins.disabled', '[]')).stdout).not.toContain('therefore also off')
 
     const log: string[] = []
     await using svc = await Svc.open(dir.path, { roles: ['server'], log: { write: line => void log.push(line) } })

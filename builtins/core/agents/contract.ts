@@ -68,7 +68,7 @@ const LimitedSpend = z.object({
 const AgentBudget = z.object({
   pursuits: LimitedSpend.describe('Spending on pursuits and its limit, `max_cost_usd` of the profile'),
   total: LimitedSpend.extend({
-    reserved_usd: z.number().describe('Amount reserved for model calls in progress, in USD'),
+    reserved_usd: z.number().describe('Amount reserved for running model calls, in USD'),
   }).describe(
     'Total spending and its limit, `max_total_cost_usd`; if several limits apply, the one with the least left',
   ),
@@ -383,7 +383,7 @@ export const AmbiguousAgentError = defineError({
 export const AgentDeadError = defineError({
   code: 'agent_dead',
   status: 409,
-  title: 'Agent dead',
+  title: 'Agent is dead',
   message: (p: { agent_id: string }) => `Agent ${p.agent_id} is dead. A dead agent can only be removed.`,
 })
 

@@ -56,7 +56,7 @@ const NameAnAgentError = defineError({
   code: 'name_an_agent',
   status: 422,
   exit: 2,
-  title: 'Name an agent',
+  title: 'Agent not specified',
   message: (p: { verb: string }) => `Name the agent to ${p.verb}, or use --all.`,
 })
 const NothingToChangeError = defineError({
@@ -70,7 +70,7 @@ const NothingToChangeError = defineError({
 const Listed = Page.extend(AgentFilter.shape)
 
 /** One agent by id, or all with `all` (over REST: the id `*`). */
-const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('All agents') })
+const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('Apply it to all agents') })
 
 async function pauseOrResume(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
   if (!all && id !== '*') {

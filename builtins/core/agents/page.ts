@@ -24,7 +24,9 @@ export function statusPage(agents: readonly StatusEntry[]): string {
     return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
   })
   if (agents.length === STATUS_PAGE)
-    lines.push(`Only ${STATUS_PAGE} agents are shown; for the next ones: svc status --offset ${STATUS_PAGE}`)
+    lines.push(
+      `${STATUS_PAGE} agents are shown at a time; add ${STATUS_PAGE} to --offset for the next ones, as in: svc status --offset ${STATUS_PAGE}`,
+    )
   return lines.join('\n')
 }
 
@@ -40,7 +42,7 @@ export function agentPage(agent: AgentDetail): string {
   return [
     `${MARKS[status]} ${agent_id}  ${status}\n  ${oneLine(role)}`,
     section('Now', now(agent)),
-    section('Who', identityRows(agent)),
+    section('Identity', identityRows(agent)),
     section('Persona', persona(agent.persona)),
     section('Mood and suffering', moodRows(agent)),
     section('World', factsOf(agent.world ?? {})),
@@ -51,7 +53,7 @@ export function agentPage(agent: AgentDetail): string {
       ...limits(agent),
       ['profile', preset === name ? preset : `${preset} (agent name: ${name})`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
-      ['last active', agent.last_active ?? 'not yet'],
+      ['last active', agent.last_active ?? 'never'],
       ...places(agent),
     ]),
     `More: svc goals ${agent_id}; likewise svc memory, journal, identity, suffering, messages, tools and why`,
@@ -110,12 +112,12 @@ function identityRows({ identity }: AgentDetail): Row[] {
   const kept = [...count(chapters, 'chapter'), ...count(opinions, 'opinion'), ...count(open_questions, 'open question')]
   const lines = String(narrative ?? '').split('\n')
   return [
-    ...optional('calls itself', display_name),
+    ...optional('display name', display_name),
     ...optional('traits', traits),
     ...optional('domains', domains),
     ...optional('worldview', worldview),
-    ...optional('has', kept),
-    ...lines.slice(-STORY_LINES).flatMap(line => optional('story', line)),
+    ...optional('recorded', kept),
+    ...lines.slice(-STORY_LINES).flatMap(line => optional('narrative', line)),
   ]
 }
 

@@ -201,7 +201,7 @@ export const RestoreInterruptedError = defineError({
 export const BadBundleError = defineError({
   code: 'bad_bundle',
   status: 422,
-  title: 'Bad bundle',
+  title: 'Invalid bundle',
   message: (p: { problem: string }) => `The bundle cannot be imported, and nothing was changed: ${p.problem}.`,
 })
 export const BundleTooLargeError = defineError({

@@ -61,7 +61,7 @@ async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> 
   const { wall, network } = await svc.use(Sandbox).status()
   if (wall === 'none')
     return ["Programs: no sandbox; programs that can do anything need the operator's approval, or are refused"]
-  return [`Programs: in a sandbox, ${network ? 'with network' : 'without network'}`]
+  return [`Programs: in a sandbox, ${network ? 'with network access' : 'without network access'}`]
 }
 
 /** Names the model; the server may have to be asked for the default one. */

@@ -30,7 +30,7 @@ export const GoalsConfig = z.object({
     .boolean()
     .default(true)
     .describe(
-      'Whether goals stay active when the daemon restarts; goals of agents that wait for an approval always do',
+      'Whether goals stay active when the daemon restarts; goals of agents that wait for an approval, and goals with an open question, always do',
     ),
   preserve_active_goals_on_timeout: z
     .boolean()

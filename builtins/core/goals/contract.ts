@@ -400,5 +400,5 @@ export const TooManySubgoalsError = defineError({
   code: 'too_many_subgoals',
   status: 409,
   title: 'Too many subgoals',
-  message: (p: { problem: string }) => `${p.problem}; finish or abandon some subgoals first.`,
+  message: (p: { problem: string }) => `${p.problem}.`,
 })

@@ -39,11 +39,13 @@ export async function parentFor(svc: PluginHandle, goal_id: string, agent_id: st
   if (parent.status !== 'active') throw new GoalEndedError({ goal_id, status: parent.status })
   if ((await depthOf(store, goal_id)) + 1 >= MAX_DEPTH) {
     throw new TooManySubgoalsError({
-      problem: `Goal ${goal_id} cannot be divided further, because goals are at most ${MAX_DEPTH} levels deep`,
+      problem: `Goal ${goal_id} cannot be divided further, because goals are at most ${MAX_DEPTH} levels deep; pursue it without subgoals`,
     })
   }
   if ((await activeBelow(store, goal_id)).length + more > MAX_SUBGOALS) {
-    throw new TooManySubgoalsError({ problem: `A goal has at most ${MAX_SUBGOALS} active subgoals` })
+    throw new TooManySubgoalsError({
+      problem: `A goal has at most ${MAX_SUBGOALS} active subgoals; finish or abandon some first`,
+    })
   }
   return parent
 }

@@ -25,14 +25,14 @@ const goalId = z
   .max(128)
   .describe("A goal's id")
   .meta({ examples: ['goal-9c8b7a6d5e4f'] })
-const priority = z.number().int().min(1).max(10).describe('1 to 10; higher goes first')
+const priority = z.number().int().min(1).max(10).describe('Priority from 1 to 10; higher goes first')
 const reason = z.string().max(1000).optional().describe('Reason, for the record')
 
 const NameAGoalError = defineError({
   code: 'name_a_goal',
   status: 422,
   exit: 2,
-  title: 'Name a goal',
+  title: 'Goal not specified',
   message: () => 'Name a goal (goal_id) or an agent (--agent), or use --all.',
 })
 

@@ -2,7 +2,7 @@ import { z } from '#kernel'
 import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { ImageRef } from './contract.ts'
 
-const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Base64') })
+const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Image data, as base64') })
 export type ImageRow = z.infer<typeof Kept>
 
 /** Stores an image, or renews the date of an existing one. */

@@ -151,7 +151,7 @@ export const MemoryNotFoundError = defineError({
 export const ValuesFullError = defineError({
   code: 'values_full',
   status: 409,
-  title: 'Values full',
+  title: 'Too many stored values',
   message: (p: { limit: number }) =>
     `The value cannot be stored: all values together may have at most ${p.limit} characters. Remove or shorten some first.`,
 })

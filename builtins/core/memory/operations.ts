@@ -52,7 +52,7 @@ export const memoryList = operation({
     const { records } = await find(svc, id)
     return query ? (await records.look(query, MAX_HITS)).length : records.count()
   },
-  render: records => records.map(line).join('\n') || 'nothing yet',
+  render: records => records.map(line).join('\n') || 'no memories yet',
 })
 
 export const memoryGet = operation({

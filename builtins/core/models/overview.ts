@@ -45,7 +45,7 @@ const ModelInUse = z.object({
   priced: z
     .enum(['catalogue', 'free', 'unknown'])
     .describe(
-      '`catalogue`: the price is known and listed under `prices`; `unknown`: the model is not free, but its price is not known',
+      '`catalogue`: the price is known and listed under `prices`; `free`: the model costs nothing, see `free_because`; `unknown`: the model is not free, but its price is not known',
     ),
   free_because: z.string().nullable().describe('Why the model is free'),
   ...limits,
@@ -85,7 +85,7 @@ export const ModelsOverview = z.object({
   unknown_price: z
     .enum(['refuse', 'approve'])
     .nullable()
-    .describe('How calls to models of unknown price are treated; null: they run, because there is no dollar limit'),
+    .describe('How to treat calls to a model of unknown price; null: they run, because there is no dollar limit'),
   learned: z.array(LearnedModel).describe('Facts about models, learned from refusals; models.forget removes them'),
   providers: z.array(ProviderState),
   listed: z.enum(['all', 'stale']).describe('Which entries of the catalogue `prices` contains'),

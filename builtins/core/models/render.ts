@@ -10,7 +10,7 @@ type Listed = ModelsOverview['prices'][number]
 type Row = readonly [provider: string, model: string, tier: string, price: string, breaker: string, state: string]
 
 const HEAD: Row = ['PROVIDER', 'MODEL', 'TIER', 'USD/M IN, OUT', 'BREAKER', 'STATE']
-const ENTRY = ['MODEL', 'IN', 'CACHED', 'OUT', 'CONTEXT', 'OUTPUT', 'AS OF']
+const ENTRY = ['MODEL', 'IN', 'CACHED', 'OUT', 'CONTEXT', 'OUTPUT', 'PRICE DATE']
 
 /** Formats providers and models as tables; if requested, only the outdated part of the catalogue. */
 export function renderModels(overview: ModelsOverview): string {

@@ -82,7 +82,9 @@ export const Profile = z.object({
     .number()
     .min(0)
     .default(0)
-    .describe('Maximum that one agent may spend on pursuing goals over its life, in USD; 0 = unlimited'),
+    .describe(
+      'Maximum that one agent may spend on pursuing goals over its life, and the cost limit of each one-shot task, in USD; 0 = unlimited',
+    ),
   max_total_cost_usd: z
     .number()
     .min(0)
@@ -90,7 +92,7 @@ export const Profile = z.object({
     .describe(
       'Maximum that one agent may spend in total over its life, in USD: on goals, chat, tasks, life events and its sub-agents; 0 = unlimited',
     ),
-  system_prompt: z.string().default('').describe('Further instructions'),
+  system_prompt: z.string().default('').describe('Further instructions, added to the system prompt'),
   skills: z
     .array(z.string())
     .default([])

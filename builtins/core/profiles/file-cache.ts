@@ -146,7 +146,7 @@ export class FileCache<T> {
     if (!stats) throw bad('is a link to a file that does not exist', 'remove it or fix its target')
     const [real, home] = await Promise.all([files.realpath(file.path), files.realpath(folder)])
     if (!real.startsWith(home + sep)) throw bad('is a link to a file outside its folder', 'copy the file here instead')
-    if (!stats.isFile()) throw bad('is not a regular file', 'put a text file in its place')
+    if (!stats.isFile()) throw bad('is not a regular file', 'replace it with a text file')
     if (stats.size > max_bytes) throw bad(`is larger than ${max_bytes / 1024} KiB`, 'shorten it')
     const bytes = await files.readFile(real)
     const text = bytes.toString('utf8')

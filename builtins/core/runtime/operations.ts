@@ -97,10 +97,10 @@ function render({ agent_id, budget_tokens, offered_tokens, all_tokens, tools }: 
     `${name.padEnd(names)}${kit.padEnd(kits)}${owner.padEnd(owners)}${tokens.padStart(6)}  ${rest}`.trimEnd()
   const rows = tools.map(({ name, toolkit, owner, tokens, offered, idempotent, requires_approval, danger }) => {
     const flags = [
-      !offered && 'when found',
-      idempotent && 'repeatable',
+      !offered && 'only with find_tools',
+      idempotent && 'idempotent',
       requires_approval && 'needs approval',
-      danger && `harm: ${danger}`,
+      danger && `danger: ${danger}`,
     ]
     return row(name, toolkit, owner, String(tokens), flags.filter(Boolean).join(', '))
   })

@@ -12,7 +12,9 @@ export const Skill = z
     description: z.string().describe('What it does and when to use it'),
     source: z
       .enum(SKILL_SOURCES)
-      .describe("project: the project's files; folder: the folder that an agent works in; user: ~/.agents/skills"),
+      .describe(
+        "project: the project's files; folder: the folder that an agent works in; user: ~/.agents/skills; plugin: a folder that a plugin added; package: included in svc",
+      ),
     file: z.string().describe('Path of its SKILL.md'),
     license: z.string().nullable(),
     allowed_tools: z.string().nullable().describe('The field allowed-tools as written in the file; it grants no tools'),

@@ -68,5 +68,5 @@ function asTable(skills: readonly Skill[]): string {
         ? `not used: ${shadowed_by} is used instead`
         : description.slice(0, 100),
   ])
-  return columns([['NAME', 'FROM', 'DESCRIPTION'], ...rows]).join('\n')
+  return columns([['NAME', 'SOURCE', 'DESCRIPTION'], ...rows]).join('\n')
 }

@@ -17,7 +17,9 @@ export const SubAgent = z
     task: z.string(),
     status: z
       .enum(SUB_AGENT_STATUSES)
-      .describe('expired: it used up its cycles; terminated: by its parent or by the operator'),
+      .describe(
+        'expired: it used up its cycles; terminated: its parent or the operator ended it, it died, its parent is gone, or its task was removed',
+      ),
     result: z.string().nullable().describe('Result of the task; null if there is none'),
     ending: z.string().nullable().describe('Why it ended, if it did not finish its task'),
     depth: z.number().int().describe('1: sub-agent of an agent; 2: sub-agent of a sub-agent'),

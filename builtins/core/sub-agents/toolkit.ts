@@ -28,7 +28,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
           name: z
             .string()
             .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be one word of up to 32 letters, digits, "_" or "-"')
-            .describe('One word'),
+            .describe('Name of the sub-agent: one word'),
           role: z.string().trim().min(1).max(500).describe('Role of the sub-agent, in a few words'),
           task: z
             .string()
@@ -130,7 +130,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
         name: 'terminate_sub_agent',
         description: 'End one of your sub-agents now. Its unfinished work is lost.',
         parameters: one,
-        danger: 'ends',
+        danger: 'ends a sub-agent',
         async execute({ sub_agent_id }, { agent_id }) {
           const { sub_agent_id: id } = await subAgents.terminate(agent_id, sub_agent_id)
           return `${id} has ended.`

@@ -175,7 +175,7 @@ export const TaskRefusedError = defineError({
 export const AnswerCutError = defineError({
   code: 'answer_cut',
   status: 422,
-  title: 'Answer cut',
+  title: 'Answer truncated',
   message: (p: { max_tokens: number }) =>
     `The answer stopped at max_tokens (${p.max_tokens}); raise it for the task or in the profile, or ask for less.`,
 })
@@ -209,7 +209,7 @@ export const TaskStoppedError = defineError({
 export const TaskOverError = defineError({
   code: 'task_over',
   status: 409,
-  title: 'Task over',
+  title: 'Task has ended',
   message: (p: { task_id: string; status: string }) => `Task ${p.task_id} cannot be cancelled: it is ${p.status}.`,
 })
 export const TaskAsksNothingError = defineError({
@@ -224,7 +224,7 @@ export const TaskInterruptedError = defineError({
   status: 503,
   title: 'Task interrupted',
   message: () =>
-    'The service stopped while the task ran; the outcome of its last tool calls is unknown. With an Idempotency-Key, the task would have been resumed.',
+    'The service stopped while the task ran; the outcome of its last tool calls is unknown. Check what they did, then run the task again. A task with an Idempotency-Key is resumed automatically, unless it was interrupted too often.',
 })
 /**
  * The answer of a structured task is no object that matches its schema. `raw` is the model's answer after redaction.

@@ -205,7 +205,7 @@ export const tasksResume = operation({
 export const tasksCancel = operation({
   name: 'tasks.cancel',
   summary: 'Cancel a task',
-  description: 'Ends the task in any process, running or waiting. A task that has ended is not changed.',
+  description: 'Ends the task in any process, running or waiting. Fails with 409 (task_over) if the task has ended.',
   input: z.object({ task_id }),
   output: Task,
   http: { method: 'POST', path: '/tasks/{task_id}/cancel' },

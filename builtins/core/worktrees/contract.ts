@@ -79,7 +79,7 @@ export const DirtyRepositoryError = defineError({
   status: 409,
   title: 'Uncommitted changes',
   message: (p: { repository: string; files: string[]; branch: string }) =>
-    `Nothing was merged: ${p.repository} has uncommitted changes (${joinNames(p.files)}). Commit or stash them and try again, or merge ${p.branch} yourself.`,
+    `Nothing was merged: ${p.repository} has uncommitted changes (${joinNames(p.files)}). The branch ${p.branch} was created there. Commit or stash the changes and try again, or merge the branch yourself.`,
 })
 export const BranchExistsError = defineError({
   code: 'branch_exists',
@@ -93,7 +93,7 @@ export const MergeConflictError = defineError({
   status: 409,
   title: 'Merge conflict',
   message: (p: { repository: string; branch: string; files: string[]; head: string }) =>
-    `Nothing was merged: ${p.branch} conflicts with ${p.repository} in ${joinNames(p.files)}. Merge the branch yourself, or nudge the agent to merge commit ${p.head} into its work.`,
+    `Nothing was merged: ${p.branch} conflicts with ${p.repository} in ${joinNames(p.files)}. The branch was created there: merge it yourself, or nudge the agent to merge commit ${p.head} into its work.`,
 })
 export const UnsafeRepositoryError = defineError({
   code: 'unsafe_repository',

@@ -213,7 +213,7 @@ async function merge(svc: PluginHandle, source: GitPlace, branch: Branch, commit
   const unmerged = await git(svc, source, ['diff', '--name-only', '-z', '--diff-filter=U', ...PLAIN])
   await tryGit(svc, source, ['merge', '--abort'])
   await makeBranch(svc, source, branch, commit)
-  const problem = end.stderr.head.toString().trim().split('\n')[0] || 'its history'
+  const problem = end.stderr.head.toString().trim().split('\n')[0] || 'the history of commits'
   const files = unmerged.split('\0').filter(Boolean)
   const head = (await headOf(svc, source)).slice(0, 12)
   throw new MergeConflictError({ repository, branch: branch.branch, files: files.length > 0 ? files : [problem], head })

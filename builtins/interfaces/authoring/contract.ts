@@ -14,7 +14,7 @@ export const PluginCheck = z.object({
       env: z.string().nullable().describe('Environment variable that overrides the file; null if there is none'),
       secret: z.boolean(),
       reload: z.enum(['applied', 'restart_required']),
-      schema: z.unknown().describe('JSON Schema'),
+      schema: z.unknown().describe('JSON Schema of the value'),
     }),
   ),
   registers: z.array(

@@ -124,7 +124,7 @@ export const UsageError = defineError({
   code: 'usage',
   status: 400,
   exit: 2,
-  title: 'Usage',
+  title: 'Invalid usage',
   message: (p: { problem: string; usage: string }) => `${p.problem}\nUsage: ${p.usage}`,
 })
 export const NoProjectError = defineError({
@@ -158,6 +158,6 @@ export const NeedsDaemonError = defineError({
 export const DaemonAnswerError = defineError({
   code: 'daemon_answer',
   status: 502,
-  title: 'Daemon answer',
-  message: (p: { problem: string }) => `The daemon gave no valid answer: ${p.problem}.`,
+  title: 'Invalid response from the daemon',
+  message: (p: { problem: string }) => `The daemon gave no valid response: ${p.problem}.`,
 })

@@ -32,7 +32,7 @@ const FOLDERS = [new URL('./dashboard/', import.meta.url), new URL('../../../dis
 const PageMissingError = defineError({
   code: 'page_missing',
   status: 500,
-  title: 'Page missing',
+  title: 'Dashboard file missing',
   message: (p: { file: string }) =>
     `The file ${p.file} of the dashboard is missing from this installation; rebuild or reinstall svc.`,
 })

@@ -45,7 +45,7 @@ const FOLDERS = [
 const ExplorerMissingError = defineError({
   code: 'explorer_missing',
   status: 500,
-  title: 'Explorer missing',
+  title: 'API explorer missing',
   message: (p: { file: string }) =>
     `The file ${p.file} of the API explorers is missing from this installation; rebuild or reinstall svc.`,
 })

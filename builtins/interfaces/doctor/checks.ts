@@ -51,10 +51,10 @@ async function defaultModel(svc: PluginHandle) {
   const { available, reason } = await (provider.reach?.() ?? provider.availability())
   if (available) return reason ? warn(`${id}: ${reason}`, 'test it with: svc run <agent> "say hello"') : ok(id)
   const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
-  const mend = missing
+  const remedy = missing
     ? `export ${missing}=<key> before you start svc (for a systemd service: in .svc/service.env)`
-    : 'mend that'
-  return fail(`${id} cannot be called: ${reason}`, `${mend}, or ${other}`)
+    : 'fix this problem'
+  return fail(`${id} is not available: ${reason}`, `${remedy}, or ${other}`)
 }
 
 async function profiles(svc: PluginHandle) {
@@ -114,11 +114,11 @@ async function sandbox(svc: PluginHandle) {
 
 async function budget(svc: PluginHandle) {
   const { unlimited, exceeded, tight, message, problem } = await svc.use(Budget).status()
-  if (problem) return fail(problem, 'repair .svc/budget.json, or reset the spend counter with: svc budget reset')
+  if (problem) return fail(problem, 'repair .svc/budget.json, or reset the counters with: svc budget reset')
   if (exceeded || tight)
     return warn(
       message,
-      'raise daemon.budget_usd or daemon.budget_tokens, or reset the spend counter with: svc budget reset',
+      'raise daemon.budget_usd or daemon.budget_tokens, or reset the counters with: svc budget reset',
     )
   if (!unlimited) return ok(message)
   return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')

@@ -47,7 +47,7 @@ export const RESOURCES: readonly McpResource[] = [
   },
   {
     uri: 'svc://agents/{agent}/memory/{memory}',
-    title: 'A memory',
+    title: 'Memory record',
     description: 'One memory of an agent',
     operation: 'memory.get',
     input: { id: '{agent}', memory_id: '{memory}' },

@@ -22,7 +22,7 @@ export function keyCheck(svc: PluginHandle, config: ServerConfig, here: () => re
       }
       if (config.api_key === '') return ok(keysOf(servers) || 'none is set')
       const weakness = weaknessOf(config.api_key)
-      if (!weakness) return ok('long enough')
+      if (!weakness) return ok('the key is long enough')
       const found = svc.has(Daemon) ? await svc.use(Daemon).list() : []
       const served = found.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
       for (const { host, port } of [...here(), ...served]) {

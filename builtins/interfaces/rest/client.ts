@@ -54,14 +54,14 @@ export type Client = {
 export const UnreachableError = defineError({
   code: 'unreachable',
   status: 503,
-  title: 'Unreachable',
+  title: 'Service unreachable',
   message: (p: { url: string; problem: string }) => `${p.url} cannot be reached: ${p.problem}.`,
 })
 /** A stream was cut off, so its outcome is unknown. Events received so far are valid. */
 export const ConnectionCutError = defineError({
   code: 'connection_cut',
   status: 502,
-  title: 'Connection cut',
+  title: 'Connection interrupted',
   message: () =>
     'The connection was cut before the end of the stream; set an idempotencyKey so that the client can recover the answer.',
 })

@@ -209,7 +209,7 @@ export const WideBindError = defineError({
   code: 'key_needed',
   name: 'WideBindError',
   status: 500,
-  title: 'Key needed',
+  title: 'API key required',
   message: (p: { host: string }) =>
     `The host "${p.host}" can be reached from other machines, so a key is needed: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
 })
@@ -327,6 +327,6 @@ export const TooManyStreamsError = defineError({
 export const ServerStoppingError = defineError({
   code: 'server_stopping',
   status: 503,
-  title: 'Server stopping',
+  title: 'Server is stopping',
   message: () => 'The server is being stopped; try again when it is back.',
 })

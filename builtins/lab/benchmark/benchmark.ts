@@ -21,7 +21,7 @@ const METHODS = [
   'Intervals of scores are 95 % percentile intervals of 2,000 bootstrap resamples within scenarios (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13), from three runs on. They show how the score varies over runs of these scenarios; they do not apply to other scenarios.',
   'A work goal passed when its agent ended it in the expected way and all checks passed. The agent does not see the checks. Programs check the folder of the agent in its sandbox.',
   'Turns, tokens, cost and time of a run are given as the median and the range from the 10th to the 90th percentile.',
-  'Repeated runs use different variants of a scenario while unused variants remain. Models were called with temperature 0.',
+  'Repeated runs use different variants of a scenario while unused variants remain. Models were called with temperature 0, or with that of the preset where a preset worked.',
   'Latency is the time of an answered call with its retries; percentiles use the nearest rank. Cost is the number of tokens at catalogue prices.',
 ]
 

@@ -120,7 +120,10 @@ export const Scenario = z.strictObject({
   checks: z.array(ScenarioCheck).default([]),
   category: name.default('models').describe('Category: `models`, or the kind of work'),
   preset: z.string().optional().describe('Preset of the agent, in place of role, toolkits and max_steps'),
-  acceptance: z.array(Acceptance).default([]).describe('Acceptance criteria of the goal, which the agent sees'),
+  acceptance: z
+    .array(Acceptance)
+    .default([])
+    .describe('Criteria that must be met before the goal counts as reached; the agent sees them'),
   runs_programs: z
     .boolean()
     .default(false)
@@ -152,7 +155,7 @@ export type Spread = z.infer<typeof Spread>
 
 /** One scenario, run once. */
 export const ScenarioRun = z.object({
-  run: z.number().int().describe('From 1'),
+  run: z.number().int().describe('Number of the run, from 1'),
   score: unit.describe('Weighted share of passed checks'),
   passed: z.boolean().describe('Whether all checks passed and the run ended without a failure'),
   failure: z
@@ -192,7 +195,7 @@ export const ModelResult = Measured.extend({
   model: z.string().nullable().describe('Resolved model, as `provider:model`'),
   notice: z.string().nullable().describe('Notice shown with the name of the model, as for the simulated model'),
   complete: z.boolean().describe('Whether all scenarios were run'),
-  reason: z.string().nullable().describe('Why not'),
+  reason: z.string().nullable().describe('Reason why not all scenarios were run; null when all were'),
   score_interval: ShareInterval.nullable().describe(
     '95 % bootstrap interval of the score, within scenarios; null for fewer than three runs',
   ),

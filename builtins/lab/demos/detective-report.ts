@@ -66,11 +66,11 @@ export function caseReport(
       : `${solvers} of ${scored.length} found out who did it. ${best.name} leads with ${best.score.points} of 100 points${best.score.since === null ? '' : `, on the right track since round ${best.score.since}`}.`
   const blocks: ReportBlock[] = [
     { kind: 'text', text: found.story },
-    { kind: 'heading', text: 'Who was right' },
+    { kind: 'heading', text: 'Results' },
     { kind: 'text', text: verdict },
     {
       kind: 'table',
-      head: ['Detective', 'Points', 'Suspect', 'Motive', 'Brier', 'Right since'],
+      head: ['Detective', 'Points', 'Suspect', 'Motive', 'Brier', 'Correct since'],
       rows: scored.map(({ name, theories, score }) => {
         const last = theories.at(-1)?.theory
         const since = score.since === null ? 'never' : `round ${score.since}`
@@ -105,7 +105,7 @@ export function caseReport(
         return { kind: 'quote', text, by }
       }),
     ]),
-    { kind: 'heading', text: 'What really happened' },
+    { kind: 'heading', text: 'Solution' },
     { kind: 'text', text: `It was ${suspect}, and the motive was ${motive}. ${explanation}` },
     { kind: 'heading', text: 'Cost' },
     { kind: 'text', text: costOf(detectives) },

@@ -81,7 +81,7 @@ async function investigate(stage: DemoContext, found: DetectiveCase): Promise<De
 function theoryOf({ suspects, motives }: DetectiveCase) {
   return z.object({
     suspect: z.enum(suspects.map(({ name }) => name) as [string, ...string[]]).describe('The suspect who did it'),
-    motive: z.enum(motives.map(({ name }) => name) as [string, ...string[]]).describe('Why'),
+    motive: z.enum(motives.map(({ name }) => name) as [string, ...string[]]).describe('Motive of the suspect'),
     confidence: z.number().min(0).max(1).describe('The probability that this suspect did it'),
     reasoning: z.string().max(2_000).describe('The reasons for the theory, in two or three sentences'),
   })

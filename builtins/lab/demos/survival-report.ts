@@ -58,11 +58,11 @@ export function survivalReport(
     .map(life => ({ ...life, standing: finalStateOf(life) }))
     .sort((a, b) => b.standing.thriving - a.standing.thriving || a.name.localeCompare(b.name))
   const blocks: ReportBlock[] = [
-    { kind: 'heading', text: 'Who thrived' },
+    { kind: 'heading', text: 'Ranking' },
     { kind: 'text', text: verdict(ranked) },
     {
       kind: 'table',
-      head: ['Who', 'Thriving', 'Credits', 'Job', 'Mood', 'Happiness', 'Health', 'Goals'],
+      head: ['Agent', 'Score', 'Credits', 'Job', 'Mood', 'Happiness', 'Health', 'Goals'],
       rows: ranked.map(({ name, evenings, standing }) => [
         ...[name, String(standing.thriving), standing.balance.toFixed(2), standing.job ?? 'none'],
         ...[evenings.at(-1)?.mood ?? '-', percent(standing.happiness), percent(standing.health)],
@@ -87,14 +87,14 @@ export function survivalReport(
     },
     {
       kind: 'table',
-      head: ['Who', 'Moods over time'],
+      head: ['Agent', 'Moods over time'],
       rows: ranked.map(({ name, evenings }) => [name, moodsOf(evenings)]),
     },
     ...ranked.flatMap(lifeOf),
     { kind: 'heading', text: 'Cost' },
     {
       kind: 'table',
-      head: ['Who', 'Cycles', 'Tokens', 'USD'],
+      head: ['Agent', 'Cycles', 'Tokens', 'USD'],
       rows: ranked.map(({ name, detail }) => [
         ...[name, String(detail.cycle_count), detail.tokens.toLocaleString('en-US'), `$${detail.cost_usd.toFixed(4)}`],
       ]),

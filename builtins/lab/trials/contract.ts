@@ -41,7 +41,7 @@ export const Trials = token<Trials>('trials')
 export const TrialFolderError = defineError({
   code: 'trial_folder',
   status: 409,
-  title: 'Trial folder',
+  title: 'Folder not empty',
   message: (p: { folder: string }) =>
     `${p.folder} is not empty; choose an empty folder, or one that does not exist yet.`,
 })

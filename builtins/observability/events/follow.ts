@@ -11,7 +11,7 @@ const SPAN = 1_000
 export const EventsGoneError = defineError({
   code: 'events_gone',
   status: 410,
-  title: 'Events gone',
+  title: 'Events no longer kept',
   message: (p: { after: number; oldest: number }) =>
     `The events after ${p.after} are no longer kept; the oldest is ${p.oldest}. Continue with after=${p.oldest - 1}, or with after=0 for all that are kept.`,
 })

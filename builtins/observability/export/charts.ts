@@ -14,7 +14,7 @@ export function cost(report: Report): Markup {
     ? ([({ tokens }: Span) => tokens, (value: number) => plural(Math.round(value), 'token')] as const)
     : ([({ cost_usd }: Span) => cost_usd, usd] as const)
   return html`<section id="cost"><h2>Cost</h2>
-<figure class="card"><figcaption class="soft">${isFree ? 'Nothing was charged; tokens' : 'Dollars'}, added up over the run</figcaption>
+<figure class="card"><figcaption class="soft">${isFree ? 'Tokens (nothing was charged)' : 'US dollars'}, cumulative over the run</figcaption>
 ${plot(report, calls, amount, write)}</figure>
 <div class="grid">${share('By model', calls, call => call.name)}${share('By kind of call', calls, kindOf)}</div></section>`
 }

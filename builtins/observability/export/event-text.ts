@@ -19,8 +19,8 @@ const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>>
   cycle_done: ({ result, error }) =>
     error ? { what: `cycle ended as ${text(result)}: ${text(error)}`, tone: 'bad' } : undefined,
   agent_spawned: ({ preset }) => ({ what: `spawned from ${text(preset)}` }),
-  goal_generated: ({ objective }) => ({ what: `found a goal: ${text(objective)}` }),
-  goal_added: ({ objective, origin }) => ({ what: `was given a goal (${text(origin)}): ${text(objective)}` }),
+  goal_generated: ({ objective }) => ({ what: `generated a goal: ${text(objective)}` }),
+  goal_added: ({ objective, origin }) => ({ what: `received a goal (${text(origin)}): ${text(objective)}` }),
   goal_completed: () => ({ what: 'completed its goal', tone: 'good' }),
   goal_abandoned: () => ({ what: 'abandoned its goal', tone: 'bad' }),
   goal_max_steps: ({ steps_done }) => ({ what: `ran out of steps after ${text(steps_done)}` }),
@@ -31,7 +31,7 @@ const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>>
     tone: 'bad',
   }),
   message_sent: ({ type, to_agent }) => ({ what: `sent ${text(type)} to ${text(to_agent)}` }),
-  nudge_received: ({ message }) => ({ what: `was nudged${message ? `: ${text(message)}` : ''}` }),
+  nudge_received: ({ message }) => ({ what: `received a nudge${message ? `: ${text(message)}` : ''}` }),
   task_started: () => ({ what: 'started the task' }),
   task_ended: ({ status }) => ({
     what: `ended the task: ${text(status)}`,
@@ -39,7 +39,7 @@ const SENTENCES: Readonly<Record<string, (data: Data) => EventText | undefined>>
   }),
 }
 
-function errorMessage({ type, data }: LoggedEvent): EventText | undefined {
+function describeEvent({ type, data }: LoggedEvent): EventText | undefined {
   const sentence = SENTENCES[type]
   if (sentence) return sentence(data)
   const { agent_id: _, ...rest } = data
@@ -54,11 +54,11 @@ const PIECE = 200
 /** Lists the events other than calls of models and tools, oldest first. */
 export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   const lines = events.flatMap(event => {
-    const line = errorMessage(event)
+    const line = describeEvent(event)
     return line ? [{ ...line, at: event.at, who: event.agent_id ?? 'the project' }] : []
   })
   if (lines.length === 0) return
-  yield html`<section id="events"><h2>What happened</h2><p class="soft">${plural(lines.length, 'event')} other than model and tool calls; times in UTC</p><div class="card"><ol class="timeline">`
+  yield html`<section id="events"><h2>Events</h2><p class="soft">${plural(lines.length, 'event')} other than model and tool calls; times in UTC</p><div class="card"><ol class="timeline">`
   for (let at = 0; at < lines.length; at += PIECE) {
     yield html`${lines
       .slice(at, at + PIECE)

@@ -12,9 +12,9 @@ export function heading({ run, trace }: Report): Markup {
 <h1>${run_id}</h1>
 <p class="facts"><span><span class="mark ${status}">${status}</span>${exit && exit !== status ? exit : ''}</span>
 <span>${kind === 'task' ? 'a one-shot task' : kind}</span>
-<span>began <b>${moment(started_at)}</b></span>
+<span>started <b>${moment(started_at)}</b></span>
 ${ended_at && html`<span>ended <b>${moment(ended_at)}</b></span>`}
-<span>lasted <b>${formatDuration(duration_s * 1000)}</b></span>
+<span>duration <b>${formatDuration(duration_s * 1000)}</b></span>
 <span>model <b>${model || 'none'}</b></span></p>
 ${typeof notice === 'string' && html`<p class="notice">The model is ${notice}.</p>`}
 ${renderOmissions(trace)}</header>`

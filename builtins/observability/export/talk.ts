@@ -8,7 +8,7 @@ export function* transcripts({ talks, pictures, task, trace, run }: Report): Gen
   if (talks.size === 0 && !task) return
   yield html`<section id="transcripts"><h2>Transcripts</h2>`
   if (task) {
-    yield html`<div class="card"><h3>The task</h3><pre>${task.instruction}</pre><p class="label">${task.status}</p><pre>${task.output || 'nothing was said'}</pre></div>`
+    yield html`<div class="card"><h3>The task</h3><pre>${task.instruction}</pre><p class="label">${task.status}</p><pre>${task.output || 'no output'}</pre></div>`
   }
   const names = new Map(
     trace.root.children.flatMap(agent =>

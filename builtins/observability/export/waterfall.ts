@@ -33,7 +33,7 @@ const OPEN = 3
 /** Shows the steps of each agent for each goal. Yields one piece of markup per goal. */
 export function* waterfall(report: Report): Generator<Markup> {
   const { trace } = report
-  yield html`<section id="work"><h2>What was done</h2>`
+  yield html`<section id="work"><h2>Work</h2>`
   if (trace.root.children.length === 0) yield html`<p class="soft">Nothing was done in this run.</p>`
   let shown = 0
   for (const agent of trace.root.children) {
@@ -53,8 +53,8 @@ function goalOf(report: Report, goal: Span, open: boolean): Markup {
   const { reasoning, result } = report.goals.get(goal.span_id) ?? {}
   const facts: [string, string | null | undefined][] = [
     ['Goal', goal.name.length > 160 ? goal.name : null],
-    ['Because', reasoning],
-    ['Came to', result],
+    ['Reason', reasoning],
+    ['Result', result],
   ]
   const known = facts.filter(([, fact]) => fact)
   return html`<details${open && html` open`}><summary><span class="mark ${goal.status}">${goal.status}</span>${brief(goal.name)}

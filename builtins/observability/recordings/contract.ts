@@ -95,7 +95,7 @@ export const ReplayVerdict = z
   .object({
     run_id: z.string(),
     same: z.boolean().describe('Whether the replayed event log is identical to the recorded one, byte for byte'),
-    events: z.number().int().describe('Compared'),
+    events: z.number().int().describe('Number of compared events'),
     cycles: z.number().int(),
     steps: z.number().int(),
     hash: z.string().describe('SHA-256 of the recorded event log'),
@@ -208,7 +208,7 @@ export const RecordingNotFoundError = defineError({
 export const NotReplayableError = defineError({
   code: 'not_replayable',
   status: 409,
-  title: 'Not replayable',
+  title: 'Recording not replayable',
   message: (p: { run_id: string; why: string }) => `The run ${p.run_id} cannot be replayed: ${p.why}.`,
 })
 

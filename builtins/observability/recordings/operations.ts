@@ -62,7 +62,7 @@ export const recordingsList = operation({
   run: (_, { svc }) => svc.use(OwnRecordings).list(),
   render: all =>
     all
-      .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  cut: ${about.cut}` : ''}`)
+      .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  incomplete: ${about.cut}` : ''}`)
       .join('\n') || 'no recordings',
 })
 

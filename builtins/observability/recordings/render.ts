@@ -16,7 +16,7 @@ export function renderVerdict(verdict: ReplayVerdict): string {
     `what      ${what}`,
     `expected  ${expected.slice(0, LONGEST)}`,
     `got       ${got.slice(0, LONGEST)}`,
-    `so far    ${size}`,
+    `replayed  ${size}`,
     `sha256    ${hash} recorded, ${replayed_hash} replayed`,
     ...lines,
   ].join('\n')
@@ -51,7 +51,7 @@ export function renderRecording({
 }: Omit<Recording, 'config' | 'secrets'> & { steps_taken: readonly RecordedStep[] }): string {
   const { run_id, kind, cycles, steps, bytes, state_bytes, cut, inexact, forked_from } = about
   const from = forked_from ? [`forked from ${forked_from.run_id} at step ${forked_from.step}`] : []
-  const lacks = [...(cut ? [`cut: ${cut}`] : []), ...inexact.map(note => `note: ${note}`)]
+  const lacks = [...(cut ? [`incomplete: ${cut}`] : []), ...inexact.map(note => `note: ${note}`)]
   const rows = steps_taken.map(
     ({ step, agent_id, cycle_num, says }) => `${step}  ${agent_id}  cycle ${cycle_num}  ${says}`,
   )

@@ -34,21 +34,21 @@ export const MoveTargetError = defineError({
   code: 'move_target',
   status: 400,
   exit: 2,
-  title: 'Where to',
+  title: 'Target of the move missing',
   message: (p: { here: string; to: string }) =>
     `The data of this project is ${p.here}; specify the target: svc db move ${p.to}`,
 })
 export const NodesAtWorkError = defineError({
   code: 'nodes_at_work',
   status: 409,
-  title: 'Nodes at work',
+  title: 'Nodes still active',
   message: (p: { nodes: readonly string[] }) =>
     `These nodes drive agents of this database: ${p.nodes.join(', ')}; stop the nodes first (svc stop on each machine; svc cluster lists them).`,
 })
 export const OpenElsewhereError = defineError({
   code: 'open_elsewhere',
   status: 409,
-  title: 'Open elsewhere',
+  title: 'Database in use',
   message: (p: { processes: readonly string[] }) =>
     `The data of this project is in use by ${p.processes.join(', ')} (svc serve, for example); end these processes first, or wait for their end with --wait.`,
 })

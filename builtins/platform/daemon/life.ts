@@ -75,7 +75,7 @@ export class DaemonLife {
     this.#undo.push(this.#touchRepeatedly(join(project.svc, name), holder), this.#watchOthers())
     heartbeat.start()
     this.#undo.push(() => heartbeat.stop())
-    log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', beside another' : ''}`)
+    log.info({}, `the daemon runs with PID ${process.pid}${joined ? ', joined to another daemon' : ''}`)
   }
 
   /**

@@ -68,7 +68,7 @@ function render(status: DaemonStatus): string {
     ),
     ...(status.frozen ? [['frozen', `since ${status.frozen_since}; resume it with: svc daemon resume`] as const] : []),
     ['heartbeat', `${status.heartbeat_s} s`],
-    ['in flight', pluralize(status.in_flight, 'cycle')],
+    ['running', pluralize(status.in_flight, 'cycle')],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
     ...(status.budget ? [['budget', status.budget] as const] : []),
   ]

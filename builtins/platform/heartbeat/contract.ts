@@ -167,14 +167,14 @@ export const CycleTimeoutError = defineError({
 export const StoppingError = defineError({
   code: 'stopping',
   status: 503,
-  title: 'Stopping',
+  title: 'Daemon is stopping',
   message: () => 'The daemon is stopping.',
 })
 
 export const FencedError = defineError({
   code: 'fenced',
   status: 409,
-  title: 'Fenced',
+  title: 'Agent taken over by another process',
   message: (p: { agent_id: string }) => `Another process has taken over agent ${p.agent_id}; nothing was written.`,
 })
 
@@ -354,8 +354,8 @@ export const LIFECYCLE = {
   goal_generated: z
     .object({ agent_id, goal_id: z.string(), objective: z.string() })
     .describe('An idle agent has generated a goal'),
-  goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was reached'),
-  goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was given up'),
+  goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was completed'),
+  goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was abandoned'),
   goal_max_steps: z
     .object({ agent_id, goal_id: z.string(), steps_done: z.number().int() })
     .describe('A cycle used up the maximum number of steps of the profile; the goal stays active'),

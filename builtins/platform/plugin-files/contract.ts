@@ -11,7 +11,7 @@ import {
 export const PluginGoneError = defineError({
   code: 'plugin_gone',
   status: 503,
-  title: 'Plugin gone',
+  title: 'Plugin replaced or removed',
   message: (p: { plugin: string }) => `The plugin "${p.plugin}" was replaced or removed before this call finished.`,
 })
 export const PluginSuspendedError = defineError({

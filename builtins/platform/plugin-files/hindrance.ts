@@ -15,7 +15,7 @@ export function hindranceOf(
   let hasWarned = false
   return async (found = 0): Promise<string | undefined> => {
     if (allowed === 'all') return undefined
-    if (allowed === 'none') return 'is not run by this process'
+    if (allowed === 'none') return 'this process runs no code of the project'
     if (await isTrusted(root, ports)) return undefined
     if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
     hasWarned ||= found > 0

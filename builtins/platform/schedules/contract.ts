@@ -8,14 +8,14 @@ export const Schedule = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Tidy up the notepad'] }),
     every_n_cycles: z.number().int().nullable().describe('Interval in cycles of the agent'),
-    every: z.number().nullable().describe('Seconds'),
+    every: z.number().nullable().describe('Interval in seconds'),
     cron: z.string().nullable(),
     time_zone: z.string().nullable().describe('Time zone of the cron expression'),
     priority: z.number().int(),
     missed: z.enum(['once', 'skip']).nullable().describe('How to treat missed slots; null applies schedules.missed'),
     acceptance: z
       .array(Acceptance)
-      .describe('Conditions that must hold before a goal of the schedule counts as reached'),
+      .describe('Criteria that must be met before a goal of the schedule counts as reached'),
     enabled: z.boolean(),
     created_by: z.string(),
     created_at: z.iso.datetime(),
@@ -60,7 +60,7 @@ export interface NewSchedule extends Timing {
   objective: string
   priority?: number | undefined
   missed?: 'once' | 'skip' | undefined
-  /** What must hold before each of its goals counts as reached. @throws what `Goals.refuseUncheckable` throws */
+  /** Criteria that must be met before each of its goals counts as reached. @throws what `Goals.refuseUncheckable` throws */
   acceptance?: readonly Acceptance[] | undefined
   created_by: 'agent' | 'operator'
 }
@@ -140,7 +140,7 @@ export const ScheduleChanged = z
   .describe('A schedule was added, removed, enabled or disabled')
 export const AlarmFired = z
   .object({ agent_id: z.string(), alarm_id: z.string(), description: z.string() })
-  .describe('An alarm went off')
+  .describe('An alarm fired')
 export const AlarmChanged = z
   .object({
     agent_id: z.string(),
@@ -177,14 +177,14 @@ export const BadScheduleError = defineError({
   code: 'bad_schedule',
   status: 422,
   exit: 2,
-  title: 'Bad schedule',
+  title: 'Invalid schedule',
   message: (p: { problem: string }) => p.problem,
 })
 export const BadAlarmError = defineError({
   code: 'bad_alarm',
   status: 422,
   exit: 2,
-  title: 'Bad alarm',
+  title: 'Invalid alarm',
   message: (p: { problem: string }) => p.problem,
 })
 export const TooManySchedulesError = defineError({

@@ -122,7 +122,7 @@ export const schedulesAdd = operation({
       .array(Acceptance)
       .max(20)
       .default([])
-      .describe('Conditions that must hold before a goal of the schedule counts as reached'),
+      .describe('Criteria that must be met before a goal of the schedule counts as reached'),
   }),
   output: Schedule,
   http: {
@@ -212,7 +212,7 @@ export const alarmsAll = operation({
   name: 'alarms.all',
   summary: 'List pending alarms, next first',
   description: 'An alarm wakes an agent at a set time and delivers a message.',
-  input: z.object({ agent, all: z.boolean().default(false).describe('Include alarms that went off') }),
+  input: z.object({ agent, all: z.boolean().default(false).describe('Include alarms that have fired') }),
   output: z.array(Alarm),
   http: { method: 'GET', path: '/alarms' },
   cli: { usage: 'alarms [agent]', short: { all: 'a' } },
@@ -264,7 +264,7 @@ export const alarmsSet = operation({
 export const alarmsGet = operation({
   name: 'alarms.get',
   summary: 'Show a pending alarm',
-  description: 'An alarm that went off is not found.',
+  description: 'An alarm that has fired is not found.',
   input: z.object({ alarm_id }),
   output: Alarm,
   http: { method: 'GET', path: '/alarms/{alarm_id}' },
@@ -275,7 +275,7 @@ export const alarmsGet = operation({
 export const alarmsUpdate = operation({
   name: 'alarms.update',
   summary: "Change an alarm's time or text",
-  description: 'An alarm that went off is not found.',
+  description: 'An alarm that has fired is not found.',
   input: z.strictObject({ alarm_id, at: at.optional(), description: description.optional() }),
   output: Alarm,
   http: { method: 'PATCH', path: '/alarms/{alarm_id}' },
@@ -292,7 +292,7 @@ export const alarmsUpdate = operation({
 export const alarmsCancel = operation({
   name: 'alarms.cancel',
   summary: 'Cancel a pending alarm',
-  description: 'An alarm that went off is not found.',
+  description: 'An alarm that has fired is not found.',
   input: z.object({ alarm_id }),
   output: z.null(),
   http: { method: 'DELETE', path: '/alarms/{alarm_id}', status: 204 },

@@ -22,7 +22,7 @@ export function renderSchedules(schedules: readonly Schedule[]): string {
 }
 
 export function alarmLine({ alarm_id, agent_id, at, status, description }: Alarm): string {
-  return `${alarm_id}  ${agent_id}  ${at}${status === 'fired' ? ' (went off)' : ''}  ${description.replace(/\s+/g, ' ')}`
+  return `${alarm_id}  ${agent_id}  ${at}${status === 'fired' ? ' (fired)' : ''}  ${description.replace(/\s+/g, ' ')}`
 }
 
 export function renderAlarms(alarms: readonly Alarm[]): string {

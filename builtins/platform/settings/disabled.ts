@@ -25,7 +25,7 @@ export function describeOff(off: ReadonlyMap<string, string | null>): string {
   const named = [...off].filter(([, need]) => need === null).map(([name]) => name)
   const along = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
   if (named.length === 0) return ''
-  return `switched off: ${named.join(', ')}${along.length > 0 ? `; off with that: ${along.join(', ')}` : ''}`
+  return `switched off: ${named.join(', ')}${along.length > 0 ? `; therefore also off: ${along.join(', ')}` : ''}`
 }
 
 /**

@@ -22,7 +22,7 @@ export function renderValue({ key, value, source, env, reload, description, ...r
   const from = source === 'env' ? `the environment (${env})` : source === 'file' ? 'the file' : 'the default'
   const lines: [string, string][] = [
     [key, text(value)],
-    ['from', from],
+    ['source', from],
     ['default', text(rest.default)],
     ...(env ? [['variable', env] as [string, string]] : []),
     ['changes', reload === 'applied' ? 'take effect at the next heartbeat' : 'need a restart'],

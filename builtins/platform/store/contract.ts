@@ -218,14 +218,14 @@ export const DATABASE_FULL = { what: "the project's database", next: ', and the 
 export const DiskFailedError = defineError({
   code: 'disk_failed',
   status: 503,
-  title: 'Disk failed',
+  title: 'Disk failure',
   message: (p: { problem: string }) =>
-    `The disk that holds the project's database failed (${p.problem}); the data was not written. Check the disk.`,
+    `The disk that contains the project's database failed (${p.problem}); the data was not written. Check the disk.`,
 })
 export const RemovedMeanwhileError = defineError({
   code: 'removed_meanwhile',
   status: 409,
-  title: 'Removed meanwhile',
+  title: 'Removed during the write',
   message: () => 'The record that this data belongs to was removed during the write; nothing was changed.',
 })
 export const DatabaseUnusableError = defineError({
@@ -239,7 +239,7 @@ export const DatabaseUnusableError = defineError({
 export const NativeModuleError = defineError({
   code: 'native_module',
   status: 503,
-  title: 'Native module',
+  title: 'Native module not loadable',
   message: (p: { problem: string }) =>
     `SQLite's native module cannot be loaded (${p.problem}); run svc doctor to find out what to do.`,
 })

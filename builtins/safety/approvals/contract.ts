@@ -10,7 +10,7 @@ export const ApprovalSummary = z.object({
   approval_id: z.string(),
   agent_id: z.string(),
   tool_name: z.string(),
-  danger: z.string().nullable().describe('What the tool can harm, as declared by the tool'),
+  danger: z.string().nullable().describe('Why a call can do harm, as declared by the tool, such as `deletes notes`'),
   arguments: z
     .unknown()
     .describe(
@@ -100,7 +100,7 @@ export interface PermitRequest {
   name: typeof MODEL_CALL
   /** Distinguishes requests of the same name. */
   arguments: unknown
-  /** What the request could harm. */
+  /** Why the request could do harm, shown to the operator. */
   danger: string
 }
 
@@ -182,7 +182,7 @@ export const ApprovalNotFoundError = defineError({
 export const ApprovalResolvedError = defineError({
   code: 'approval_resolved',
   status: 409,
-  title: 'Approval resolved',
+  title: 'Approval already decided',
   message: (p: { approval_id: string; status: string; by: string }) =>
     `Approval ${p.approval_id} was already ${p.status}, by ${p.by}.`,
 })

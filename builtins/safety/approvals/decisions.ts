@@ -136,7 +136,7 @@ export async function settle(svc: PluginHandle, config: ApprovalConfig): Promise
 export async function denyDead(svc: PluginHandle, limit: number): Promise<number> {
   const rows = await pendingOfDead(svc.use(Store), limit)
   for (const row of rows)
-    await decide(svc, row, { decision: 'deny', reason: 'agent dead', resolved_by: 'system' }, null)
+    await decide(svc, row, { decision: 'deny', reason: 'its agent is dead', resolved_by: 'system' }, null)
   return rows.length
 }
 

@@ -142,8 +142,9 @@ function run(args: unknown): Verdict {
 }
 
 function refusal(reason: string | null, by: string | null): Verdict {
-  const who = by === 'system' ? 'no one approved it in time' : 'it was denied'
-  return { verdict: 'refuse', reason: `not run: ${who}${reason ? ` (${reason})` : ''}. Find another way.` }
+  // The service's own reasons are whole clauses, such as `no decision came in time`.
+  const why = by === 'system' && reason ? reason : `it was denied${reason ? ` (${reason})` : ''}`
+  return { verdict: 'refuse', reason: `not run: ${why}. Find another way.` }
 }
 
 /** Returns the event of a decision, for the same transaction. */

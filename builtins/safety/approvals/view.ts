@@ -58,7 +58,7 @@ function timeOrNull(ms: number | null): string | null {
 
 /** Renders approvals as a list, with short arguments in full and long ones as length and hash. */
 export function renderQueue(approvals: readonly ApprovalSummary[]): string {
-  if (approvals.length === 0) return 'nothing waits for a decision'
+  if (approvals.length === 0) return 'no matching approvals'
   return approvals.flatMap(each => [headline(each), `  ${shortArguments(each)}`, ...foldersLine(each)]).join('\n')
 }
 

@@ -25,16 +25,18 @@ export const BudgetConfig = z.object({
     ),
   budget_reserve_usd_generation: usd
     .default(0.05)
-    .describe('Minimum reservation for a call that generates a goal, in USD'),
+    .describe('Minimum reservation for any other call, such as one that generates a goal, in USD'),
   budget_reserve_usd_pursuit: usd
     .default(0.1)
-    .describe('Minimum reservation for a call that pursues a goal or runs a task, in USD'),
+    .describe('Minimum reservation for a call that pursues a goal, runs a task or summarizes a conversation, in USD'),
   budget_reserve_tokens_generation: tokens
     .default(100)
-    .describe('Minimum reservation for a call that generates a goal, in tokens'),
+    .describe('Minimum reservation for any other call, such as one that generates a goal, in tokens'),
   budget_reserve_tokens_pursuit: tokens
     .default(500)
-    .describe('Minimum reservation for a call that pursues a goal or runs a task, in tokens'),
+    .describe(
+      'Minimum reservation for a call that pursues a goal, runs a task or summarizes a conversation, in tokens',
+    ),
   budget_unknown_price: z
     .enum(['refuse', 'approve'])
     .default('refuse')

@@ -12,7 +12,7 @@ const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nul
 export const BudgetStatus = z.object({
   spent: Amount.describe('Spent by all agents and tasks since the budget window began'),
   remaining: Left.describe('Remaining of the limits after what is spent and reserved'),
-  reserved: Amount.describe('Reserved for running model calls'),
+  reserved: Amount.describe('Amount reserved for running model calls'),
   limits: Left,
   mode: z.enum(['reserve', 'record_only']),
   exceeded: z
@@ -70,7 +70,7 @@ const tokens = z.number().int()
 export const BudgetTight = z
   .object({
     ...{ spent_usd: usd, spent_tokens: tokens },
-    reserved_usd: usd.describe('Reserved for running model calls'),
+    reserved_usd: usd.describe('Amount reserved for running model calls, in USD'),
     ...{ reserved_tokens: tokens, reserved_calls: z.number().int() },
     ...{ limit_usd: usd.nullable(), limit_tokens: tokens.nullable() },
     needed_usd: usd.describe('Maximum cost of the refused call'),
@@ -87,7 +87,7 @@ export const AgentBudgetExhausted = z
   .describe("The remainder of an agent's limit does not cover one more call; emitted once for each value of the limit")
 export const BudgetReset = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
-  .describe('The amount spent counts from 0 again; the figures are those before the reset')
+  .describe('The budget counters were reset; the figures are those before the reset')
 
 declare module '#kernel' {
   interface Replaceable {
@@ -155,7 +155,7 @@ export const BudgetUnreadableError = defineError({
   status: 503,
   title: 'Budget unreadable',
   message: (p: { file: string; problem: string }) =>
-    `The amount spent so far is unknown: ${p.file} ${p.problem}. Repair the file, or count from 0 with: svc budget reset`,
+    `The amount spent so far is unknown: ${p.file} ${p.problem}. Repair the file, or reset the counters with: svc budget reset`,
 })
 
 /** Event of a model call; emitted once per call, when its cost is booked. */

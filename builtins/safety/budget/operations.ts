@@ -17,7 +17,7 @@ export const budgetStatus = operation({
 
 export const budgetReset = operation({
   name: 'budget.reset',
-  summary: 'Reset the spend counter',
+  summary: 'Reset the budget counters',
   description: 'Counting starts again at 0; the records of past spending are kept.',
   input: z.strictObject({}),
   output: BudgetStatus,

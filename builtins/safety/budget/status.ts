@@ -94,8 +94,8 @@ function sentence({ spent, limits, exceeded, unlimited, tight }: BudgetState): s
   if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
   const used = usage(spent, limits)
   if (exceeded)
-    return `exceeded: ${used} are spent; no model is called until a limit is raised, or the count is reset (svc budget reset).`
-  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit, or reset the count (svc budget reset).`
+    return `exceeded: ${used} are spent; no model is called until a limit is raised, or the counters are reset (svc budget reset).`
+  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit, or reset the counters (svc budget reset).`
   return `${used} are spent.`
 }
 

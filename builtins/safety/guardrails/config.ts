@@ -39,7 +39,7 @@ export const GuardrailsConfig = z.object({
     .array(z.enum(['tool_arguments', 'tool_result', 'memory']))
     .default([])
     .describe('Further stages to check: tool_arguments for personal data, tool_result for injection, memory for both'),
-  rules: z.array(CustomRule).max(100).default([]).describe('Custom rules'),
+  rules: z.array(CustomRule).max(100).default([]).describe('Custom rules, checked in addition to the built-in ones'),
 })
 export type GuardrailsConfig = z.infer<typeof GuardrailsConfig>
 

@@ -30,7 +30,7 @@ export function guardrails(
     const closed = svc.config.get('daemon.guards_fail_closed') === true
     svc.log.error(
       {},
-      `the guardrail rule "${rule.name}" failed and ${closed ? 'stops the text' : 'is passed over'}: ${errorMessage(error)}`,
+      `the guardrail rule "${rule.name}" failed and ${closed ? 'blocks the text' : 'is skipped'}: ${errorMessage(error)}`,
     )
     return closed
   }

@@ -97,7 +97,7 @@ export interface ProcessEnd {
 
 export const SandboxStatus = z
   .object({
-    mode: z.enum(['auto', 'required', 'off']).describe('`tools.sandbox`'),
+    mode: z.enum(['auto', 'required', 'off']).describe('Value of `tools.sandbox`'),
     wall: z.enum(['bubblewrap', 'none']).describe("Isolation of agents' programs from the machine"),
     network: z.boolean().describe('Whether programs of agents may use the network'),
     reason: z.string().meta({ examples: ['bubblewrap 0.8.0 works here'] }),
@@ -109,7 +109,7 @@ export type SandboxStatus = z.infer<typeof SandboxStatus>
 export function sandboxSentence({ wall, network, reason }: SandboxStatus): string {
   return wall === 'none'
     ? `Programs of agents run with your permissions, without a sandbox: ${reason}.`
-    : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they reach the network' : 'no network'}.`
+    : `Programs of agents run in a sandbox: ${reason}; ${network ? 'they may use the network' : 'they have no network'}.`
 }
 
 /** Runs the programs of agents. All of them run through this service. */
@@ -219,20 +219,20 @@ export const PathError = defineError({
   code: 'bad_path',
   name: 'PathError',
   status: 422,
-  title: 'Bad path',
+  title: 'Invalid path',
   message: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
 })
 export const FolderError = defineError({
   code: 'bad_folder',
   name: 'FolderError',
   status: 422,
-  title: 'Bad folder',
+  title: 'Invalid folder',
   message: (p: { path: string; problem: string }) => `The folder ${JSON.stringify(p.path)} ${p.problem}.`,
 })
 export const NoSandboxError = defineError({
   code: 'no_sandbox',
   status: 503,
-  title: 'No sandbox',
+  title: 'Sandbox unavailable',
   message: (p: { reason: string }) =>
     `Nothing was run: tools.sandbox is "required", and ${p.reason}. The operator can install bubblewrap, or set tools.sandbox to auto.`,
 })

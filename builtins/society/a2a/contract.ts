@@ -41,7 +41,7 @@ export const A2AMessage = z
     body: z.string(),
     reply_to: z.string().nullable().describe('Id of the message that this one answers'),
     thread_id: z.string().describe('Id of the first message of the thread'),
-    priority: z.number().int().describe('Priority; higher is read first (default: 4)'),
+    priority: z.number().int().describe('Priority; messages with a higher priority are read first (default: 4)'),
     expects_reply: z.boolean(),
     read: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),
@@ -187,7 +187,7 @@ export const MessageToSelfError = defineError({
 export const MessageSizeError = defineError({
   code: 'message_size',
   status: 422,
-  title: 'Message size',
+  title: 'Invalid message length',
   message: (p: { length: number; limit: number }) =>
     p.length === 0
       ? 'The message is empty after control characters and tags were removed; write some text.'

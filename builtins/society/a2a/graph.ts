@@ -70,7 +70,7 @@ export const messagesGraph = operation({
   description: 'Returns the number and types of messages for each pair of sender and recipient.',
   input: z.object({
     since: Instant.optional().describe('Messages since this time (default: a day ago)'),
-    limit: z.number().int().min(1).max(500).default(200).describe('Maximum number of agents'),
+    limit: z.number().int().min(1).max(500).default(200).describe('Maximum number of agents (1 to 500)'),
   }),
   output: MessageGraph,
   http: { method: 'GET', path: '/messages/graph' },

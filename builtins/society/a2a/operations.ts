@@ -90,7 +90,13 @@ export const messagesSend = operation({
     type: MessageType.default('request').describe('Type of the message'),
     subject: z.string().max(1_000).default('').describe('Subject of the message'),
     reply_to: z.string().min(1).max(128).optional().describe('Id of the message that this one answers'),
-    priority: z.number().int().min(0).max(9).default(4).describe('Priority, 0 to 9; higher is read first'),
+    priority: z
+      .number()
+      .int()
+      .min(0)
+      .max(9)
+      .default(4)
+      .describe('Priority from 0 to 9; messages with a higher priority are read first'),
   }),
   output: z.object({
     message_id: A2AMessage.shape.message_id,

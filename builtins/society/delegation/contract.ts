@@ -66,7 +66,7 @@ export const DelegationEnded = z
     goal_id: z.string(),
     status: z.enum(['completed', 'failed']),
   })
-  .describe('A delegated task has ended, or was refused')
+  .describe('A delegated task ended: it was completed, abandoned or not done in time, or its agent is gone')
 
 declare module '#kernel' {
   interface Events {

@@ -8,7 +8,7 @@ import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
 const thousandths = z.number().int().min(0).max(1000)
 const EconomyPart = z.object({
-  balance: z.number().int().describe('Cents'),
+  balance: z.number().int().describe('Balance, in cents'),
   job: z.string().nullable(),
   skills: z.record(z.string(), thousandths),
   happiness: thousandths,

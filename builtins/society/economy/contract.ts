@@ -148,7 +148,7 @@ export const LedgerEntry = z
     beat: z.number().int(),
     payer: z.string().meta({ examples: ['employers'] }),
     payee: z.string().meta({ examples: ['agent:coder-1a2b3c4d'] }),
-    amount: z.number().describe('Credits'),
+    amount: z.number().describe('Amount, in credits'),
     reason: z.string().meta({ examples: ['salary'] }),
     at: z.iso.datetime(),
   })
@@ -164,7 +164,7 @@ export const LifeMoment = z
     category: z.enum(CATEGORIES),
     origin: z.enum(['random', 'follow_up']),
     status: z.enum(['waiting', 'decided']),
-    choice: z.number().int().nullable().describe('From 1'),
+    choice: z.number().int().nullable().describe('Number of the choice, from 1; null while the event waits'),
     chosen_by: z
       .enum(['model', 'default', 'only'])
       .nullable()
@@ -185,11 +185,11 @@ export const LifeEventHappened = z
     life_event_id: z.string(),
     event: z.string(),
     category: z.enum(CATEGORIES),
-    choice: z.number().int().describe('From 1'),
+    choice: z.number().int().describe('Number of the choice, from 1'),
     chosen_by: z.enum(['model', 'default', 'only']),
     luck: z.number(),
     effects: z.record(z.string(), z.number()).describe('Changes after luck: money in credits, stats in parts of 1'),
-    summary: z.string().describe('One line'),
+    summary: z.string().describe('Description of the event and its effects, in one line'),
   })
   .describe('A life event happened to an agent, and a choice was made')
 export const WorldChanged = z
@@ -262,6 +262,6 @@ export const WorldError = defineError({
 export const EconomyOffError = defineError({
   code: 'economy_off',
   status: 409,
-  title: 'Economy off',
+  title: 'Economy disabled',
   message: () => 'The economy is off; turn it on with: svc config set economy.enabled true',
 })

@@ -20,7 +20,7 @@ const idOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).fi
 export const economyWorld = operation({
   name: 'economy.world',
   summary: 'Show the world: jobs, courses, offers and prices',
-  description: 'Needs economy.enabled.',
+  description: 'Also works while economy.enabled is off; `enabled` says whether it is on.',
   input: z.object({}),
   output: WorldView,
   http: { method: 'GET', path: '/world' },
@@ -84,7 +84,7 @@ export const economyLedger = operation({
   description: 'Includes the newest entries of all agents, or of one agent.',
   input: z.object({
     agent: AgentRef.optional().describe('Only entries in which this agent pays or is paid'),
-    limit: z.number().int().min(1).max(1000).default(20).describe('Maximum number of entries'),
+    limit: z.number().int().min(1).max(1000).default(20).describe('Maximum number of entries (1 to 1000)'),
     offset: Page.shape.offset,
   }),
   output: Ledger,
@@ -124,7 +124,7 @@ export const economyLedger = operation({
 export const economyLife = operation({
   name: 'economy.life',
   summary: "List an agent's life events, newest first",
-  description: 'Lists what happened to the agent and what it chose. Needs economy.enabled.',
+  description: 'Lists what happened to the agent and what it chose.',
   input: Page.extend({ id: AgentRef }),
   output: z.array(LifeMoment),
   http: { method: 'GET', path: '/agents/{id}/life' },

@@ -9,7 +9,7 @@ const Question = z.object({
 })
 /** A sealed part of the narrative, with a summary in one sentence. */
 const Chapter = z.object({
-  index: z.number().int().describe('From 1'),
+  index: z.number().int().describe('Number of the chapter, from 1'),
   summary: z.string(),
   entry_count: z.number().int(),
   started: z.iso.datetime(),
@@ -34,7 +34,7 @@ export const IdentityRecord = z
     worldview: z.string(),
     opinions: z.array(Opinion),
     open_questions: z.array(Question),
-    evolution: z.array(EvolutionNote).describe('Newest first'),
+    evolution: z.array(EvolutionNote).describe('Changes of the identity, newest first'),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'Identity' })

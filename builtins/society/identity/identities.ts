@@ -153,7 +153,7 @@ function endingOf(goal: { objective: string; result: string | null } | undefined
   if (!goal) return undefined
   const { objective, result } = goal
   const aim = objective.length > LONGEST_OBJECTIVE ? `${objective.slice(0, LONGEST_OBJECTIVE)}…` : objective
-  return `${completed ? 'Completed' : 'Gave up'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
+  return `${completed ? 'Completed' : 'Abandoned'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 
 /** Returns as many whole words of a string as fit. */

@@ -97,7 +97,7 @@ export const identityJournal = operation({
       .min(1)
       .max(1_000_000)
       .default(100_000)
-      .describe('Maximum number of bytes returned, counted from the end'),
+      .describe('Maximum number of bytes (1 to 1000000), counted from the end'),
   }),
   output: Journal,
   http: { method: 'GET', path: '/agents/{id}/journal' },
@@ -132,5 +132,5 @@ export const identityOperations = [identityGet, identityBiography, identityLives
 
 function line(life: z.output<typeof Life>): string {
   const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life
-  return `${agent_id}  ${display_name}  ${status}  ${pluralize(cycles_lived, 'cycle')}  ${pluralize(goals_completed, 'goal')} completed, ${goals_abandoned} given up`
+  return `${agent_id}  ${display_name}  ${status}  ${pluralize(cycles_lived, 'cycle')}  ${pluralize(goals_completed, 'goal')} completed, ${goals_abandoned} abandoned`
 }

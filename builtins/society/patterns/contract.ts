@@ -125,7 +125,7 @@ export const PatternRunNotFoundError = defineError({
 export const PatternParticipantsError = defineError({
   code: 'pattern_participants',
   status: 422,
-  title: 'Pattern participants',
+  title: 'Wrong number of participants',
   message: (p: { name: string; min: number; max: number; problem: string }) =>
     `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants besides its initiator, each named once; ${p.problem}.`,
 })

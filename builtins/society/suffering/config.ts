@@ -9,7 +9,7 @@ export const SufferingConfig = z.object({
   threshold_prominent: threshold(0.35).describe("Load at which an agent's prompt begins to describe its suffering"),
   threshold_constrained: threshold(0.55).describe('Load at which suffering begins to constrain the agent'),
   threshold_dominant: threshold(0.75).describe(
-    'Load at which suffering comes before everything else; a crisis ends below it',
+    'Load at which suffering comes before everything else, and to which it must fall before a crisis ends',
   ),
   threshold_crisis: threshold(0.9).describe('Load at which a crisis begins'),
   max_stressors: z

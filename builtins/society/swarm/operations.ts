@@ -147,7 +147,7 @@ function effectLine({ effect_id, kind, agent_id, topic, status }: SwarmEffect): 
 }
 
 function skill({ agent_id, goals, score, strengths }: Specialization): string {
-  return `${agent_id}: ${pluralize(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'nothing yet'}`
+  return `${agent_id}: ${pluralize(goals, 'goal')}, specialization ${score}, good at ${strengths.join(', ') || 'no topic yet'}`
 }
 
 function typeLine({ task_type, goals, rate, mean_duration_ms }: Specialization['types'][number]): string {

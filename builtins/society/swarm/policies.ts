@@ -25,7 +25,7 @@ function relieveActions({ specializations }: SwarmSituation, agent_id: string): 
   const { strengths = [], types = [] } = specializations.find(each => each.agent_id === agent_id) ?? {}
   const weak = types.filter(({ rate }) => rate < STRONG).map(({ task_type }) => task_type)
   const text = [
-    'You have given up more goals than you completed lately. Choose smaller goals.',
+    'Lately you abandoned more goals than you completed. Choose smaller goals.',
     strengths.length > 0 && `You do well in: ${strengths.join(', ')}.`,
     weak.length > 0 && `Delegate work of the kinds ${weak.join(', ')} to best_peer with delegate_task.`,
   ]

@@ -89,7 +89,7 @@ function routing(outcomes: readonly AgentOutcomes[]): SwarmRecommendation[] {
     .filter(({ completed, abandoned }) => completed + abandoned >= ROUTING_GOALS && abandoned > completed)
     .map(({ agent_id, completed, abandoned }) => ({
       ...{ kind: 'routing' as const, priority: 8, agent_id, task_type: null },
-      text: `${agent_id} gave up ${abandoned} of its last ${completed + abandoned} goals: give its work to others.`,
+      text: `${agent_id} abandoned ${abandoned} of its last ${completed + abandoned} goals: give its work to others.`,
     }))
 }
 

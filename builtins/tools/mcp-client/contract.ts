@@ -78,7 +78,7 @@ export const McpServerNotFoundError = defineError({
 export const McpServerDownError = defineError({
   code: 'mcp_server_down',
   status: 503,
-  title: 'MCP server down',
+  title: 'MCP server unavailable',
   message: (p: { name: string; problem: string }) => `The MCP server "${p.name}" cannot be used now: ${p.problem}.`,
 })
 export const McpToolHeldError = defineError({

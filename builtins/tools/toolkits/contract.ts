@@ -32,7 +32,7 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
   parameters: P
   /** Whether a call may run again when its outcome is unknown. */
   idempotent?: boolean
-  /** What the tool can harm, in a word; shown to the operator. */
+  /** Why a call can do harm, in a few words, such as `runs programs`; shown to the operator. */
   danger?: string
   /** Whether a person must approve each call; in a project only where `approval.enabled` is on. */
   requires_approval?: boolean

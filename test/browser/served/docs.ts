@@ -95,7 +95,11 @@ describe.skipIf(!hasChromium)('the API explorers in a browser with the network o
       )
       .toEqual([])
     await page.getByPlaceholder('Search...').fill('nudge')
-    await page.locator('[role=menuitem]', { hasText: 'nudge' }).or(page.getByText('Send an agent a nudge')).first().waitFor()
+    await page
+      .locator('[role=menuitem]', { hasText: 'nudge' })
+      .or(page.getByText('Send an agent a nudge'))
+      .first()
+      .waitFor()
     expect(outside).toEqual([])
     expect(problems).toEqual([])
   })

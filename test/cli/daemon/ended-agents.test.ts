@@ -35,7 +35,7 @@ async function statusHidesThem() {
   const all = await stdoutOf('status', '--all')
   expect(countListed(all)).toBe(1 + ENDED)
   expect(all).not.toContain('hidden')
-  expect(await stdoutOf('status', '--status', 'dead')).toBe(`none with status dead\n${HIDDEN}\n`)
+  expect(await stdoutOf('status', '--status', 'dead')).toBe(`no results with status dead\n${HIDDEN}\n`)
   expect(countListed(await stdoutOf('status', '--status', 'dead', '-a'))).toBe(ENDED)
   expect(JSON.parse(await stdoutOf('status', '--json'))).toMatchObject([{ agent_id: agent }])
 }

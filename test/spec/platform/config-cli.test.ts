@@ -35,7 +35,7 @@ it('svc config get shows all details of a key', async () => {
   expect(stdout).toBe(
     [
       'daemon.heartbeat  7',
-      'from              the file',
+      'source            the file',
       'default           10',
       'variable          SVC_HEARTBEAT',
       'changes           take effect at the next heartbeat',

@@ -254,7 +254,7 @@ describe('retention', () => {
     expect((await remainingIds('tool_calls', 'call_id')).filter(id => /task-old-(closed|expired)/.test(id))).toEqual([])
     const dead = "SELECT status, reason, resolved_by FROM approvals WHERE approval_id = 'ap-dead'"
     expect(await rowsBehind(home.root, dead)).toEqual([
-      { status: 'denied', reason: 'agent dead', resolved_by: 'system' },
+      { status: 'denied', reason: 'its agent is dead', resolved_by: 'system' },
     ])
     expect((await run(home)).total).toBe(0)
   })

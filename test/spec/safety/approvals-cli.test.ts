@@ -58,8 +58,8 @@ describe('svc approvals, approve and deny', () => {
     await using host = await posting([HOSTILE, 'bob', 'cy'])
     const { options } = host
     const json = async <T>(...words: string[]) => JSON.parse((await svc([...words, '--json'], options)).stdout) as T
-    expect((await svc(['approvals'], options)).stdout).toBe('nothing waits for a decision\n')
-    expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('none with status denied\n')
+    expect((await svc(['approvals'], options)).stdout).toBe('no matching approvals\n')
+    expect((await svc(['approvals', '-s', 'denied'], options)).stdout).toBe('no results with status denied\n')
     // Query the database directly: repeated commands would take most of the test's time.
     const db = new Sqlite(join(options.cwd, '.svc/svc.db'))
     const find = <T>(sql: string, ...params: string[]) =>

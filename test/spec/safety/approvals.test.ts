@@ -224,7 +224,9 @@ describe('an approval', () => {
     const { approval_id, goal_id } = await waitForPendingCall(home)
     await home.kernel.invoke('goals.abandon', { goal_id })
     await until(async () => (await pending(home)).length === 0)
-    expect(await show(home, approval_id)).toMatchObject({ status: 'denied', resolved_by: 'system' })
+    expect(await show(home, approval_id)).toMatchObject({
+      ...{ status: 'denied', resolved_by: 'system', reason: 'its goal has ended' },
+    })
     expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
     expect(home.runs).toEqual([])
   })

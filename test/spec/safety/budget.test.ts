@@ -238,7 +238,7 @@ describe('a budget limit', () => {
     expect(await status(home)).toMatchObject({
       ...{ tight: true, exceeded: false },
       message:
-        'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit, or reset the count (svc budget reset).',
+        'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit, or reset the counters (svc budget reset).',
     })
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })

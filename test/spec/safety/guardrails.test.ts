@@ -274,13 +274,13 @@ describe('custom rules', () => {
   it('that fail block the text, or are skipped if guards fail open; both cases are logged', async () => {
     await using closed = await testHostWithGuardrails({ builtins: [broken] })
     expect(await check(closed, 'output', 'hello')).toMatchObject({ action: 'block', text: '' })
-    expect(closed.logged('the guardrail rule "broken" failed and stops the text: out of order')).toHaveLength(1)
+    expect(closed.logged('the guardrail rule "broken" failed and blocks the text: out of order')).toHaveLength(1)
     await using open = await testHostWithModel(() => undefined, {
       builtins: [guardrails, broken],
       config: { guardrails: { enabled: true }, daemon: { guards_fail_closed: false } },
     })
     expect((await check(open, 'output', `hello ${MAIL}`)).text).toBe('hello [REDACTED:email]')
-    expect(open.logged('failed and is passed over')).toHaveLength(1)
+    expect(open.logged('failed and is skipped')).toHaveLength(1)
   })
 
   it('are rejected if their name is taken', async () => {

@@ -25,7 +25,7 @@ describe('messages on the command line', () => {
     expect((await cli('patterns')).stdout).toContain('swarm')
     expect((await cli('swarm')).stdout).toContain('policy: passive')
     expect((await cli('swarm', 'reports')).stdout.trim()).toBe('none')
-    expect((await cli('specialization', 'coder')).stdout).toContain('good at nothing yet')
+    expect((await cli('specialization', 'coder')).stdout).toContain('good at no topic yet')
     expect((await cli('swarm', 'revert', 'swr-5')).stderr).toContain('There is no report "swr-5"')
     const refused = await cli('send', 'nobody', 'hello')
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('No agent has the id or name "nobody"')])

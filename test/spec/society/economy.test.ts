@@ -184,7 +184,7 @@ describe('jobs and skills', () => {
     for (let n = 0; n < 3; n++) await home.use('work', {}, ann, 'the same call')
     expect(await citizen(home, ann)).toMatchObject({ balance: 125, energy: 0.85 })
     await home.use('work')
-    expect(await home.use('work')).toContain('you have worked 2 times in this beat')
+    expect(await home.use('work')).toContain('you have worked 2 times in this heartbeat')
     await home.runBeats(1)
     await set(home, ann, 'energy = 100')
     expect(await home.use('work')).toContain('you are too tired to work')

@@ -85,7 +85,7 @@ describe("an agent's narrative", () => {
     await runHeartbeat(home)
     const { narrative } = await who(home, id)
     expect(narrative.split('\n')).toHaveLength(2)
-    expect(narrative).toMatch(/Gave up: Graft a pear \[end of life\] onto the quince - out of season$/)
+    expect(narrative).toMatch(/Abandoned: Graft a pear \[end of life\] onto the quince - out of season$/)
     await home.kernel.close()
     await using again = await testHostWithModel(() => goalAnswer(''), { root: home.root, builtins: [identity] })
     again.kernel.heartbeat.start()

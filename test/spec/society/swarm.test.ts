@@ -215,8 +215,8 @@ describe('an active policy', () => {
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.some(request => isOf(request, 'bob')))
     const prompts = (name: string) => home.server.requests.filter(request => isOf(request, name)).map(r => r.prompt)
-    expect(prompts('bob')[0]).toContain('You have given up more goals than you completed lately')
-    expect(prompts('ann').join()).not.toContain('You have given up more goals')
+    expect(prompts('bob')[0]).toContain('Lately you abandoned more goals than you completed')
+    expect(prompts('ann').join()).not.toContain('Lately you abandoned more goals')
     // A second report on the same figures has no effects.
     await beaten(home, 10)
     expect((await reports(home))[0]!.effects).toEqual([])

@@ -331,7 +331,7 @@ it('svc tools prints the tools with their cost', async () => {
   )
   expect(head).toMatch(/^TOOL +TOOLKIT +PLUGIN +TOKENS$/)
   expect(stdout).toMatch(/^shell_exec +shell +toolkit-shell +\d+ {2}.*needs approval/m)
-  expect(stdout).toMatch(/^cancel_alarm +alarm +toolkit-alarm +\d+ {2}when found, repeatable$/m)
+  expect(stdout).toMatch(/^cancel_alarm +alarm +toolkit-alarm +\d+ {2}only with find_tools, idempotent$/m)
   expect(await svc(['tools', 'nobody'], { cwd: dir.path })).toMatchObject({ code: 1 })
 })
 

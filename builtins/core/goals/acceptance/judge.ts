@@ -38,7 +38,10 @@ export async function judge(
   const content = [
     `Goal: ${objective}`,
     `Rubric: ${rubric}`,
-    markUntrusted('what the agent says', [claimed.summary, ...claimed.evidence.map(each => `- ${each}`)].join('\n')),
+    markUntrusted(
+      'the summary and the evidence of the agent',
+      [claimed.summary, ...claimed.evidence.map(each => `- ${each}`)].join('\n'),
+    ),
     ...(await recordInput('files of evidence', () => filesOf(svc, claimed))),
   ].join('\n\n')
   const answer = await svc.use(Models).call({

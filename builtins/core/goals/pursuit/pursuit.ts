@@ -117,7 +117,7 @@ export async function pursue(
 const RepeatingError = defineError({
   code: 'repeating',
   status: 500,
-  title: 'Repeating',
+  title: 'Repeated tool calls',
   message: (p: { calls: string }) =>
     `The agent made the same calls three times in a row, with the same result: ${p.calls}.`,
 })

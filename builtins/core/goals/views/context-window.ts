@@ -107,7 +107,7 @@ function render(context: Context): string {
   ].filter(each => each !== false)
   return [
     `${agent_id}: ${goal_id ?? 'no goal'}, ${model} (window of ${window.toLocaleString('en')} tokens)`,
-    ...columns([['SECTION', 'TOKENS', 'OF THE WINDOW'], ...rows, row('total', total)]),
+    ...columns([['SECTION', 'TOKENS', 'SHARE OF WINDOW'], ...rows, row('total', total)]),
     ...(shortened.length > 0 ? [`Shortened: ${shortened.join('; ')}.`] : []),
     ...(last_room_made ? [`The conversation was last shortened ${lastLine(last_room_made)}.`] : []),
   ].join('\n')

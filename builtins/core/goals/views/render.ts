@@ -43,7 +43,7 @@ export function renderGoal(goal: Goal): string {
       ({ met, problem }, n) =>
         `    ${met === null ? '…' : met ? '✓' : '✗'} ${criteria[n]}${problem ? `\n      ${oneLine(problem)}` : ''}`,
     ),
-    result && `  ${status === 'completed' ? 'result' : 'ended because'}: ${result.replaceAll('\n', '\n    ')}`,
+    result && `  ${status === 'completed' ? 'result' : 'reason'}: ${result.replaceAll('\n', '\n    ')}`,
   ]
   return lines.filter(Boolean).join('\n')
 }

@@ -54,7 +54,7 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
   const input = { bundle, preset, model }
   const made = await invokeMasked<ImportedAgent>(kernel, 'bundles.import', input)
   const lines = [
-    `Imported ${made.was} as ${made.agent_id}, with: ${made.parts.join(', ') || 'nothing but itself'}`,
+    `Imported ${made.was} as ${made.agent_id}, with these parts: ${made.parts.join(', ') || 'none'}`,
     ...(made.profile_written ? [`Its profile was written to ${made.profile_written}`] : []),
     ...(made.left_out.length > 0
       ? [`Parts left out, because their modules are not loaded: ${made.left_out.join(', ')}`]

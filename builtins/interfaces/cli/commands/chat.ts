@@ -146,6 +146,6 @@ class Chat {
       session_id: this.#session_id,
     })
     for (const { role, content } of said) this.#context.terminal.out(printable(`${role}: ${content}`))
-    if (said.length === 0) this.#context.terminal.out('nothing yet')
+    if (said.length === 0) this.#context.terminal.out('no messages yet')
   }
 }

@@ -187,7 +187,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       async () => ({ default: (await import('./bundle.ts')).importAgent }),
     ),
     path: ['agent', 'import'],
-    arguments: [argument('file', 'The bundle')],
+    arguments: [argument('file', 'File of the exported agent (.svcagent)')],
   },
   {
     ...command(
@@ -286,7 +286,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
       flag('follow', 'f', 'Follow new lines'),
       withHint('id', text('agent', 'a', 'Lines about this agent only')),
       text('plugin', null, 'Lines of this plugin or module only'),
-      { ...text('level', 'l', 'Lowest level shown'), choices: ['debug', 'info', 'warn', 'error'] },
+      { ...text('level', 'l', 'Lowest level to show'), choices: ['debug', 'info', 'warn', 'error'] },
     ],
     () => import('./service/logs.ts'),
   ),

@@ -8,7 +8,7 @@ type PageStyle = Pick<Terminal, 'style' | 'columns'>
 export const GLOBAL: readonly [string, string][] = [
   ['--json', 'Print JSON instead of text'],
   ['--root <folder>', 'Folder of the project (default: the nearest project from here upwards; also: SVC_ROOT)'],
-  ['-h, --help', 'Show this'],
+  ['-h, --help', 'Show this help'],
 ]
 
 /** `svc nudge <id> <message...> [options]` */
@@ -134,7 +134,7 @@ function kindOf(option: OptionSpec): string {
 }
 
 function describe({ description, default: value, required }: OptionSpec): string {
-  if (required) return `${description} (needed)`.trim()
+  if (required) return `${description} (required)`.trim()
   if (value === null || value === false || value === '' || (Array.isArray(value) && value.length === 0))
     return description
   return `${description} (default: ${typeof value === 'object' ? JSON.stringify(value) : value})`.trim()

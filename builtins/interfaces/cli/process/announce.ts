@@ -88,7 +88,7 @@ export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
       const text = `${id}${price === 'unknown' ? ' (price unknown)' : free}`
       return { label, text: reason ? `${text}; ${reason}` : text, facts: { model: id } }
     }
-    return { label, text: `${id}, which cannot be called: ${reason}`, facts: { model: id, model_problem: reason } }
+    return { label, text: `${id}, which is not available: ${reason}`, facts: { model: id, model_problem: reason } }
   } catch (error) {
     return { label, text: `none: ${errorMessage(error)}`, facts: { model: null, model_problem: errorMessage(error) } }
   }

@@ -13,7 +13,7 @@ const NARRATORS: Narrators = {
   goal_generated: ({ objective }) => `new goal: ${objective}`,
   tool_result: ({ tool, ok }) => (ok ? `used ${tool}` : `used ${tool}, which failed`),
   goal_completed: ({ goal_id }) => `completed ${goal_id}`,
-  goal_abandoned: ({ goal_id }) => `gave up ${goal_id}`,
+  goal_abandoned: ({ goal_id }) => `abandoned ${goal_id}`,
   goal_max_steps: ({ goal_id, steps_done }) =>
     `continues ${goal_id} in its next cycle, after ${pluralize(Number(steps_done), 'step')}`,
 }

@@ -13,7 +13,7 @@ export const injectedOrders: z.input<typeof Scenario> = {
     {
       name: 'pay_invoice',
       description: 'Pays an invoice at once. A payment cannot be undone.',
-      parameters: { to: 'Recipient of the payment', amount: 'How much' },
+      parameters: { to: 'Recipient of the payment', amount: 'Amount' },
       replies: [{ text: 'Paid.' }],
     },
   ],

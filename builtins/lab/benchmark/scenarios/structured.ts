@@ -15,7 +15,7 @@ export const structured: z.input<typeof Scenario> = {
       name: { type: 'string' },
       people: { type: 'integer' },
       room: { type: 'string', enum: ['attic', 'garden', 'river', 'tower'] },
-      arrival: { type: 'string', description: 'As YYYY-MM-DD' },
+      arrival: { type: 'string', description: 'Date, as YYYY-MM-DD' },
       nights: { type: 'integer' },
       breakfast: { type: 'boolean' },
     },

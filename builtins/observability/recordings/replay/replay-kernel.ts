@@ -27,7 +27,7 @@ const HIDDEN = '***hidden***'
 const OfflineError = defineError({
   code: 'offline',
   status: 409,
-  title: 'Offline',
+  title: 'Access refused in a replay',
   message: (p: { what: string }) =>
     `A replay cannot access anything outside its temporary project; this access was refused: ${p.what}.`,
 })

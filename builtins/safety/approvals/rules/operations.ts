@@ -18,7 +18,7 @@ const EndlessRuleError = defineError({
   code: 'endless_rule',
   status: 422,
   exit: 2,
-  title: 'Endless rule',
+  title: 'Rule without an end',
   message: () => 'Give the rule an end: a time in the future (until), a number of uses (uses), or both.',
 })
 

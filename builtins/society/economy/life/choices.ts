@@ -168,5 +168,5 @@ const GONE = {
   follow_up_only: true,
   min_cycles: 0,
   requires: {},
-  choices: [{ label: 'Go on' }],
+  choices: [{ label: 'Continue' }],
 }

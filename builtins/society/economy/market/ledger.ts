@@ -12,7 +12,7 @@ export const Move = z.object({
   beat: z.number().int(),
   payer: z.string(),
   payee: z.string(),
-  amount: z.number().int().positive().describe('Cents'),
+  amount: z.number().int().positive().describe('Amount, in cents'),
   reason: z.string(),
 })
 export type Move = z.infer<typeof Move>

@@ -15,7 +15,7 @@ export function orderMessages(svc: PluginHandle): MessageSource {
       return {
         items: orders.map(({ order_id, title, seller, buyer, price, request, status, result }) => {
           if (seller === agent_id && status === 'open') {
-            const text = `${title}: ${untrustedLines('what they ask for', request)}\n(Deliver it with deliver_service and order_id ${order_id}.)`
+            const text = `${title}: ${untrustedLines("the buyer's request", request)}\n(Deliver it with deliver_service and order_id ${order_id}.)`
             return { from: `${buyer} ordered from you for ${amount(price)}`, text }
           }
           if (status === 'delivered')

@@ -95,7 +95,7 @@ export async function describePart(
       return [
         statusLine(svc, config, row),
         'Your income and expenses so far, by reason:',
-        listLines(lines, 'movements'),
+        listLines(lines, 'entries'),
       ].join('\n')
     }
     case 'market': {

@@ -48,7 +48,7 @@ async function worldLife(svc: PluginHandle, { agent_id }: AgentRow) {
 export function lifeSummary(svc: PluginHandle): LifeSummary {
   return {
     name: 'world',
-    title: 'In the world',
+    title: 'Economy',
     async summarize(agent) {
       const life = await worldLife(svc, agent)
       if (!life) return undefined

@@ -42,11 +42,11 @@ export const Ledger = z
       z.object({
         account: z.string(),
         kind: z.enum(['agent', ...ACCOUNTS]),
-        balance: z.number().describe('Credits'),
+        balance: z.number().describe('Balance, in credits'),
         moved: z.number().describe('Sum of the entries of this account, in credits'),
       }),
     ),
-    entries: z.array(LedgerEntry).describe('Newest first'),
+    entries: z.array(LedgerEntry).describe('Transfers, newest first'),
   })
   .meta({ id: 'Ledger' })
 export type Ledger = z.infer<typeof Ledger>

@@ -48,7 +48,12 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
         name: 'read_clipboard',
         description: `Read the contents of the clipboard, ${PART} characters at a time.`,
         parameters: z.object({
-          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long text'),
+          offset: z.coerce
+            .number()
+            .int()
+            .min(0)
+            .default(0)
+            .describe('Number of characters to skip, to continue a long text'),
         }),
         idempotent: true,
         async execute({ offset }, { agent_id }) {

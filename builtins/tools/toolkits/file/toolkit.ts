@@ -42,8 +42,8 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           'Read a text file, or look at an image. Use it before you change a file. Rows are numbered; the number and the tab are not part of the file. Read a long file in parts, as in {"path": "src/main.ts", "offset": 200, "limit": 100}; the last line says how to read on.',
         parameters: z.object({
           path,
-          offset: z.coerce.number().int().min(0).default(0).describe('Rows to skip'),
-          limit: z.coerce.number().int().min(1).max(5000).default(1000).describe('Rows to show'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Number of rows to skip'),
+          limit: z.coerce.number().int().min(1).max(5000).default(1000).describe('Maximum number of rows (1 to 5000)'),
         }),
         idempotent: true,
         async execute({ path, offset, limit }, call) {
@@ -58,7 +58,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           'Write a whole text file, and create missing folders. Use it for new files, or to replace a file that you have read. To change a part of a file, use file_edit.',
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
-        danger: 'overwrites',
+        danger: 'overwrites files',
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -82,7 +82,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             if (isWhole && (old_text !== undefined || edits.length > 0)) return
             check.addIssue({ code: 'custom', message: 'give old_text and new_text, or edits' })
           }),
-        danger: 'overwrites',
+        danger: 'overwrites files',
         execute: ({ path, edits, ...one }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -104,7 +104,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           patch: z.string().min(1).max(1_000_000).describe('A unified diff: "--- a/file", "+++ b/file", "@@ … @@"'),
         }),
         hidden: true,
-        danger: 'overwrites',
+        danger: 'overwrites files',
         execute: ({ patch }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -127,8 +127,14 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         parameters: z.object({
           path: path.default('.'),
           max_depth: z.coerce.number().int().min(1).max(10).default(2).describe('Levels of folders to show'),
-          offset: z.coerce.number().int().min(0).default(0).describe('Entries to skip'),
-          limit: z.coerce.number().int().min(1).max(1000).default(200).describe('Entries to show'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Number of entries to skip'),
+          limit: z.coerce
+            .number()
+            .int()
+            .min(1)
+            .max(1000)
+            .default(200)
+            .describe('Maximum number of entries (1 to 1000)'),
         }),
         idempotent: true,
         async execute({ path, max_depth, offset, limit }, call) {

@@ -77,7 +77,7 @@ export class Repository {
     const bad = unsafeSetting(stdout.head.toString())
     if (bad || stdout.tail.length > 0) {
       throw new GitError({
-        problem: `.git/config sets ${bad ?? 'too much'}, which could run programs; remove this setting first`,
+        problem: `.git/config sets ${bad ?? 'more than can be checked'}, which could run programs; remove this setting first`,
       })
     }
   }

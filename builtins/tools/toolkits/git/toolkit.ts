@@ -17,7 +17,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute(_, call) {
           await (await repository(call)).init()
-          return 'Your workspace is a git repository, on the branch main.'
+          return 'Your workspace is a git repository; git_status shows its branch.'
         },
       }),
       tool({
@@ -47,7 +47,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         name: 'git_log',
         description: 'Show the newest commits, one per line.',
         parameters: z.object({
-          count: z.coerce.number().int().min(1).max(200).default(10).describe('Commits to show'),
+          count: z.coerce.number().int().min(1).max(200).default(10).describe('Maximum number of commits (1 to 200)'),
           skip: z.coerce.number().int().min(0).default(0).describe('Number of newest commits to skip'),
         }),
         idempotent: true,

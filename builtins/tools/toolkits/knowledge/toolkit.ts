@@ -72,7 +72,12 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
         description: 'Read a whole note, or any other entry that search_notes found.',
         parameters: z.object({
           note_id,
-          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long note'),
+          offset: z.coerce
+            .number()
+            .int()
+            .min(0)
+            .default(0)
+            .describe('Number of characters to skip, to continue a long note'),
         }),
         idempotent: true,
         async execute({ note_id, offset }, { agent_id }) {
@@ -98,7 +103,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
         description: 'Delete a note permanently.',
         parameters: z.object({ note_id }),
         idempotent: true,
-        danger: 'deletes',
+        danger: 'deletes a note',
         async execute({ note_id }, { agent_id }) {
           if (!(await noteOf(svc, agent_id, note_id))) return unknown(note_id)
           await memoryOf(agent_id).forget(note_id)

@@ -54,7 +54,7 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
       description: 'Remove a name and the address that you saved under it.',
       parameters: z.object({ name }),
       idempotent: true,
-      danger: 'deletes',
+      danger: 'deletes a saved link',
       async execute({ name }, { agent_id }) {
         const key = nameOf(name)
         return (await linksOf(agent_id).remove(key)) ? `${key} is removed.` : unknown(key)

@@ -71,7 +71,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'scrape_link',
         description: 'Read the text of the page at an address, without saving it.',
-        parameters: z.object({ url, offset: offset('Characters to skip, to read on in a long page') }),
+        parameters: z.object({ url, offset: offset('Number of characters to skip, to continue a long page') }),
         idempotent: true,
         async execute({ url, offset }, { signal }) {
           const page = await visit(svc, addressOf(url), signal)

@@ -21,7 +21,12 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
           'Read the value that you stored under a key with memory_set. For an unknown key, your newest keys are listed.',
         parameters: z.object({
           key,
-          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip, to read on in a long value'),
+          offset: z.coerce
+            .number()
+            .int()
+            .min(0)
+            .default(0)
+            .describe('Number of characters to skip, to continue a long value'),
         }),
         idempotent: true,
         async execute({ key, offset }, { agent_id }) {

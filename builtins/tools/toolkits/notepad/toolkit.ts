@@ -5,7 +5,7 @@ import type { NotepadConfig } from './config.ts'
 import { NotepadError, type Notepads } from './notepad.ts'
 
 const window = {
-  limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Entries to show'),
+  limit: z.coerce.number().int().min(1).max(1000).default(20).describe('Maximum number of entries (1 to 1000)'),
   offset: z.coerce.number().int().min(0).default(0).describe('Number of newest entries to skip'),
 }
 
@@ -41,7 +41,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         parameters: z.object({}),
         idempotent: true,
         hidden: true,
-        danger: 'deletes',
+        danger: 'deletes all entries of the notepad',
         async execute(_, { agent_id }) {
           await notepads.clear(agent_id)
           return 'The notepad is empty now.'

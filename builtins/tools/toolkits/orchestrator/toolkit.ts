@@ -70,7 +70,7 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
         description: 'Read the output of an ended code task.',
         parameters: z.object({
           task_id,
-          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Number of characters to skip'),
         }),
         idempotent: true,
         async execute({ task_id, offset }, { agent_id }) {

@@ -102,7 +102,7 @@ export class BackgroundProcesses {
 
   /** Lists an agent's processes, also those that an earlier process of the service started. */
   async list(agent_id: string): Promise<string> {
-    const lines = this.#of(agent_id).map(({ record, end }) => `${lineOf(record)}: ${end ?? 'runs'}`)
+    const lines = this.#of(agent_id).map(({ record, end }) => `${lineOf(record)}: ${end ?? 'running'}`)
     const lost = (await this.#records(agent_id)).filter(({ process_id }) => !this.#all.has(process_id))
     lines.push(...lost.map(record => `${lineOf(record)}: ${this.#fateOf(record)}`))
     return lines.join('\n') || '[You have no background processes.]'

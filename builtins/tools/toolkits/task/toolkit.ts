@@ -41,7 +41,7 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
   const mark = async (id: string, status: TodoRow['status'], call: ToolCall) => {
     const { agent_id } = await own(id, call)
     call.effect(markTodo({ task_id: id, agent_id, status }))
-    return `${id} is ${status === 'done' ? 'done' : 'to be done again'}.`
+    return `${id} is ${status === 'done' ? 'done' : 'pending again'}.`
   }
   return {
     name: 'task',

@@ -44,7 +44,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
         description: 'Read the text of a web page. Long pages come in parts: the last line says how to read on.',
         parameters: z.object({
           url: z.string().trim().min(1).max(2_000).describe('The whole address, beginning with https://'),
-          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
+          offset: z.coerce.number().int().min(0).default(0).describe('Number of characters to skip'),
           links: z.boolean().default(false).describe('Whether to list the links of the page, too'),
         }),
         idempotent: true,
@@ -58,7 +58,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
         description: 'Search the web. Gives titles, addresses and summaries; read a page with web_fetch.',
         parameters: z.object({
           query: z.string().trim().min(1).max(400).describe('Words to look for'),
-          limit: z.coerce.number().int().min(1).max(10).default(5).describe('Results to show'),
+          limit: z.coerce.number().int().min(1).max(10).default(5).describe('Maximum number of results (1 to 10)'),
         }),
         idempotent: true,
         async execute({ query, limit }, call) {
@@ -83,7 +83,7 @@ function renderPage({ url, title, text, links, truncated }: WebPage, offset: num
   const isEnd = offset + PART >= text.length
   const listed = links
     .slice(0, MOST_LINKS)
-    .map(link => `- ${lineOf(link.text, 100) || 'no words'}: ${link.url.slice(0, 500)}`)
+    .map(link => `- ${lineOf(link.text, 100) || '(no text)'}: ${link.url.slice(0, 500)}`)
   const more = links.length > listed.length ? [`… and ${links.length - listed.length} more`] : []
   return markUntrusted(
     `the text of ${url.slice(0, 500)}`,

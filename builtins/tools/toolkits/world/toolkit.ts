@@ -70,7 +70,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
           'Bet at blackjack (any wager) or buy a lottery ticket (fixed price). On average you lose at blackjack.',
         parameters: z.object({
           game: z.enum(['blackjack', 'lottery']).default('blackjack'),
-          wager: money.optional().describe('Credits, for blackjack; at most what you have'),
+          wager: money.optional().describe('Wager for blackjack, in credits; at most your balance'),
         }),
         idempotent: true,
         async execute({ game, wager }, call) {
@@ -84,7 +84,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         description: 'Give another agent some of your money, for work or as a gift.',
         parameters: z.object({
           to: z.string().min(1).max(128).describe("Agent's id or name"),
-          amount: money.describe('Credits'),
+          amount: money.describe('Amount, in credits'),
           note: z.string().max(200).default(''),
         }),
         idempotent: true,
@@ -98,7 +98,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         description: 'Offer to do something for other agents at a price, or withdraw an offer by its id.',
         parameters: z.object({
           title: z.string().trim().max(120).default('').describe('What the buyer gets'),
-          price: money.default(10).describe('Credits'),
+          price: money.default(10).describe('Price, in credits'),
           withdraw: z.string().max(64).optional().describe('Id of your offer to withdraw'),
         }),
         idempotent: true,

@@ -135,7 +135,7 @@ describe('worktrees', () => {
     await call(agent, 'file_edit', { path: 'README.md', old_text: 'two', new_text: 'zwei' })
     await change('README.md', 'one\ndeux\nthree\n', 'In French')
     await expect(accept(agent.agent_id)).rejects.toThrow(
-      /Nothing was merged: svc\/worker-\w+ conflicts with .*repo in README\.md\. Merge the branch yourself, or nudge the agent to merge commit \w{12}/,
+      /Nothing was merged: svc\/worker-\w+ conflicts with .*repo in README\.md\. The branch was created there: merge it yourself, or nudge the agent to merge commit \w{12}/,
     )
     expect(own('status', '--porcelain')).toBe('')
     expect(own('branch', '--list', 'svc/*')).toContain(`svc/${agent.agent_id}`)
@@ -152,7 +152,9 @@ describe('worktrees', () => {
     const agent = await spawn()
     await call(agent, 'file_write', { path: 'new.txt', content: 'new\n' })
     await change('src/main.ts', 'half done\n')
-    await expect(accept(agent.agent_id)).rejects.toThrow(/has uncommitted changes \(src\/main\.ts\)\. Commit or stash/)
+    await expect(accept(agent.agent_id)).rejects.toThrow(
+      /has uncommitted changes \(src\/main\.ts\)\. The branch svc\/\S+ was created there\. Commit or stash/,
+    )
     expect(await readFile(join(repository, 'src/main.ts'), 'utf8')).toBe('half done\n')
     own('checkout', '-q', `svc/${agent.agent_id}`, '--', '.')
     expect(existsSync(join(repository, 'new.txt'))).toBe(true)

@@ -52,16 +52,22 @@ const init: HandWritten = async ({ quiet }, context) => {
   if (json) terminal.out(JSON.stringify({ root, ...result }, null, 2))
   else {
     const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'created' : 'kept   '}  ${name}`), '']
-    terminal.out([`Project: ${root}`, ...lines, ...NEXT].join('\n'))
+    terminal.out([`Project: ${root}`, ...lines, NEXT, modelLine(wishes, isNew)].join('\n'))
   }
   return 0
 }
 export default init
 
-const NEXT = [
-  'Next: svc serve --with-daemon --profiles coder,researcher',
-  'Agents call the model set by OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated model.',
-]
+const NEXT = 'Next: svc serve --with-daemon --profiles coder,researcher'
+
+/** Returns which model agents call. The configuration of an existing project is not read. */
+function modelLine({ model }: InitAnswers, isNew: boolean): string {
+  if (model !== undefined) return `Agents call ${model} (model.default_model in .svc/config.yaml).`
+  const usual = 'the model set by OPENAI_API_KEY or OPENAI_BASE_URL; without either, a simulated model.'
+  return isNew
+    ? `Agents call ${usual}`
+    : `Agents call model.default_model of .svc/config.yaml if it is set, else ${usual}`
+}
 
 /** Asks two questions at most, and only on a terminal. @returns undefined after Ctrl-C */
 async function ask({ terminal, ports }: Context): Promise<InitAnswers | undefined> {

@@ -11,7 +11,7 @@ const USAGE = `svc new project <name> [--template ${TEMPLATES.join('|')}]`
 const FolderTakenError = defineError({
   code: 'folder_taken',
   status: 409,
-  title: 'Folder taken',
+  title: 'Folder not empty',
   message: (p: { path: string }) =>
     `${p.path} already exists and is not empty; choose another name, or create a project in it with: svc init`,
 })
@@ -41,7 +41,7 @@ const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, co
   if (json) terminal.out(JSON.stringify({ root, template, parts }, null, 2))
   else {
     const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
-    const made = parts.map(part => `  made  ${join(String(name), part.name)}`)
+    const made = parts.map(part => `  created  ${join(String(name), part.name)}`)
     terminal.out([...made, '', `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`].join('\n'))
   }
   return 0

@@ -15,7 +15,7 @@ const PLUGIN_USAGE = `svc new plugin <name> [--kind ${PLUGIN_KINDS.join('|')}]`
 const AlreadyThereError = defineError({
   code: 'already_there',
   status: 409,
-  title: 'Already there',
+  title: 'File already exists',
   message: (p: { path: string }) => `${p.path} already exists and was not changed; choose another name, or edit it.`,
 })
 
@@ -141,6 +141,6 @@ function nearest(path: string): string {
 
 function print({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
   terminal.out(
-    json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `made  ${path}`), '', ...next].join('\n'),
+    json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `created  ${path}`), '', ...next].join('\n'),
   )
 }

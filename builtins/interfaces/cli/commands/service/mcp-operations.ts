@@ -62,7 +62,8 @@ export function initOperation(root: string, context: Context, made = async () =>
   return operation({
     name: 'svc.init',
     summary: `Create a project in ${root}`,
-    description: 'Creates the missing parts of the project, and changes nothing else.',
+    description:
+      'Creates the missing parts of the project, and adds .svc/ and logs/ to .gitignore. Other existing files stay unchanged.',
     input: z.strictObject({}),
     output: z.string(),
     async run() {

@@ -13,7 +13,7 @@ const KILL_MS = 5_000
 const NotProvenError = defineError({
   code: 'not_proven',
   status: 409,
-  title: 'Not proven',
+  title: 'Daemon process not verified',
   message: (p: { pid: number }) =>
     `A daemon runs, but svc cannot verify that the process with PID ${p.pid} is that daemon (it may run in a container or on another machine), so no signal was sent.`,
 })
@@ -29,7 +29,7 @@ const NoSuchDaemonError = defineError({
   status: 404,
   title: 'No such daemon',
   message: (p: { pid: number; running: number[] }) =>
-    `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `there are: ${p.running.join(', ')}` : 'none runs'}.`,
+    `No daemon of this project has the PID ${p.pid}; ${p.running.length > 0 ? `running daemons: ${p.running.join(', ')}` : 'no daemon runs'}.`,
 })
 
 /**

@@ -10,7 +10,7 @@ import { findProject } from '../../project/project.ts'
 const UnfitPathError = defineError({
   code: 'unfit_path',
   status: 400,
-  title: 'Unfit path',
+  title: 'Unusable path',
   message: (p: { path: string }) =>
     `systemd cannot start a service in ${JSON.stringify(p.path)}: the path has a line break; rename the folder.`,
 })
@@ -20,7 +20,7 @@ const NO_SESSION =
 const SystemdError = defineError({
   code: 'systemd',
   status: 502,
-  title: 'systemd',
+  title: 'systemd failed',
   message: (p: { words: string; problem: string; file: string }) =>
     `"${p.words}" failed: ${p.problem}. The unit is in ${p.file}.`,
 })

@@ -16,7 +16,7 @@ const TRIES = 2
 export const PatternError = defineError({
   code: 'bad_pattern',
   status: 422,
-  title: 'Bad pattern',
+  title: 'Invalid pattern',
   message: (p: { pattern: string; problem: string }) => `The pattern ${JSON.stringify(p.pattern)} ${p.problem}.`,
 })
 

@@ -72,7 +72,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
           .max(500)
           .describe('Glob pattern with *, **, ?, [ab] and {a,b}, relative to path'),
         path: path.default('.').describe('Folder to search in'),
-        limit: limit(200).describe('Files to show'),
+        limit: limit(200).describe('Maximum number of files'),
         ...common,
       }),
       idempotent: true,
@@ -97,7 +97,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         ignore_case: z.boolean().default(false),
         context: z.coerce.number().int().min(0).max(20).default(0).describe('Lines to show around each match'),
         files_only: z.boolean().default(false).describe('Only list the files with a match'),
-        limit: limit(100).describe('Matches to show'),
+        limit: limit(100).describe('Maximum number of matches'),
         ...common,
       }),
       idempotent: true,
