@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
 import { MIGRATIONS } from '#migrations'
 import { type Lease, SchedulerToken } from '#platform/heartbeat/contract'
-import { appendEvent, defineEffect, Effects, Store, setValue, wakeAgents } from '#platform/store/contract'
+import { appendEvent, defineEffect, Effects, Medium, Store, setValue, wakeAgents } from '#platform/store/contract'
 import store from '#platform/store/index'
 import { APPLICATION_ID } from '#platform/store/schema'
 import { NEVER } from '#platform/store/statements'
@@ -217,6 +217,82 @@ describe('a commit', () => {
     await using _ = home
     await expect(db.apply([{ effect: 'no.such', payload: {} }])).rejects.toThrow('no plugin knows the effect "no.such"')
     await expect(db.apply([{ effect: 'test.take', payload: { key: 7 } }])).rejects.toThrow(/test\.take.*key/)
+  })
+})
+
+describe('writes of one turn of the event loop', () => {
+  /** Counts the transactions that reach SQLite. */
+  async function openCounted() {
+    const begun: string[] = []
+    const counted = definePlugin({
+      name: 'counted',
+      setup(svc) {
+        svc.provide(Medium, {
+          connect(file, open) {
+            const connection = open(file)
+            const prepare = connection.prepare.bind(connection)
+            connection.prepare = sql => {
+              const statement = prepare(sql)
+              if (!sql.startsWith('BEGIN')) return statement
+              const run = statement.run.bind(statement)
+              return Object.assign(statement, { run: () => begun.push(sql) && run() })
+            }
+            return connection
+          },
+        })
+      },
+    })
+    const { home, db } = await open({ builtins: [counted, store, plugin] })
+    begun.length = 0
+    return { home, db, begun }
+  }
+  const keys = async (db: Store) =>
+    (await db.all<{ key: string }>('SELECT key FROM plugin_values ORDER BY key')).map(({ key }) => key)
+  const put = (key: string) => setValue({ namespace: 'test', key, value: 1 })
+
+  it('are committed together, in order', async () => {
+    const { home, db, begun } = await openCounted()
+    await using _ = home
+    await Promise.all(
+      ['a', 'b', 'c'].map((key, n) =>
+        db.apply([put(key), appendEvent({ type: 'tested', agent_id: 'a', data: { n } })]),
+      ),
+    )
+    expect(begun).toHaveLength(1)
+    expect(await keys(db)).toEqual(['a', 'b', 'c'])
+    expect((await db.events(0, 10)).map(({ data }) => data.n)).toEqual([0, 1, 2])
+  })
+
+  it('have separate outcomes: a write that fails leaves the others and writes nothing', async () => {
+    const { home, db } = await openCounted()
+    await using _ = home
+    const unique = { effect: 'test.booked', payload: { key: 'unique' } }
+    const outcomes = await Promise.allSettled([
+      db.apply([put('a')]),
+      db.apply([{ effect: 'test.take', payload: { key: 'missing' } }, put('b')]),
+      db.apply([unique]),
+      db.apply([put('c'), unique]),
+      db.apply([put('d')]),
+    ])
+    expect(outcomes.map(({ status, ...rest }) => ('value' in rest ? rest.value : status))).toEqual([
+      true,
+      false,
+      true,
+      'rejected',
+      true,
+    ])
+    expect(await keys(db)).toEqual(['a', 'd', 'unique'])
+  })
+
+  it('are written before the database is closed', async () => {
+    const { home, db } = await openCounted()
+    await using _ = home
+    const written = db.apply([put('last')])
+    await home.kernel.close()
+    await expect(written).resolves.toBe(true)
+    const other = beside(home.root)
+    expect(other.prepare('SELECT key FROM plugin_values').all()).toEqual([{ key: 'last' }])
+    other.close()
   })
 })
 

@@ -1,8 +1,8 @@
 import type { Clock, Ports } from '#kernel'
 import { DiskFullError } from '#lib/errors'
 import {
+  inContext,
   type RecordingBackend,
-  type RecordingContext,
   recordingContext,
   type WrittenStatement,
   withoutRecording,
@@ -18,6 +18,7 @@ import {
 import { isDamage, unusable } from './damage.ts'
 import { PARTS } from './holders.ts'
 import type { Neighbours } from './neighbours.ts'
+import { WriteGroup } from './write-group.ts'
 
 const LOCK_LIMIT_MS = 5_000
 const WRITE = 'write'
@@ -54,6 +55,15 @@ export class Database {
   /** Number of writes at the last time that waiting for a lock failed. */
   #stuck: number | undefined
   #statements: WrittenStatement[] | undefined
+  readonly #group = new WriteGroup({
+    endOfTurn: () => withoutRecording(() => this.#clock.yield()),
+    transact: (inside, committed) =>
+      this.waiting(() => {
+        this.#transact(inside, 'COMMIT')
+        committed()
+      }),
+    isShared: error => error instanceof DatabaseLockedError,
+  })
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
     this.file = file
@@ -121,50 +131,62 @@ export class Database {
    */
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
     const { neighbours } = this
-    return neighbours && !this.#isIntroduced(neighbours)
+    return neighbours && !this.#isReplayed && !isIntroduced(neighbours)
       ? neighbours.introduce().then(() => this.#write(work, what, beside))
       : this.#write(work, what, beside)
   }
 
-  #isIntroduced(neighbours: Neighbours): boolean {
+  #write<T>(work: () => T, what: string, beside: () => void): Promise<T> {
+    const context = recordingContext()
+    let statements: WrittenStatement[] = []
+    let besides: WrittenStatement[] = []
+    const inside = () => {
+      statements = []
+      besides = []
+      if (this.neighbours?.isNear) this.neighbours.readWrites()
+      const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
+      const isRecorded = !context && this.recording()
+      if (isRecorded || isAnnounced) this.#statements = statements
+      const result = work()
+      this.#statements = besides
+      beside()
+      this.#statements = undefined
+      if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
+      return result
+    }
+    const record = () => this.recording()?.recordWrites(context ? besides : [...statements, ...besides])
+    const transact = () => this.#transact(inside, !context && this.recording()?.pretends ? 'ROLLBACK' : 'COMMIT')
+    const alone = () =>
+      this.waiting(() => {
+        const done = context ? context.turn(what, transact) : transact()
+        record()
+        return done
+      })
+    // A replay decides itself when each write runs.
+    if (this.#isReplayed) return alone()
+    return new Promise((resolve, reject) => {
+      let result: T
+      this.#group.add({
+        inside: () => {
+          result = inContext(context, inside)
+        },
+        committed: () => {
+          resolve(context ? context.turn(what, () => result) : result)
+          record()
+        },
+        alone: () => void inContext(context, alone).then(resolve, reject),
+        failed: reject,
+      })
+    })
+  }
+
+  get #isReplayed(): boolean {
     try {
-      return neighbours.isIntroduced || this.recording()?.repeats === true
+      return this.recording()?.repeats === true
     } catch {
       // Whatever fails here also fails the write, which reports it.
       return true
     }
-  }
-
-  #write<T>(work: () => T, what: string, beside: () => void): Promise<T> {
-    const who = recordingContext()
-    let besides: WrittenStatement[] = []
-    const transact = () => {
-      const recording = who ? undefined : this.recording()
-      const statements: WrittenStatement[] = []
-      besides = []
-      const result = this.#transact(
-        () => {
-          if (this.neighbours?.isNear) this.neighbours.readWrites()
-          const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
-          if (recording || isAnnounced) this.#statements = statements
-          const result = work()
-          this.#statements = besides
-          beside()
-          this.#statements = undefined
-          if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
-          return result
-        },
-        recording?.pretends ? 'ROLLBACK' : 'COMMIT',
-      )
-      recording?.recordWrites([...statements, ...besides])
-      return result
-    }
-    const taken = (actor: RecordingContext) => {
-      const done = actor.turn(what, transact)
-      if (besides.length > 0) this.recording()?.recordWrites(besides)
-      return done
-    }
-    return this.waiting(who ? () => taken(who) : transact)
   }
 
   /** Same as `write`, but neither recorded nor replayed. */
@@ -275,6 +297,7 @@ export class Database {
   }
 
   close(): void {
+    this.#group.flush()
     this.#prepared.clear()
     if (this.#sqlite.open) this.#sqlite.close()
   }
@@ -286,6 +309,15 @@ export class Database {
       keep(this.#prepared, sql, statement)
     }
     return statement
+  }
+}
+
+function isIntroduced(neighbours: Neighbours): boolean {
+  try {
+    return neighbours.isIntroduced
+  } catch {
+    // Whatever fails here also fails the write, which reports it.
+    return true
   }
 }
 

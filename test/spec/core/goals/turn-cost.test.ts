@@ -10,7 +10,7 @@ import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
 
 /** Maximum number of statements in a turn, without BEGIN and COMMIT. */
 const STATEMENTS = 21
-const TRANSACTIONS = 1.6
+const TRANSACTIONS = 1.0
 
 /** Time limit, far longer than a busy machine needs. A run that hangs reports its progress and is tried once more. */
 const PATIENCE_MS = 120_000
