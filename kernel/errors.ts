@@ -126,8 +126,7 @@ export const ScopeClosedError = defineError({
   code: 'scope_closed',
   status: 409,
   title: 'Scope closed',
-  message: (p: { owner: string; label: string }) =>
-    `Plugin "${p.owner}" was removed and can no longer register ${p.label}.`,
+  message: (p: { owner: string; label: string }) => `Plugin "${p.owner}" was removed and cannot register ${p.label}.`,
 })
 export const TimeLimitError = defineError({
   code: 'time_limit',

@@ -327,7 +327,7 @@ export class Host {
     if (hindered) throw hindered
     const replaced = this.#moduleBehind(loaded)
     if (replaces !== undefined && !replaced)
-      throw new TypeError(`replaces a module that does not exist; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
+      throw new TypeError(`replaces an unknown module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
     const interceptor = this.#parts.support.intercept(loaded)
     const version = new Version(loaded, this.#parts, interceptor, { state: old?.handOver(), replaced })
     if (loaded.origin === 'builtin') this.#builtins.set(version.name, version)
@@ -349,10 +349,7 @@ export class Host {
     void this.runExclusive(async () => {
       if (!previous || this.live.get(version.place) !== version) return
       await this.#swapper.replace(version, previous, true)
-      this.#parts.log.error(
-        { plugin: name },
-        `the new version failed, and the previous version was restored: ${problem}`,
-      )
+      this.#parts.log.error({ plugin: name }, `the new version failed; the previous one was restored: ${problem}`)
       const error = `The newest version failed, and the previous version was restored: ${problem}`
       Object.assign(this.#seen.get(idOf(origin, name)) ?? {}, { error })
       await this.#report({ plugin: name, origin, outcome: 'rolled_back', error })

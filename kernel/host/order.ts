@@ -41,8 +41,7 @@ export function describeCycle(
   const met = new Set<string>()
   const walk = (needs: readonly string[], path: readonly string[]): NeedsError | undefined => {
     for (const need of needs) {
-      if (need === name)
-        return new NeedsError(`needs itself through a circular dependency: ${[...path, need].join(' → ')}`)
+      if (need === name) return new NeedsError(`has a circular dependency: ${[...path, need].join(' → ')}`)
       if (met.has(need)) continue
       met.add(need)
       const found = walk(needsOf(need), [...path, need])

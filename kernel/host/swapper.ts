@@ -93,10 +93,7 @@ export class PluginSwapper {
       await old.start(this.#parts.signal)
     } catch (error) {
       await this.end(old)
-      this.#parts.log.error(
-        { plugin: old.name },
-        `the previous version could not be started again: ${errorMessage(error)}`,
-      )
+      this.#parts.log.error({ plugin: old.name }, `the previous version does not start: ${errorMessage(error)}`)
     } finally {
       open?.()
     }

@@ -87,9 +87,7 @@ export class Version implements LoadedPlugin {
     this.provides = this.#registrations.recordedLabels.filter(label => /^provides [^/]+$/.test(label))
     const lacking = replaced ? replaced.provides.filter(label => !this.provides.includes(label)) : []
     if (lacking.length > 0)
-      throw new TypeError(
-        `lacks services of the replaced "${replaced!.name}": ${lacking.map(label => label.slice('provides '.length)).join(', ')}; return them from setup`,
-      )
+      throw new TypeError(`lacks what "${replaced!.name}" has: ${lacking.join(', ')}; return it from setup`)
     const { base } = (replaced ?? this).definition
     const [svc, values] = base && replaced ? handleOf(replaced) : own
     // Services that this version provides replace those that the module leaves.
