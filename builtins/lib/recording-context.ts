@@ -67,7 +67,7 @@ export type ExecutionIdentity = {
 /** Records or replays the work of this process. */
 export interface RecordingBackend {
   /** Starts to record a cycle or a task; undefined leaves it unrecorded. */
-  begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
+  begin(identity: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined
   /** Records a committed transaction outside all cycles and tasks. */
   recordWrites(statements: readonly WrittenStatement[]): void
   /** Whether writes outside cycles and tasks are skipped, because the replay contains them. */

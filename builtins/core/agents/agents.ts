@@ -59,9 +59,9 @@ import { moveToTrash } from './trash.ts'
 export const OwnAgents = token<AgentDirectory>('agents/agents')
 
 /** Number of agents read in one query. */
-const PIECE = 1_000
+const PAGE_SIZE = 1_000
 /** Maximum number of agents paused or resumed in one transaction. */
-const TOGETHER = 100
+const BATCH_SIZE = 100
 
 interface AgentPage {
   limit?: number | undefined
@@ -125,11 +125,11 @@ export class AgentDirectory implements Agents {
     const found: SummaryRow[] = []
     while (found.length < limit) {
       const last = found.at(-1)
-      const wanted = Math.min(PIECE, limit - found.length)
+      const wanted = Math.min(PAGE_SIZE, limit - found.length)
       const after = last ?? { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
       const rows = await listSummaries(this.#store, over, filter, after, wanted, last ? 0 : offset)
       found.push(...rows)
-      if (rows.length < PIECE) break
+      if (rows.length < PAGE_SIZE) break
       await this.#svc.clock.yield()
     }
     Object.freeze(found)
@@ -300,7 +300,7 @@ export class AgentDirectory implements Agents {
   async pauseOrResumeAll(verb: 'pause' | 'resume'): Promise<void> {
     let last: Pick<AliveRow, 'spawned_at' | 'n'> = { spawned_at: Number.MIN_SAFE_INTEGER, n: 0 }
     for (;;) {
-      const some = await listAlive(this.#store, verb === 'pause' ? 'awake' : 'paused', last, TOGETHER)
+      const some = await listAlive(this.#store, verb === 'pause' ? 'awake' : 'paused', last, BATCH_SIZE)
       if (some.length === 0) return
       last = some.at(-1)!
       const agents = some.map(({ agent_id }) => agent_id)

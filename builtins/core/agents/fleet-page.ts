@@ -1,7 +1,7 @@
 import { type AgentStatus, type Fleet, type FleetMember, type FleetQuery, STUCK } from './contract.ts'
 
 /** Maximum number of reasons, and of names, in a summary. */
-const MOST = { reasons: 4, names: 3 }
+const SHOWN = { reasons: 4, names: 3 }
 
 /** Created at first use: loading ICU's tables takes 8 ms. */
 let collator: Intl.Collator | undefined
@@ -77,7 +77,7 @@ function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[
     cost_usd: sum(members, ({ cost_usd }) => cost_usd),
     tokens: sum(members, ({ tokens }) => tokens),
     asking: first(shown.filter(isAsking)).map(({ agent_id, name, held }) => ({ agent_id, name, held: held ?? '' })),
-    reasons: reasons.slice(0, MOST.reasons).map(([reason, group]) => ({
+    reasons: reasons.slice(0, SHOWN.reasons).map(([reason, group]) => ({
       reason,
       agents: group.length,
       first: first(group).map(({ agent_id, name }) => ({ agent_id, name })),
@@ -85,7 +85,7 @@ function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[
   }
 }
 
-const first = (members: readonly FleetMember[]) => members.slice(0, MOST.names)
+const first = (members: readonly FleetMember[]) => members.slice(0, SHOWN.names)
 
 /** Returns what blocks a member, without the number of failures. */
 const reasonOf = ({ held }: FleetMember) => held!.replace(/^Failed (once|\d+ times in a row): /, '')

@@ -5,19 +5,19 @@ import { leasesOver } from './leases.ts'
 import { type FleetRow, GLANCE, listFleet } from './repository.ts'
 
 /** Number of agents read in one query. */
-const PIECE = 1_000
+const PAGE_SIZE = 1_000
 
-/** Returns all agents with their key figures, oldest first, with one query for each `PIECE` agents. */
+/** Returns all agents with their key figures, oldest first, with one query for each `PAGE_SIZE` agents. */
 export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
   const store = svc.use(Store)
   return store.readCached('fleet', async () => {
     const members: FleetMember[] = []
     const over = await leasesOver(svc)
     for (let after = { created_at: Number.MIN_SAFE_INTEGER, n: 0 }; ; ) {
-      const rows = await listFleet(store, over, after, PIECE)
+      const rows = await listFleet(store, over, after, PAGE_SIZE)
       members.push(...rows.map(memberOf))
       const last = rows.at(-1)
-      if (!last || rows.length < PIECE) return members
+      if (!last || rows.length < PAGE_SIZE) return members
       after = last
       await svc.clock.yield()
     }

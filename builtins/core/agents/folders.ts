@@ -20,7 +20,7 @@ export interface Folders {
 }
 
 /** Value that earlier versions wrote into profiles and ignored. */
-const PASSED_OVER = /^(\.\/)?workspaces\//
+const DEFAULT_WORKSPACE = /^(\.\/)?workspaces\//
 
 /**
  * Returns the folders of a new agent: the requested ones, otherwise those of its profile.
@@ -28,7 +28,7 @@ const PASSED_OVER = /^(\.\/)?workspaces\//
  */
 export async function foldersFor(svc: PluginHandle, wanted: FolderSelection, profile: Profile): Promise<Folders> {
   const { workspace } = profile
-  const own = workspace === '' || (typeof workspace === 'string' && PASSED_OVER.test(workspace))
+  const own = workspace === '' || (typeof workspace === 'string' && DEFAULT_WORKSPACE.test(workspace))
   const place = wanted.workspace === undefined ? (own ? null : workspace) : wanted.workspace
   const base = wanted.workspace === undefined ? svc.project.root : undefined
   const further = wanted.folders ?? profile.folders

@@ -11,7 +11,7 @@ import { fenceLimit, freezeLimit } from './call-limits.ts'
 import { ActiveAgent, AgentFacets, Agents, BlockReasons, NudgeReceived, ProfileShapes } from './contract.ts'
 import { agentBlockReasons, noteGuard } from './next.ts'
 import { agentOperations } from './operations.ts'
-import { AGENT_EFFECTS, modelsOfLiving } from './repository.ts'
+import { AGENT_EFFECTS, listModelsInUse } from './repository.ts'
 import { agentsForget } from './retention.ts'
 import { moveEarlierTrash } from './trash.ts'
 
@@ -38,7 +38,7 @@ export default definePlugin({
       // Most agents have the role of their preset, and share its profile object.
       shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
     })
-    svc.add(ModelUsers, { name: 'agents', models: () => modelsOfLiving(svc.use(Store)) })
+    svc.add(ModelUsers, { name: 'agents', models: () => listModelsInUse(svc.use(Store)) })
     for (const hold of agentBlockReasons(svc)) svc.add(BlockReasons, hold)
     svc.add(DaemonStatusParts, {
       name: 'agents',

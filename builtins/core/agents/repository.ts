@@ -196,7 +196,7 @@ export async function countAgents(
 }
 
 /** Returns the distinct models of live agents; an empty string is the default model. */
-export async function modelsOfLiving(store: Store): Promise<string[]> {
+export async function listModelsInUse(store: Store): Promise<string[]> {
   const rows = await store.all<{ model: string }>('SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
   return rows.map(({ model }) => model)
 }

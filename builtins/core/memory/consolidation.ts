@@ -8,7 +8,7 @@ import { agentsAfter, ROUND, round } from './repository.ts'
 /** Interval between the starts of two rounds, in milliseconds. */
 const EVERY_MS = 86_400_000
 /** Number of agents handled at one heartbeat; the round continues at the next. */
-const PIECE = 5
+const PAGE_SIZE = 5
 
 /**
  * Removes memories that agents have not used for long, if configured: once a day, a few agents per heartbeat. The
@@ -50,9 +50,9 @@ export class Consolidation {
       began_ms = now
       after = ''
     }
-    const agents = await agentsAfter(store, after, PIECE)
+    const agents = await agentsAfter(store, after, PAGE_SIZE)
     for (const agent_id of agents) await this.#consolidate(agent_id)
-    const next = agents.length < PIECE ? null : agents.at(-1)
+    const next = agents.length < PAGE_SIZE ? null : agents.at(-1)
     await store.apply([setValue({ ...ROUND, value: { began_ms, after: next } })])
   }
 

@@ -47,14 +47,14 @@ export interface Achievement {
 }
 
 /** Number of events read in one query. */
-const PIECE = 100
+const PAGE_SIZE = 100
 
 /** Yields goals completed after an event, in that order, except those of deleted agents. */
 export async function* completedAfter(store: Store, after: number): AsyncGenerator<Achievement> {
   for (let from = after, isLast = false; !isLast; ) {
     const events = await store.all<{ seq: number; run_id: string | null; data: string }>(
       "SELECT seq, run_id, data FROM events_view WHERE type = 'goal_completed' AND seq > ? ORDER BY seq LIMIT ?",
-      [from, PIECE],
+      [from, PAGE_SIZE],
     )
     for (const { seq, run_id, data } of events) {
       const { goal_id } = JSON.parse(data) as { goal_id: string }
@@ -64,7 +64,7 @@ export async function* completedAfter(store: Store, after: number): AsyncGenerat
       )
       if (goal) yield { ...goal, seq, run_id }
     }
-    isLast = events.length < PIECE
+    isLast = events.length < PAGE_SIZE
     from = events.at(-1)?.seq ?? from
   }
 }

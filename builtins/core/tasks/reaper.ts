@@ -6,7 +6,7 @@ import type { TaskRun } from './run/run.ts'
 /** Interval at which streamed text is stored, in milliseconds. */
 const WRITE_MS = 250
 /** Maximum number of texts in one transaction; hundreds would block the streams for milliseconds. */
-const TOGETHER = 25
+const BATCH_SIZE = 25
 /** Interval between lease renewals, in milliseconds. */
 const RENEW_MS = 5_000
 
@@ -49,9 +49,9 @@ export class TaskReaper {
       const pieces = working.filter(({ text }) => text.isUnsaved)
       const now = clock.monotonic()
       try {
-        for (let at = 0; at < pieces.length; at += TOGETHER) {
+        for (let at = 0; at < pieces.length; at += BATCH_SIZE) {
           if (at > 0) await clock.yield()
-          await this.#write(pieces.slice(at, at + TOGETHER))
+          await this.#write(pieces.slice(at, at + BATCH_SIZE))
         }
         if (now - renewed < RENEW_MS || working.length === 0) continue
         const task_ids = working.map(({ row }) => row.task_id)

@@ -49,7 +49,7 @@ function describeEvent({ type, data }: LoggedEvent): EventText | undefined {
 /** Maximum length of a line in the list, in characters. */
 const LONGEST = 400
 /** Number of lines in one piece of markup. */
-const PIECE = 200
+const BATCH_SIZE = 200
 
 /** Lists the events other than calls of models and tools, oldest first. */
 export function* renderHappenings({ events, run }: Report): Generator<Markup> {
@@ -59,9 +59,9 @@ export function* renderHappenings({ events, run }: Report): Generator<Markup> {
   })
   if (lines.length === 0) return
   yield html`<section id="events"><h2>Events</h2><p class="soft">${plural(lines.length, 'event')} other than model and tool calls; times in UTC</p><div class="card"><ol class="timeline">`
-  for (let at = 0; at < lines.length; at += PIECE) {
+  for (let at = 0; at < lines.length; at += BATCH_SIZE) {
     yield html`${lines
-      .slice(at, at + PIECE)
+      .slice(at, at + BATCH_SIZE)
       .map(
         ({ at, who, what, tone }) =>
           html`<li><time>${clock(at, run.started_at)}</time><span class="who" title="${who}">${who}</span><span class="what ${tone ?? ''}">${brief(what, LONGEST)}</span></li>`,

@@ -3,7 +3,7 @@ import type { LoggedEvent } from '#observability/runs/contract'
 import { EVENT_COLUMNS, type EventRow, type Store } from '#platform/store/contract'
 
 /** Number of events read at once. */
-const PIECE = 1_000
+const PAGE_SIZE = 1_000
 
 /** Returns the events of a run after a `seq`, oldest first. */
 export async function eventsOf(store: Store, run_id: string, after = 0): Promise<EventRow[]> {
@@ -11,11 +11,11 @@ export async function eventsOf(store: Store, run_id: string, after = 0): Promise
   for (;;) {
     const more = await store.all<EventRow>(
       `SELECT ${EVENT_COLUMNS} FROM events_view
-       WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ${PIECE}`,
+       WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ${PAGE_SIZE}`,
       [run_id, rows.at(-1)?.seq ?? after],
     )
     rows.push(...more)
-    if (more.length < PIECE) return rows
+    if (more.length < PAGE_SIZE) return rows
   }
 }
 

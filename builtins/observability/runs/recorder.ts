@@ -27,7 +27,7 @@ const BRIEF_MS = 30_000
 /** Number of events processed at once, which takes a few milliseconds of the event loop. */
 const BATCH = 250
 /** Number of short runs whose events are read together; their limit is one batch per run on average. */
-const TOGETHER = 50
+const RUNS_AT_ONCE = 50
 /** Value of `described` for an outdated manifest. */
 const UNDESCRIBED = -1
 
@@ -212,7 +212,7 @@ export class Recorder {
   }
 
   async #concludeAll(over: readonly [string, Writing][]): Promise<void> {
-    for (let at = 0; at < over.length; at += TOGETHER) await this.#concludeSome(over.slice(at, at + TOGETHER))
+    for (let at = 0; at < over.length; at += RUNS_AT_ONCE) await this.#concludeSome(over.slice(at, at + RUNS_AT_ONCE))
   }
 
   /** Writes the files of each run at once, then all totals in one commit. Runs without totals are written again. */
@@ -246,8 +246,8 @@ export class Recorder {
     const store = this.#svc.use(Store)
     const run_ids = over.flatMap(([run_id, { described }]) => (described === UNDESCRIBED ? [run_id] : []))
     if (run_ids.length === 0) return undefined
-    const rows = await eventsOf(store, run_ids, TOGETHER * BATCH)
-    if (rows.length === TOGETHER * BATCH) return undefined
+    const rows = await eventsOf(store, run_ids, RUNS_AT_ONCE * BATCH)
+    if (rows.length === RUNS_AT_ONCE * BATCH) return undefined
     const runs = new Map((await briefRuns(store, run_ids)).map(run => [run.run_id, { run, rows: [] as RunEventRow[] }]))
     for (const row of rows) runs.get(row.run_id!)?.rows.push(row)
     return { runs, names: new Map() }

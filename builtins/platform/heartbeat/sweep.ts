@@ -3,7 +3,7 @@ import { type Due, Guards, type HasWork, neverHasWork, PHASES, type Scheduler } 
 import type { CycleParts } from './phases.ts'
 
 /** Maximum number of agents swept at a time, which takes some ten milliseconds of the event loop. */
-const MOST = 1_000
+const MAX_DUE = 1_000
 /** Agents due within this share of a heartbeat are swept along, since a sweep costs nearly the same for one as for many. */
 const AHEAD = 0.25
 /** Pause after a sweep that passed no agent while cycles run, in milliseconds. */
@@ -78,7 +78,7 @@ export class Sweep {
     const now = clock.ms()
     // Most rounds have nothing due, and then nothing more is read.
     if ((await scheduler.listDue(now, 1)).length === 0) return []
-    let due = (await scheduler.listDue(now + heartbeat * AHEAD, MOST)).filter(({ id }) => !driven.has(id))
+    let due = (await scheduler.listDue(now + heartbeat * AHEAD, MAX_DUE)).filter(({ id }) => !driven.has(id))
     for (const { name, hasWork } of asked) {
       const answer = hasWork(due)
       const ids = new Set(

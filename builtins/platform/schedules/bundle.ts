@@ -4,7 +4,7 @@ import { type Effect, type PluginHandle, z } from '#kernel'
 import type { AlarmBook } from './alarms.ts'
 import type { ScheduleBook } from './schedules.ts'
 
-const MOST = 1_000
+const MAX_ENTRIES = 1_000
 const text = z.string().min(1).max(4_000)
 
 const Packed = z.strictObject({
@@ -17,8 +17,8 @@ const Packed = z.strictObject({
   missed: z.enum(['once', 'skip']).nullable(),
   acceptance: z.array(Acceptance).max(20).default([]),
 })
-const PackedSchedules = z.array(Packed).max(MOST)
-const PackedAlarms = z.array(z.strictObject({ description: text, at: z.iso.datetime() })).max(MOST)
+const PackedSchedules = z.array(Packed).max(MAX_ENTRIES)
+const PackedAlarms = z.array(z.strictObject({ description: text, at: z.iso.datetime() })).max(MAX_ENTRIES)
 
 /** Enabled schedules in a bundle; they count from the beginning of the new agent. */
 export function schedulesBundle(schedules: ScheduleBook): BundlePart {
@@ -26,7 +26,7 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
     name: 'schedules',
     schema: PackedSchedules,
     async pack(agent_id) {
-      const all = (await schedules.list(agent_id, false)).slice(0, MOST)
+      const all = (await schedules.list(agent_id, false)).slice(0, MAX_ENTRIES)
       const packed = all.map(({ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance }) => ({
         ...{ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance },
       }))
@@ -61,7 +61,7 @@ export function alarmsBundle(svc: PluginHandle, alarms: AlarmBook): BundlePart {
     name: 'alarms',
     schema: PackedAlarms,
     async pack(agent_id) {
-      const all = (await alarms.list(agent_id)).slice(0, MOST)
+      const all = (await alarms.list(agent_id)).slice(0, MAX_ENTRIES)
       return all.length > 0 ? all.map(({ description, at }) => ({ description, at })) : undefined
     },
     async unpack(agent_id, packed) {

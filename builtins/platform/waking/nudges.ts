@@ -8,7 +8,7 @@ import { areNudges } from './repository.ts'
 /** Maximum number of markers read at a time. */
 const PORTION = 4_096
 /** Number of files removed in parallel. */
-const TOGETHER = 64
+const BATCH_SIZE = 64
 
 const folderOf = (svc: PluginHandle) => join(svc.project.svc, 'nudges')
 
@@ -74,8 +74,8 @@ async function takeMarkers(svc: PluginHandle, folder: string): Promise<string[]>
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') svc.log.warn({}, `${folder}: ${errorMessage(error)}`)
   }
   const taken: string[] = []
-  for (let at = 0; at < names.length; at += TOGETHER) {
-    const removed = names.slice(at, at + TOGETHER).map(async name => {
+  for (let at = 0; at < names.length; at += BATCH_SIZE) {
+    const removed = names.slice(at, at + BATCH_SIZE).map(async name => {
       await files.unlink(join(folder, name)).then(
         () => taken.push(name.replace(/\.json$/, '')),
         () => {},

@@ -6,11 +6,11 @@ import { fold } from './fold.ts'
  * Length of one piece of a long text, in characters. A finding belongs to the piece in which it begins; a rule also
  * sees the text on both sides.
  */
-const PIECE = 32_768
+const BATCH_SIZE = 32_768
 const BEHIND = 64
 const AHEAD = 4096
 /** Maximum number of findings of one rule in one piece; a rule that yields more is stopped. */
-const MOST = 10_000
+const MAX_CANDIDATES = 10_000
 
 /** Maximum time between two yields to the event loop, in milliseconds. */
 const TURN_MS = 10
@@ -27,7 +27,7 @@ export interface ScanParts {
  */
 export async function scan(text: string, rules: readonly GuardrailRule[], parts: ScanParts): Promise<CheckedText> {
   const account = new Account(text)
-  for (let from = 0; rules.length > 0 && from < text.length; from += PIECE) {
+  for (let from = 0; rules.length > 0 && from < text.length; from += BATCH_SIZE) {
     if (from > 0) await parts.clock.yield()
     const found: Finding[] = []
     await look(text, from, rules, parts, found)
@@ -44,7 +44,7 @@ async function look(
   { clock, stopsOnError }: ScanParts,
   found: Finding[],
 ): Promise<void> {
-  const past = from + PIECE
+  const past = from + BATCH_SIZE
   const begin = Math.max(0, from - BEHIND)
   let since = clock.monotonic()
   const isLong = () => clock.monotonic() - since > TURN_MS
@@ -55,7 +55,7 @@ async function look(
   const view = fold(text.slice(begin, past + AHEAD))
   for (const rule of rules) {
     const { name, kind, action } = rule
-    let left = MOST
+    let left = MAX_CANDIDATES
     if (isLong()) await breathe()
     try {
       for (const span of rule.find(view.text)) {

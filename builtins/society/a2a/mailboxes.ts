@@ -22,7 +22,7 @@ import {
 /** Default interval for polling the mailboxes, in seconds. */
 const LOOK_S = 1
 /** Number of messages written at a time. */
-const PIECE = 500
+const BATCH_SIZE = 500
 /** Maximum number of folders watched with file events; beyond that, lines are found by polling. */
 const WATCHED = 64
 const CURSOR = { namespace: 'a2a', key: 'mailboxes' }
@@ -126,7 +126,7 @@ export class Mailboxes {
   async #writeAll(store: Store): Promise<void> {
     let cursor = await this.#cursor(store)
     for (;;) {
-      const rows = await messagesAfter(store, cursor, PIECE)
+      const rows = await messagesAfter(store, cursor, BATCH_SIZE)
       const last = rows.at(-1)
       if (!last) return
       const taken: Effect[] = []
@@ -190,8 +190,8 @@ export class Mailboxes {
       else mailbox.bad(line, 'it is not a valid message')
     }
     const ids = [...found.keys()]
-    for (let at = 0; at < ids.length; at += PIECE) {
-      for (const id of await knownIds(store, ids.slice(at, at + PIECE))) found.delete(id)
+    for (let at = 0; at < ids.length; at += BATCH_SIZE) {
+      for (const id of await knownIds(store, ids.slice(at, at + BATCH_SIZE))) found.delete(id)
     }
     const horizon = found.size > 0 ? await prunedBefore(store) : 0
     return [...found.values()].filter(({ ts }) => ts === undefined || !(Date.parse(ts) < horizon))

@@ -13,7 +13,7 @@ import { renderLedger, renderLife, renderWorld } from './views/render.ts'
 import { Ledger, WorldView } from './views/views.ts'
 
 const found = [AgentNotFoundError, AmbiguousAgentError, EconomyOffError, WorldError] as const
-const MOST = 100
+const MAX_OFFERS = 100
 
 const idOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents).find(ref)).agent_id
 
@@ -44,7 +44,7 @@ export const economyWorld = operation({
         }
       }),
       courses: [...allCourses(svc, svc.use(EconomySettings))],
-      offers: (await listOffers(store, MOST)).map(({ name, price, ...offer }) => ({
+      offers: (await listOffers(store, MAX_OFFERS)).map(({ name, price, ...offer }) => ({
         ...offer,
         seller: name,
         price: creditsOf(price),

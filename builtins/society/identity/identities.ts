@@ -19,7 +19,7 @@ import {
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
 /** Number of events narrated at a time. */
-const PIECE = 100
+const PAGE_SIZE = 100
 /** Number of events without a narrative line after which the stored position advances anyway. */
 const FAR_BEHIND = 1_000
 const TRAITS = 4
@@ -108,7 +108,7 @@ export class Identities implements Identity {
 
   async #narratedStory(agent_id: string): Promise<NarratedStory> {
     const types = [...ENDINGS, ...this.#svc.list(NarrativeSources).map(({ event }) => event)]
-    const stored = await readIdentity(this.#svc.use(Store), agent_id, types, PIECE)
+    const stored = await readIdentity(this.#svc.use(Store), agent_id, types, PAGE_SIZE)
     const { story: before, since, newest, chapters, ...rest } = stored
     const { story, sealed } = narrateHappenings(before, await this.#happenings(since))
     const next = (chapters.at(-1)?.n ?? 0) + 1

@@ -7,7 +7,7 @@ import { PersistedState } from './state/state.ts'
 /** Number of the agent's latest sent messages that are considered. */
 const LOOKED_AT = 20
 /** Number of events applied at a time. */
-const PIECE = 500
+const PAGE_SIZE = 500
 const DAY_MS = 86_400_000
 /**
  * Time for which every moment is kept, and time for which the first of each hour is kept, regardless of retention
@@ -72,7 +72,7 @@ export async function findLife(
   store: Store,
   agent_id: string,
 ): Promise<{ lot: LotRow; events: HappenedRow[] } | undefined> {
-  const rows = await store.all<LifeRow>(LIFE, [agent_id, agent_id, PIECE])
+  const rows = await store.all<LifeRow>(LIFE, [agent_id, agent_id, PAGE_SIZE])
   const [first] = rows
   if (!first) return undefined
   const events = rows.flatMap(row => {

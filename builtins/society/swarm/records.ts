@@ -6,7 +6,7 @@ import { classify } from './task-types.ts'
 import { recordGoals } from './writes.ts'
 
 /** Number of goals recorded at a time. */
-const PIECE = 200
+const BATCH_SIZE = 200
 
 /**
  * Records the results of ended goals. Events serve as the queue: goals that ended in another process, or before a
@@ -33,7 +33,7 @@ export class Records {
     const store = this.#svc.use(Store)
     const types = this.#svc.list(TaskTypes)
     for (let after = await cursor(store); ; ) {
-      const { goals, last } = await listEndedGoals(store, after, PIECE)
+      const { goals, last } = await listEndedGoals(store, after, BATCH_SIZE)
       if (last === after) return
       const records = goals.map(({ objective, status, tools, ...goal }) => {
         return { ...goal, tools, success: status === 'completed', task_type: classify(types, objective, tools) }

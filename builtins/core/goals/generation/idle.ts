@@ -115,14 +115,14 @@ export async function findAgentsToRun(
        AND NOT EXISTS (SELECT 1 FROM goals g WHERE g.agent_id = a.agent_id AND g.status = 'active')`,
     [now, now, jsonList(agents)],
   )
-  const worlds = worldsOf(svc)
+  const fingerprintOf = fingerprints(svc)
   const asleep = new Set<string>()
-  for (const agent of sleeping) if ((await worlds(agent)) === agent.world) asleep.add(agent.agent_id)
+  for (const agent of sleeping) if ((await fingerprintOf(agent)) === agent.world) asleep.add(agent.agent_id)
   return agents.filter(agent_id => !asleep.has(agent_id))
 }
 
 /** Returns a function that computes the fingerprints of agents, and caches those that agents share. */
-function worldsOf(svc: PluginHandle): (agent: NewAgent) => Promise<string | undefined> {
+function fingerprints(svc: PluginHandle): (agent: NewAgent) => Promise<string | undefined> {
   const presets = new Map<string, Promise<Profile | undefined>>()
   const known = new Map<Profile, Map<string | null, string>>()
   const shapes = svc.list(ProfileShapes).filter(({ passing }) => !passing)

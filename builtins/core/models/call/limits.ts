@@ -59,15 +59,15 @@ export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 
 /** An answer in pieces; with `each`, all are pushed without a request for each. */
 export interface Pieces<T, End = unknown> extends AsyncIterator<T, End> {
-  /** Calls `hear` with each piece, to the end. @throws what `next` would */
-  each?(hear: (piece: T) => void): Promise<void>
+  /** Calls `receive` with each piece, to the end. @throws what `next` would */
+  each?(receive: (piece: T) => void): Promise<void>
 }
 
 /**
  * Forwards each piece, to the end; rejects with the signal's reason when it is aborted, and forwards nothing more. It
  * uses one abort listener and no helper promises: a pulled piece costs two promises, a pushed one none.
  */
-export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (piece: T) => void): Promise<void> {
+export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, receive: (piece: T) => void): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     let over = false
     const end = (settle: () => void) => {
@@ -80,7 +80,7 @@ export function eachOrAbort<T>(signal: AbortSignal, pieces: Pieces<T>, hear: (pi
     const onPiece = (piece: T) => {
       if (over) return
       try {
-        hear(piece)
+        receive(piece)
       } catch (error) {
         fail(error)
       }

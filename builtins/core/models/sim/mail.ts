@@ -18,8 +18,8 @@ export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: str
 
 /** Returns the step that answers a new message, or the message that the goal is about. */
 export function answer(scene: Scene): Step | undefined {
-  const { unread: unheard, acts, objective } = scene
-  for (const remark of unheard) {
+  const { unread, acts, objective } = scene
+  for (const remark of unread) {
     const asked = ASKED.exec(remark)
     if (asked) return reply(scene, asked[1]!, wordsAfter(remark, asked.index + asked[0].length))
   }

@@ -34,7 +34,7 @@ export function readScene(request: ModelRequest, draw: (question: string) => num
   const { messages, purpose, tools } = request
   const start = startOf(messages, purpose.kind)
   const after = messages.slice(start + 1)
-  const heardUntil = after.findLastIndex(message => message.role === 'assistant')
+  const lastAnswer = after.findLastIndex(message => message.role === 'assistant')
   const prompt = messages.map(message => message.content).join('\n')
   return {
     kind: purpose.kind,
@@ -45,7 +45,7 @@ export function readScene(request: ModelRequest, draw: (question: string) => num
     tools: new Map(tools.map(tool => [tool.name, tool])),
     acts: actsOf(after),
     remarks: remarksOf(after),
-    unread: remarksOf(after.slice(heardUntil + 1)),
+    unread: remarksOf(after.slice(lastAnswer + 1)),
     prompt,
     draw,
   }

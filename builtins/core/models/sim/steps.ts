@@ -56,8 +56,8 @@ function endWhenAsked(scene: Scene): Step | undefined {
   return scene.unread.some(isQuestionOfEnd) ? end(scene) : undefined
 }
 
-function answerRemark({ unread: unheard, tools, objective }: Scene): Step | undefined {
-  const remark = unheard.at(-1)
+function answerRemark({ unread, tools, objective }: Scene): Step | undefined {
+  const remark = unread.at(-1)
   if (!remark) return undefined
   const say = `I have read ${quote(remark)} and take it into account.`
   if (tools.has('write_notepad')) return act(say, 'write_notepad', { text: REMARK_NOTE + remark })

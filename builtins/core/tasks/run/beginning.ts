@@ -53,16 +53,16 @@ export async function startEffects(
   svc: PluginHandle,
   agent: AgentRow,
   { traceparent, ...place }: { task_id: string; session_id: string; traceparent: string | undefined },
-): Promise<{ effects: Effect[]; first: { lives: WorkingProfile; begun: { run_id: string | null } } } | undefined> {
-  const lives = await workingProfileOf(svc, agent).catch(() => undefined)
-  if (!lives) return undefined
+): Promise<{ effects: Effect[]; first: { working: WorkingProfile; begun: { run_id: string | null } } } | undefined> {
+  const working = await workingProfileOf(svc, agent).catch(() => undefined)
+  if (!working) return undefined
   const task = { ...place, agent_id: agent.agent_id }
   const begins = svc.has(Runs)
-    ? await svc.use(Runs).startEffects('task', runOf(task, modelOf(agent, lives.profile)))
+    ? await svc.use(Runs).startEffects('task', runOf(task, modelOf(agent, working.profile)))
     : { run_id: null, effects: [] }
   const { run_id } = begins
   return {
     effects: [...begins.effects, taskStarted(task, run_id, traceparent)],
-    first: { lives, begun: { run_id } },
+    first: { working, begun: { run_id } },
   }
 }

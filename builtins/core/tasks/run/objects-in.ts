@@ -4,7 +4,7 @@ import { isTree } from '#lib/tree'
 type Json = Record<string, unknown>
 
 /** Maximum number of objects in one text; more are no answer. */
-const MOST = 10
+const MAX_OBJECTS = 10
 
 /**
  * Returns the JSON objects in a model's text, in order: the text itself, or those inside prose or a code fence. Ignores
@@ -15,7 +15,7 @@ export function objectsIn(text: string): Json[] {
   const whole = objectOf(said)
   if (whole) return [whole]
   const found: Json[] = []
-  for (let at = said.indexOf('{'); at >= 0 && found.length < MOST; ) {
+  for (let at = said.indexOf('{'); at >= 0 && found.length < MAX_OBJECTS; ) {
     const end = endOf(said, at)
     if (end < 0) break
     const object = objectOf(said.slice(at, end))

@@ -44,7 +44,7 @@ export async function makeWorkspace({ ports: { files } }: PluginHandle, workspac
 export interface Work {
   row: TaskRow
   agent: AgentRow
-  lives: WorkingProfile
+  working: WorkingProfile
   /** Whether it is the first task of its session. */
   isAlone: boolean
   /** Earlier messages of the task; empty if it has just started. */
@@ -56,7 +56,7 @@ export interface Work {
 export async function prepareRun(
   svc: PluginHandle,
   toolkits: readonly string[],
-  { row, agent, lives: { profile, skills }, isAlone, said, form }: Work,
+  { row, agent, working: { profile, skills }, isAlone, said, form }: Work,
 ): Promise<PreparedRequest> {
   const { agent_id, task_id } = row
   const names = row.may_ask ? [...toolkits, QUESTIONS] : toolkits

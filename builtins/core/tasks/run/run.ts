@@ -25,7 +25,7 @@ import { LiveText, type Piece } from './text.ts'
 export interface FirstTime {
   /** The task's agent and its working profile, if already loaded. */
   agent?: AgentRow | undefined
-  lives?: WorkingProfile | undefined
+  working?: WorkingProfile | undefined
   /** Set if the start is already stored, with this run. */
   begun?: { run_id: string | null } | undefined
   /** Whether it is the first task of its session. */
@@ -91,9 +91,9 @@ export class TaskRun {
     const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
     if (begins) await begins
     const { agent_id: id, task_id, owner, epoch } = this.row
-    const right = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
+    const identity = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
     const backend = this.#svc.has(ActiveRecording) ? this.#svc.use(ActiveRecording) : undefined
-    const who = backend?.begin(right, this.#abort)
+    const who = backend?.begin(identity, this.#abort)
     await (who ? runInContext(who, () => this.#work()) : this.#work())
   }
 
@@ -128,8 +128,8 @@ export class TaskRun {
     const question = await this.#reviewAnswer(said.at(-1))
     if (this.#form?.value) return { status: 'completed' }
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
-    const lives = await recordInput('lives by', async () => this.#first.lives ?? workingProfileOf(this.#svc, agent))
-    const work = { row: this.row, agent, lives, isAlone, said, form: this.#form }
+    const working = await recordInput('lives by', async () => this.#first.working ?? workingProfileOf(this.#svc, agent))
+    const work = { row: this.row, agent, working, isAlone, said, form: this.#form }
     const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)

@@ -20,7 +20,7 @@ const SELECT = /^\s*SELECT/i
 /** Number of values remembered as written; older ones are written again. */
 const KNOWN = 500
 /** Total length at which pending entries are joined to a string, in characters. */
-const TOGETHER = 500_000
+const JOINED_CHARACTERS = 500_000
 /** Maximum length of such a string, in characters. */
 const TEXT = 80_000
 /** Estimated length of an entry that is serialized later, in characters. */
@@ -79,12 +79,12 @@ export class Recorder implements RecordingBackend {
     this.digester = new Digester(mask)
   }
 
-  begin(right: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined {
+  begin(identity: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined {
     if (this.#over) return undefined
-    const { id: agent, kind, owner, epoch, cycle_num } = right
+    const { id: agent, kind, owner, epoch, cycle_num } = identity
     const id = this.#actors++
     const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
-    this.add(right.kind === 'task' ? ['b', ...cycle, right.task_id] : ['b', ...cycle])
+    this.add(identity.kind === 'task' ? ['b', ...cycle, identity.task_id] : ['b', ...cycle])
     // While it waited for the previous cycle, another process may have taken the agent over.
     if (end.signal.aborted) this.add(['a', id, recordOf(end.signal.reason)])
     return this.openContext(id, end)
@@ -185,7 +185,7 @@ export class Recorder implements RecordingBackend {
   #push(entry: string | DeferredEntry): void {
     this.#lines.push(entry)
     this.#length += typeof entry === 'string' ? entry.length : LATE_LENGTH
-    if (this.#length > TOGETHER) this.#join()
+    if (this.#length > JOINED_CHARACTERS) this.#join()
   }
 
   #join(): void {

@@ -15,7 +15,7 @@ const WRITE_MS = 1_000
  * Length of one chunk of the log, in characters: short enough to be compressed synchronously in a fraction of a
  * millisecond.
  */
-const PIECE = 80_000
+const BATCH_SIZE = 80_000
 const MB = 1024 * 1024
 /** Reason why a recording is inexact: code that cuts strings by length treats a mask differently from its secret. */
 const SECRETS_HIDDEN = 'values of secrets are hidden in the recording'
@@ -212,7 +212,7 @@ function* piecesOf(texts: readonly string[]): Generator<readonly string[]> {
   let length = 0
   for (const [at, text] of texts.entries()) {
     length += text.length
-    if (length < PIECE && at < texts.length - 1) continue
+    if (length < BATCH_SIZE && at < texts.length - 1) continue
     yield texts.slice(from, at + 1)
     from = at + 1
     length = 0

@@ -66,8 +66,8 @@ export class Playback implements RecordingBackend {
     return this.#kernel !== undefined && this.#live === undefined
   }
 
-  begin(right: ExecutionIdentity, abort: CycleEnd): RecordingContext | undefined {
-    if (this.#begins === undefined) return this.#live?.begin(right, abort)
+  begin(identity: ExecutionIdentity, abort: CycleEnd): RecordingContext | undefined {
+    if (this.#begins === undefined) return this.#live?.begin(identity, abort)
     const id = this.#begins
     const { score } = this.#parts
     const actor = new ReplayedContext({

@@ -8,7 +8,7 @@ import { PreparedQuery } from './prepared-statements.ts'
 import { FENCED, MARKED_TURN, REFUSED } from './schema.ts'
 
 /** Maximum number of writes in one message. */
-const TOGETHER = 32
+const BATCH_SIZE = 32
 
 /** How long a write that is not urgent waits for others, in milliseconds. */
 const PATIENCE_MS = 4
@@ -97,7 +97,7 @@ export class Writes {
     await this.#clock.yield()
     while (this.#waiting.length > 0) {
       if (this.#waiting.every(({ patient }) => patient)) await this.#company()
-      const together = this.#waiting.splice(0, TOGETHER)
+      const together = this.#waiting.splice(0, BATCH_SIZE)
       if (together.length > 1 && (await this.#together(together))) continue
       for (const write of together) await this.#alone(write)
     }

@@ -5,7 +5,7 @@ import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
 /** Maximum number of unread announced transactions. When it is exceeded, the recording ends. */
-const MOST = 10_000
+const MAX_UNREAD = 10_000
 /** Time that a writer waits for the recorder, once, and interval of the check, in milliseconds. */
 const PATIENCE_MS = 2_000
 const LOOK_MS = 25
@@ -154,7 +154,7 @@ export class Neighbours implements NeighbourWrites {
     const writes = statements.filter(({ sql }) => !SELECT.test(sql))
     const announced = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
     const { count } = this.#database.get<{ count: number }>(WAITING)!
-    if (count < MOST) this.#database.run({ sql: ANNOUNCE, params: [announced] })
+    if (count < MAX_UNREAD) this.#database.run({ sql: ANNOUNCE, params: [announced] })
     else this.#deafen()
   }
 
@@ -167,7 +167,7 @@ export class Neighbours implements NeighbourWrites {
       for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(ANNOUNCED, [this.#last])) {
         this.#last = n
         if (news === 'silence') news = 'words'
-        if (this.#hear(statements)) news = 'writes'
+        if (this.#readReport(statements)) news = 'writes'
       }
       // Inside a transaction no other process can write; outside, one may have written in between.
       version = this.#database.dataVersion()
@@ -175,7 +175,7 @@ export class Neighbours implements NeighbourWrites {
     return news
   }
 
-  #hear(statements: string): boolean {
+  #readReport(statements: string): boolean {
     const written = JSON.parse(statements) as [string, ...PackedParam[]][]
     this.#database
       .recording()

@@ -15,7 +15,7 @@ import {
 } from './repository.ts'
 
 /** Maximum number of tasks of one agent, including completed ones. */
-const MOST = 1_000
+const MAX_TASKS = 1_000
 /** Number of tasks shown at a time. */
 const SHOWN = 100
 
@@ -52,8 +52,8 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({ description, priority: priority.default('medium'), due: due.optional() }),
         async execute({ description, priority, due }, call) {
           const { agent_id } = call
-          if ((await numberOfTodos(svc.use(Store), agent_id)) >= MOST)
-            throw new Error(`your list has ${MOST} tasks; delete some that are done first`)
+          if ((await numberOfTodos(svc.use(Store), agent_id)) >= MAX_TASKS)
+            throw new Error(`your list has ${MAX_TASKS} tasks; delete some that are done first`)
           const id = svc.ports.ids.make('task', 8)
           call.effect(insertTodo({ task_id: id, agent_id, description, priority, due_date: due || null }))
           return `Added to your list as ${id}.`

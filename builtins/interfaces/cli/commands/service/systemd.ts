@@ -159,10 +159,10 @@ function systemctl({ spawn }: Ports, words: readonly string[]): Promise<{ code: 
   return new Promise(resolve => {
     const child = spawn('systemctl', ['--user', ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
     let text = ''
-    const hear = (part: unknown) => {
+    const receive = (part: unknown) => {
       text += String(part)
     }
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', hear)
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', receive)
     child.once('error', () => resolve({ code: null, text: '' }))
     child.once('close', code => resolve({ code: code ?? 1, text: text.trim() }))
   })
