@@ -10,7 +10,7 @@ const BATCH_SIZE = 32_768
 const BEHIND = 64
 const AHEAD = 4096
 /** Maximum number of findings of one rule in one piece; a rule that yields more is stopped. */
-const MAX_CANDIDATES = 10_000
+const MAX_FINDINGS = 10_000
 
 /** Maximum time between two yields to the event loop, in milliseconds. */
 const TURN_MS = 10
@@ -55,7 +55,7 @@ async function look(
   const view = fold(text.slice(begin, past + AHEAD))
   for (const rule of rules) {
     const { name, kind, action } = rule
-    let left = MAX_CANDIDATES
+    let left = MAX_FINDINGS
     if (isLong()) await breathe()
     try {
       for (const span of rule.find(view.text)) {
