@@ -130,9 +130,9 @@ describe('svc new project and svc init', () => {
         { columns: 100, rows: 30 },
         `${process.execPath} ${PROGRAM} init; echo "left with $?"; cat`,
       )
-      await terminal.shows(/Which model do agents call/)
+      await terminal.shows(/Which model should agents call/)
       await terminal.type('ollama:llama3.2', 'Enter')
-      await terminal.shows(/how many US dollars/)
+      await terminal.shows(/may spend, in US dollars/)
       await terminal.type('5', 'Enter')
       await terminal.shows(/left with 0/)
       const config = await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')

@@ -109,11 +109,11 @@ describe('svc spawn --workspace and --folder', () => {
       expect(code, path).not.toBe(0)
       return stderr
     }
-    expect(await refused('/')).toContain('holds more than one project')
-    expect(await refused('~')).toContain('holds more than one project')
-    expect(await refused(dir.path)).toContain('holds more than one project')
-    expect(await refused('/tmp')).toContain('holds more than one project')
-    expect(await refused('/etc/ssl')).toContain('lies in /etc, which belongs to the machine')
+    expect(await refused('/')).toContain('contains more than one project')
+    expect(await refused('~')).toContain('contains more than one project')
+    expect(await refused(dir.path)).toContain('contains more than one project')
+    expect(await refused('/tmp')).toContain('contains more than one project')
+    expect(await refused('/etc/ssl')).toContain('lies in /etc, a system folder')
     expect(await refused('~/.ssh')).toContain('which holds keys')
     expect(await refused('none')).toContain('does not exist; create it first')
     expect(await refused('profiles/worker.yaml')).toContain('is not a folder')
@@ -168,7 +168,7 @@ it.runIf(hasWall)(
     }
     const result = await vi.waitUntil(ended, { timeout: 60_000, interval: 500 })
     expect(result).toContain('42\n[exit code 0]')
-    expect(result).toContain('to read only')
+    expect(result).toContain('is read-only for you')
     expect(result).toContain('outside your workspace')
     expect((await readdir(join(own, 'project'))).sort()).toEqual(['index.js', 'logs'])
     await run('kill', agent_id)
@@ -189,5 +189,5 @@ it('an agent without a sandbox is reported at once, and its programs need approv
   const { folders } = (await vi.waitUntil(asked, { timeout: 60_000, interval: 500 }))!
   expect(folders).toEqual([{ path: join(own, 'project'), access: 'read-write' }])
   const list = await run('approvals')
-  expect(list.stdout).toContain(`its folders: ${own}/project (read-write)`)
+  expect(list.stdout).toContain(`  folders: ${own}/project (read-write)`)
 }, 120_000)

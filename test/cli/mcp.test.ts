@@ -99,7 +99,7 @@ describe('svc mcp', () => {
 
     const { agent_id } = (await call('svc_spawn', { profile: 'coder' })).output
     expect((await call('svc_start', { profiles: 'coder,writer', heartbeat: 0.2 })).text).toMatch(/^Daemon: +PID \d+/m)
-    expect((await call('svc_start', { profiles: 'tester' })).text).toContain('The daemon runs already')
+    expect((await call('svc_start', { profiles: 'tester' })).text).toContain('The daemon is already running')
     const { running, heartbeat_s, pid } = (await call('daemon_status')).output
     expect({ running, heartbeat_s }).toEqual({ running: true, heartbeat_s: 0.2 })
     const agents = (await call('svc_status')).output.result as { agent_id: string; name: string }[]

@@ -62,7 +62,7 @@ describe('command lookup', () => {
     [['spawn'], /<preset> is missing/],
     [['spawn', 'coder', '--modl', 'x'], /no option --modl; did you mean --model\?/],
     [['spawn', 'coder', '--model'], /--model needs a value/],
-    [['spawn', 'coder', 'writer'], /"writer" is one word too many/],
+    [['spawn', 'coder', 'writer'], /unexpected argument "writer"/],
     [['start', '--heartbeat', '0'], /--heartbeat takes seconds/],
     [['start', '--heartbeat', '-1'], /--heartbeat takes seconds/],
     [['start', '-b', '-1'], /--heartbeat takes seconds.*not "-1"/],

@@ -109,7 +109,7 @@ it.skipIf(!server)(
       const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
       expect(early.stderr).toContain('contains an unfinished copy')
       await killAt(['db', 'move', '--to', database.url], 'rows copied leases')
-      expect(await stdoutOf('db', 'move', '--to', database.url, '--switch')).toContain('each compared')
+      expect(await stdoutOf('db', 'move', '--to', database.url, '--switch')).toContain('and compared')
       await rm(join(cwd, '.svc/memory'), { recursive: true })
       expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toContain(database.url)
 

@@ -25,7 +25,7 @@ describe('a checkpoint file', () => {
     ['empty', () => '', /only a part/],
     ['edited by hand', (text: string) => text.replace('bees', 'wasps'), /SHA-256/],
     ['something else', () => '{"format":"svc-agent"}', /no svc-checkpoint/],
-    ['of another agent', (text: string) => text, /of something else/],
+    ['of another agent', (text: string) => text, /contains a different checkpoint/],
   ])('that is %s is set aside, reported and never deleted, and the others are kept', async (how, damage, problem) => {
     await using home = await keeping()
     const { id, first, second, file } = await two(home)
@@ -65,7 +65,7 @@ describe('a checkpoint file', () => {
     const newer = (await fs.readFile(file, 'utf8')).replace('"version":1', '"version":2')
     await fs.writeFile(file, newer)
     await expect(checkpointsOf(home).restore(id, second)).rejects.toThrow(
-      /version 2, but this svc supports only versions up to 1 are known here/,
+      /version 2, but this svc supports only versions up to 1; update svc/,
     )
     expect(await fs.readFile(file, 'utf8')).toBe(newer)
     expect(await checkpointsOf(home).list(id)).toHaveLength(1)

@@ -115,7 +115,7 @@ it('an MCP server at an address without a listener, or one that requires a key, 
   const [deaf, keyed, unset] = await home.servers()
   expect(deaf!.error).toBe('ECONNREFUSED: fetch failed')
   expect(keyed!.error).toMatch(/^401: .*who are you/)
-  expect(unset!.error).toBe('the environment variable NO_SUCH, for its header Authorization, is not set')
+  expect(unset!.error).toBe('the environment variable NO_SUCH for the header Authorization is not set')
   refusing.close()
 })
 

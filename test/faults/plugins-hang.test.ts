@@ -48,11 +48,11 @@ describe('an endless loop of a plugin', () => {
     const dir = await guardedProject(1.5, { ...texts, calm: plugin('calm', `svc.on('cycle_end', () => {})`) })
     await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd: dir.path })
     for (let restarts = 1; restarts <= Object.keys(loops).length; restarts++) {
-      await daemon.waitForOutput(new RegExp(`(another takes its place[\\s\\S]*?){${restarts}}`))
+      await daemon.waitForOutput(new RegExp(`(a new one replaces it[\\s\\S]*?){${restarts}}`))
     }
     // Each has blocked the process once: agents go on, in one daemon.
-    await daemon.waitForOutput(/(another takes its place[\s\S]*?){7}completed goal-/)
-    expect(daemon.stderr.match(/another takes its place/g)).toHaveLength(7)
+    await daemon.waitForOutput(/(a new one replaces it[\s\S]*?){7}completed goal-/)
+    expect(daemon.stderr.match(/a new one replaces it/g)).toHaveLength(7)
     expect(isAlive(daemon.pid)).toBe(true)
     expect(isAlive(await daemonOf(dir))).toBe(true)
     expect(daemon.stderr.match(/the daemon runs with PID/g)!.length).toBeLessThanOrEqual(8)
@@ -64,7 +64,7 @@ describe('an endless loop of a plugin', () => {
       const place = line ? `${file}:${line}` : file
       const named = daemon.stderr
         .split('\n')
-        .filter(each => each.includes(`plugin \\"${name}\\" held up the whole process`))
+        .filter(each => each.includes(`plugin \\"${name}\\" blocked the whole process`))
       expect(named, name).toHaveLength(1)
       expect(log).toContain(named[0])
       const { msg } = JSON.parse(named[0]!) as { msg: string }
@@ -99,7 +99,7 @@ describe('an endless loop of a plugin', () => {
     const dir = await guardedProject(1.5, { looping: plugin('looping', `svc.on('cycle_end', () => { ${SPIN} })`) })
     expect((await svc(['start', '--detach', '-p', 'coder'], { cwd: dir.path })).code).toBe(0)
     const log = () => readFile(join(dir.path, 'logs/svc.log'), 'utf8')
-    await until(async () => /is quarantined[\s\S]*completed goal-/.test(await log()))
+    await until(async () => /has been quarantined[\s\S]*completed goal-/.test(await log()))
     expect(isAlive(await daemonOf(dir))).toBe(true)
     const lines = (await log()).trimEnd().split('\n')
     for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg')
@@ -111,7 +111,7 @@ describe('a foreground start whose process was replaced', () => {
   const startDaemon = async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.waitForOutput(/another takes its place[\s\S]*the daemon runs with PID/)
+    await daemon.waitForOutput(/a new one replaces it[\s\S]*the daemon runs with PID/)
     return { daemon, successor: await daemonOf(dir) }
   }
 
@@ -137,7 +137,7 @@ describe('a process that a plugin blocks', () => {
   it('is replaced at its start, and --detach shows the process that replaced it', async () => {
     const dir = await guardedProject(1, { looping: plugin('looping', SPIN) })
     const { code, stdout } = await svc(['start', '--detach'], { cwd: dir.path })
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin held up the first process') })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('a plugin blocked the first process') })
     expect(stdout).toContain(`PID ${await daemonOf(dir)} `)
   })
 
@@ -148,7 +148,7 @@ describe('a process that a plugin blocks', () => {
     await daemon.waitForOutput(/holds it up/)
     const { code, stdout } = await svc(['stop', '--timeout', '60'], { cwd: dir.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('has stopped') })
-    expect(daemon.stderr).not.toContain('another takes its place')
+    expect(daemon.stderr).not.toContain('a new one replaces it')
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).not.toContain('healthy')
     await expect(stat(join(dir.path, '.svc/daemon.stop'))).rejects.toThrow('ENOENT')
   })
@@ -162,7 +162,7 @@ describe('a quarantine', () => {
     })
     const options = { cwd: dir.path }
     await using daemon = new RunningSvc(['start'], options)
-    await daemon.waitForOutput(/(another takes its place[\s\S]*?){2}the daemon runs with PID/)
+    await daemon.waitForOutput(/(a new one replaces it[\s\S]*?){2}the daemon runs with PID/)
     await svc(['stop'], options)
     const shown = await svc(['budget', 'reset'], options)
     expect(shown.stderr).toMatch(/Plugin "asked" \(.*\): has been quarantined since/)
@@ -192,15 +192,11 @@ describe('any other unresponsive process', () => {
     const lib = `export function work() {\n  ${busy}\n  setTimeout(spin, 100)\n}\nfunction spin() {\n  ${SPIN}\n}\n`
     await dir.write({ 'lib/work.ts': lib })
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
-    await daemon.waitForOutput(
-      /held up for 1\.5 s , but not by the code of a plugin \(it stands at .*lib\/work\.ts:2\)/,
-    )
+    await daemon.waitForOutput(/blocked for 1\.5 s, but not by the code of a plugin \(it is at .*lib\/work\.ts:2\)/)
     await daemon.waitForOutput(/the process responds again, after [\d.]+ s/)
-    await daemon.waitForOutput(
-      /held up for 1\.5 s , but not by the code of a plugin \(it stands at .*lib\/work\.ts:6\)/,
-    )
+    await daemon.waitForOutput(/blocked for 1\.5 s, but not by the code of a plugin \(it is at .*lib\/work\.ts:6\)/)
     expect(isAlive(daemon.pid)).toBe(true)
-    await daemon.waitForOutput(/another takes its place[\s\S]*the daemon runs with PID/)
+    await daemon.waitForOutput(/a new one replaces it[\s\S]*the daemon runs with PID/)
     await daemon.waitForOutput(/(Daemon: [\s\S]*){2}Logs: /)
     expect((await pluginsOf(dir)).innocent).toMatchObject({ state: 'live', error: null })
   })
@@ -215,7 +211,7 @@ describe('any other unresponsive process', () => {
     const before = daemon.stderr.length
     daemon.process.kill('SIGCONT')
     await until(() => daemon.stderr.slice(before).includes('completed goal-'))
-    expect(daemon.stderr).not.toContain('held up')
+    expect(daemon.stderr).not.toMatch(/blocked (for|the whole process)/)
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
 
@@ -225,7 +221,7 @@ describe('any other unresponsive process', () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
     expect(await daemon.end('SIGTERM')).toBeNull()
-    expect(daemon.stderr).toContain('plugin \\"clinging\\" held up the whole process')
-    expect(daemon.stderr).not.toContain('another takes its place')
+    expect(daemon.stderr).toContain('plugin \\"clinging\\" blocked the whole process')
+    expect(daemon.stderr).not.toContain('a new one replaces it')
   })
 })

@@ -64,7 +64,7 @@ describe('an uncaught error', () => {
     await daemon.waitForOutput(UP)
     expect(await daemon.end('SIGUSR2')).toBe(1)
     expect(daemon.stderr).toContain('uncaught error: of nobody')
-    expect(daemon.stderr).toContain('the process ends: this error is its own')
+    expect(daemon.stderr).toContain('the process ends: the error was not caused by a plugin')
     await expect(access(join(dir.path, '.svc/daemon.pid'))).rejects.toThrow()
   })
 

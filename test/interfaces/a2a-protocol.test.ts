@@ -87,7 +87,9 @@ describe('the public Agent2Agent protocol', () => {
     expect(ended.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
     await follow
     expect(followed).toEqual(['task', 'statusUpdate'])
-    await expect(client.cancelTask({ tenant: '', id: begun.id, metadata: undefined })).rejects.toThrow(/ended already/)
+    await expect(client.cancelTask({ tenant: '', id: begun.id, metadata: undefined })).rejects.toThrow(
+      /cannot be cancelled: its status is failed/,
+    )
   })
 
   it('makes a task wait for the operator where a call needs approval, and lets it be cancelled there too', async () => {
@@ -153,7 +155,7 @@ describe('the public Agent2Agent protocol', () => {
     expect(await code(at, 'GetTask', { id: 'task-nope' })).toBe(-32001)
     expect(await code(at, 'CreateTaskPushNotificationConfig', {})).toBe(-32003)
     expect(await code(at, 'SendMessage', hello, { 'a2a-version': '9.9' })).toBe(-32009)
-    expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('2 agents live here')
+    expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('There are 2 live agents')
     expect((await home.ask(at, { method: 'POST', body: { jsonrpc: '1.0', id: 1 } })).json.error.code).toBe(-32600)
     // A method may have no parameters.
     const bare = { jsonrpc: '2.0', id: 1, method: 'Dance' }

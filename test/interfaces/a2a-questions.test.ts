@@ -29,7 +29,9 @@ describe('a question of an agent to an Agent2Agent client', () => {
     const client = await clientOf(home.url, await spawn(home))
     const waiting = (await client.sendMessage(request('Release it.'))) as Task
     expect(waiting.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED)
-    expect(wordsOf(waiting)).toBe(`${BRANCH}\n\nAnswer with one of these, or in your own words:\n1. main\n2. stable`)
+    expect(wordsOf(waiting)).toBe(
+      `${BRANCH}\n\nAnswer with one of these options, or with any other text:\n1. main\n2. stable`,
+    )
     expect((await client.getTask({ tenant: '', id: waiting.id })).status?.state).toBe(
       TaskState.TASK_STATE_INPUT_REQUIRED,
     )
@@ -101,7 +103,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     })
     const client = await clientOf(home.url, await spawn(home))
     const waiting = (await client.sendMessage(request('Release it.'))) as Task
-    expect(wordsOf(waiting)).toMatch(/Without an answer by .+ it goes on with: main$/)
+    expect(wordsOf(waiting)).toMatch(/Without an answer by .+, the task continues with: main$/)
     await home.clock.advance(31 * 60_000)
     await until(async () =>
       sayOf(await client.getTask({ tenant: '', id: waiting.id })).includes('your default applies'),

@@ -63,7 +63,7 @@ test('every command of the replay guide does what the guide says', async () => {
   }
   const all = said.join('\n')
   expect(all).toContain(': identical (')
-  expect(all).not.toContain('differs from what was recorded')
+  expect(all).not.toContain('differs from the recording')
   expect(all).toMatch(/3 {2}worker-\S+ {2}cycle 2 {2}remember/)
   expect(all).toMatch(/identical for \d+ events/)
   // A saved recording is a test of its own.
@@ -73,14 +73,14 @@ test('every command of the replay guide does what the guide says', async () => {
   await writeFile(`${dir.path}/other.svcrec`, gzipSync(recording.replace('it was dark', 'it was light')))
   const other = await svc(['replay', 'other.svcrec'], { cwd: dir.path })
   expect(other.code, other.stdout).toBe(1)
-  expect(other.stdout).toMatch(/differs from what was recorded\nwhere {5}worker-\S+, cycle \d+, after step \d/)
+  expect(other.stdout).toMatch(/differs from the recording\nwhere {5}worker-\S+, cycle \d+, after step \d/)
 }, 300_000)
 
 test('a damaged recording, a run without one, and a model without a step are refused with the reason', async () => {
   await dir.write({ 'bad.svcrec': 'no recording' })
   const useless = await svc(['replay', run, '--model', 'sim'], { cwd: dir.path })
   expect(useless).toMatchObject({ code: 2 })
-  expect(useless.stderr).toContain('the step at which the run is left')
+  expect(useless.stderr).toContain('the step at which to fork the run')
   await expect(replayRecording(`${dir.path}/bad.svcrec`)).rejects.toThrow(
     'the file is not a recording, or it is damaged',
   )

@@ -151,7 +151,7 @@ it('two plugins cannot own one key', async () => {
   })
   await using home = await testHost({ builtins: [shop] })
   await expect(home.kernel.host.add(rival)).rejects.toThrow(
-    '"rival" adds the key shop.limit, but "shop" has it already.',
+    '"rival" adds the key shop.limit, but "shop" already defines it.',
   )
 })
 
@@ -264,7 +264,9 @@ it('a patch keeps the indentation, long lines and the order of keys', async () =
 it('a patch is refused when a YAML anchor would change another place too', async () => {
   const config = 'shop: &ours\n  limit: 3\nplugins:\n  config:\n    twin: *ours\n'
   await using home = await testHost({ builtins: [shop], config })
-  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(/one place; edit it by hand/)
+  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toThrow(
+    /without changing other values; edit it by hand/,
+  )
   expect(await fileOf(home)).toBe(config)
 })
 

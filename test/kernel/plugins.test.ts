@@ -120,7 +120,7 @@ it.each([
   [
     'something else exported',
     'export default 7',
-    /its default export is a number, and no plugin; write: export default/,
+    /its default export is a number, not a plugin; write: export default/,
   ],
   ['a bad name', "export default { name: 'Bad Name', setup() {} }", /lower-case letters.*not "Bad Name"/],
   ['no setup', "export default { name: 'bad' }", /has no setup function/],
@@ -319,7 +319,7 @@ it('what is added after setup is there at once, and is removed together with the
   expect(home.kernel.list(Letters)).toEqual(['x'])
   await home.kernel.host.remove('late')
   expect(home.kernel.list(Letters)).toEqual([])
-  expect(() => add('y')).toThrow('Plugin "late" is gone and can no longer hold letters: y.')
+  expect(() => add('y')).toThrow('Plugin "late" was removed and can no longer register letters: y.')
   expect(home.kernel.list(Letters)).toEqual([])
 })
 

@@ -38,7 +38,7 @@ it.each([
   ['a throw at load', "\n\nthrow new Error('no luck')", /sayer\.ts:3\): no luck/],
   ['a rejection at load', "await Promise.reject(new Error('no luck'))\nexport default {}", /sayer\.ts:1\): no luck/],
   ['the wrong export', 'export const plugin = {}', /has no default export; write: export default definePlugin/],
-  ['a function as its export', 'export default () => {}', /its default export is a function, and no plugin; write:/],
+  ['a function as its export', 'export default () => {}', /its default export is a function, not a plugin; write:/],
   [
     'a missing import',
     "import './nowhere.ts'\nexport default {}",
@@ -47,9 +47,9 @@ it.each([
   [
     'a missing package',
     "import '@some/where/deep'\nexport default {}",
-    /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where; it is tried again then/,
+    /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where; the plugin is then loaded again/,
   ],
-  ['an import by an alias', "import '@/lib/helper'", /'@\/lib\/helper'; import a file by where it lies/],
+  ['an import by an alias', "import '@/lib/helper'", /'@\/lib\/helper'; import a file by its relative path/],
   [
     'a name that svc does not export',
     "import { definePlugn } from 'svc'\nexport default definePlugn({})",
@@ -58,7 +58,7 @@ it.each([
   [
     'a name that a module does not export',
     "import { joyn } from 'node:path'\nexport default joyn()",
-    /:2\): joyn is not a function: what it is imported from exports none of that name$/,
+    /:2\): joyn is not a function: the module that it is imported from exports no such name$/,
   ],
   [
     'a syntax that is not compiled',
@@ -69,7 +69,7 @@ it.each([
   ['a throw in setup', source('sayer', "throw new Error('no luck')"), /sayer\.ts:3\): no luck/],
   ['a throw of no Error', source('sayer', "throw { code: 'no_luck' }"), /sayer\.ts\): {"code":"no_luck"}$/],
   ['a throw of what has nothing', source('sayer', 'throw Object.create(null)'), /sayer\.ts\): {}$/],
-  ['an async setup', source('sayer').replace('setup(', 'async setup('), /setup only declares/],
+  ['an async setup', source('sayer').replace('setup(', 'async setup('), /setup must only declare/],
   ['an unknown hook', source('sayer', "svc.on('bart', () => {})"), /There is no hook "bart"/],
   ['a throw in start', source('sayer', "svc.start(() => { throw new Error('no luck') })"), /sayer\.ts:3\): no luck/],
   [

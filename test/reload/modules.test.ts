@@ -34,7 +34,7 @@ it('an edited module becomes live, a broken one keeps its old version, and a nee
 
     await checkout.comment('builtins/platform/store/index.ts')
     await eventually(async () =>
-      (await service.errorOf('store')).includes('"store" changes at a start only: svc restart'),
+      (await service.errorOf('store')).includes('"store" can be replaced only at a start; restart with: svc restart'),
     )
     const undoContract = await checkout.comment('builtins/society/swarm/contract.ts')
     const undoLibrary = await checkout.comment('builtins/lib/pluralize.ts')
@@ -43,8 +43,12 @@ it('an edited module becomes live, a broken one keeps its old version, and a nee
     await service.running.waitForOutput(
       /builtins\/lib\/pluralize\.ts changed, which the whole program uses; to apply the change: npm run build/,
     )
-    expect((await service.cli('plugins')).stdout).toContain('changes at a start only: svc restart')
-    expect((await service.cli('doctor')).stdout.replace(/\s+/g, ' ')).toContain('"store" changes at a start only')
+    expect((await service.cli('plugins')).stdout).toContain(
+      'can be replaced only at a start; restart with: svc restart',
+    )
+    expect((await service.cli('doctor')).stdout.replace(/\s+/g, ' ')).toContain(
+      '"store" can be replaced only at a start',
+    )
     await undoContract()
     await undoLibrary()
     await eventually(async () => (await service.errorOf('swarm')) === '')

@@ -248,7 +248,9 @@ it('state is handed over if it fits the schema; otherwise the new version starts
   expect(await next(stateSource(fits, '{ other: 1 }'))).toEqual({ seen: 3 })
   expect(await next(stateSource(fits, "'nonsense'"))).toEqual({ seen: 0 })
   expect(await next(stateSource(fits, "(() => { throw new Error('no luck') })()"))).toBeUndefined()
-  expect(home.logged('starts afresh: the state handed over does not fit')).toHaveLength(1)
+  expect(home.logged('starts without the state of the previous version, which does not match the schema')).toHaveLength(
+    1,
+  )
   expect(await next(stateSource(fits, '1'))).toBeUndefined()
   expect(home.logged('its state was not handed over: no luck')).toHaveLength(1)
   expect(await next(stateSource('', '1'))).toBeUndefined()
@@ -299,9 +301,11 @@ it('a version that keeps failing after a swap is rolled back, and that is logged
   await until(() => stateOf(home, 'helper')?.error)
   expect(stateOf(home, 'helper')).toMatchObject({
     state: 'live',
-    error: expect.stringContaining('taken back: on beat: no luck'),
+    error: expect.stringContaining('the previous version was restored: on beat: no luck'),
   })
-  expect(home.logged('the version before is back')).toMatchObject([{ plugin: 'helper', level: 50 }])
+  expect(home.logged('the new version failed, and the previous version was restored')).toMatchObject([
+    { plugin: 'helper', level: 50 },
+  ])
   for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live' })
   expect(await home.kernel.host.apply()).toEqual([])

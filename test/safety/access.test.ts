@@ -85,7 +85,7 @@ describe('the API key of a running server', () => {
     const { stdout } = await svc(['doctor', '--json'], { cwd: host.cwd })
     const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] }
     expect(checks.find(({ name }) => name === 'api_key')?.message).toBe(
-      `none is set here; 127.0.0.1:${host.port} got one from the environment of its process`,
+      `none is set in this process; 127.0.0.1:${host.port} got one from the environment of its process`,
     )
   })
 })

@@ -73,17 +73,17 @@ describe('a safety module', () => {
 /** Values that keep the service from starting, or have no effect: section, key, value and part of the message. */
 const REFUSED: [string, string, unknown, string][] = [
   ['store', 'url', 'javascript:alert(1)', "leave it empty to use the project's own file, or begin it with postgres://"],
-  ['plugins', 'disabled', ['aprovals'], 'there is none of that name; did you mean "approvals"?'],
-  ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" names no model; write provider:model'],
-  ['model', 'planning_model', 'nosuch', '"nosuch" names no model'],
-  ['model', 'default_model', 'openai:a\0b', 'names no model'],
+  ['plugins', 'disabled', ['aprovals'], 'there is no plugin of that name; did you mean "approvals"?'],
+  ['model', 'default_model', 'nosuch:thing', '"nosuch:thing" is not a model name; use provider:model'],
+  ['model', 'planning_model', 'nosuch', '"nosuch" is not a model name'],
+  ['model', 'default_model', 'openai:a\0b', 'is not a model name'],
   [
     'model',
     'default_model',
     'openai:',
-    '"openai:" names no model; write Models, each as Models, each as Models, each as provider:model or provider:lite|standard|pro',
+    '"openai:" is not a model name; use provider:model or provider:lite|standard|pro',
   ],
-  ['model', 'summary_model', 'openai: ', 'names no model'],
+  ['model', 'summary_model', 'openai: ', 'is not a model name'],
 ]
 
 describe('a value that the service cannot work with', () => {
@@ -131,7 +131,7 @@ describe('a value that the service cannot work with', () => {
     for (const words of [['status'], ['config', 'validate']]) {
       const { code, stderr } = await svc(words, { cwd: dir.path, env })
       expect(code).toBe(2)
-      expect(stderr).toContain('environment variable SVC_STORE_URL: store.url: names no database')
+      expect(stderr).toContain('environment variable SVC_STORE_URL: store.url: does not name a supported database')
       expect(stderr).not.toContain('config.yaml')
     }
   })
@@ -140,7 +140,10 @@ describe('a value that the service cannot work with', () => {
     await using dir = await project()
     const env = { SVC_STORE_URL: 'postgres://db/svc' }
     const ran = await svc(['config', 'set', 'store.url', 'javascript:alert(1)'], { cwd: dir.path, env })
-    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('store.url: names no database') })
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('store.url: does not name a supported database'),
+    })
     expect((await svc(['config', 'set', 'seed', '3'], { cwd: dir.path, env })).code).toBe(0)
   })
 

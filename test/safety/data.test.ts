@@ -96,7 +96,7 @@ describe('read commands', () => {
     const before = await listing(cwd)
     const doctor = await svc(['doctor'], { cwd })
     expect(doctor.code).toBe(1)
-    expect(doctor.stdout).toMatch(/^fail +database +\S*svc\.db is gone, though agents have run/m)
+    expect(doctor.stdout).toMatch(/^fail +database +\S*svc\.db is missing, although agents have run/m)
     expect((await svc(['db', 'check'], { cwd })).code).toBe(1)
     expect((await svc(['db', 'backup', 'copy.db'], { cwd })).code).toBe(1)
     expect(await listing(cwd)).toEqual(before)
@@ -139,7 +139,9 @@ describe('a lost database file whose write-ahead log is still there', () => {
     const before = await listing(cwd)
     const refused = await svc(['db', 'backup', 'copy.db'], { cwd })
     expect(refused.code).toBe(1)
-    expect(refused.stderr).toMatch(/its svc\.db-wal does not hold all of it \(\w+ pages are missing\).*svc db restore/)
+    expect(refused.stderr).toMatch(
+      /its svc\.db-wal does not contain all of the data \(\w+ pages are missing\).*svc db restore/,
+    )
     expect(await listing(cwd)).toEqual(before)
   })
 })

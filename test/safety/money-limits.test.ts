@@ -102,7 +102,9 @@ describe("an agent's max_total_cost_usd", () => {
       const refused = await call(host, agent, kind).catch(error => error)
       expect(refused).toMatchObject({ code: 'agent_budget_exhausted', status: 409 })
       expect(refused.message).toMatch(
-        new RegExp(`^${id} has spent \\$0\\.00 in all, \\$0\\.02.* are reserved for running calls, this call may cost`),
+        new RegExp(
+          `^${id} has spent \\$0\\.00 in total, \\$0\\.02.* are reserved for running calls, this call may cost`,
+        ),
       )
     }
     // Reserved amounts may be released: nothing is exhausted yet.
@@ -130,7 +132,7 @@ describe("an agent's max_total_cost_usd", () => {
     })
     const id = await spawn(home, 'rich')
     const below = await child(home, id, 'helper-1', 'miser')
-    await expect(call(home, below)).rejects.toThrow(/^helper-1 has spent \$0\.00 in all, this call may cost/)
+    await expect(call(home, below)).rejects.toThrow(/^helper-1 has spent \$0\.00 in total, this call may cost/)
     await call(home, id)
     expect((await detail(home, below)).budget?.total).toMatchObject({ agent_id: 'helper-1', spent_usd: 0 })
   })
@@ -148,7 +150,7 @@ describe("an agent's max_total_cost_usd", () => {
     expect(micros).toBeGreaterThan(BOUND / 10)
     expect(micros).toBeLessThanOrEqual(4 * BOUND)
     const why = new RegExp(
-      `${id} has spent \\$0\\.0\\d+ in all, this call may cost \\$0\\.01\\d*, and its profile's max_total_cost_usd is \\$0\\.04\\d*; raise that to \\$0\\.0\\d+ or more, or lower max_tokens\\.`,
+      `${id} has spent \\$0\\.0\\d+ in total, this call may cost \\$0\\.01\\d*, and its profile's max_total_cost_usd is \\$0\\.04\\d*; raise that to \\$0\\.0\\d+ or more, or lower max_tokens\\.`,
     )
     const asked = home.server.requests.length
     for (let beats = 0; beats < 3; beats++) await runHeartbeat(home)
@@ -158,7 +160,7 @@ describe("an agent's max_total_cost_usd", () => {
     expect(operation('agents.why').render!(await home.kernel.invoke('agents.why', { id }))).toMatch(why)
     const page = operation('agents.get').render!(await home.kernel.invoke('agents.get', { id }))
     expect(page).toMatch(/max_cost_usd +no limit; \$0\.0\d+ spent on pursuits/)
-    expect(page).toMatch(/max_total_cost_usd +\$0\.0408; \$0\.0\d+ spent in all$/m)
+    expect(page).toMatch(/max_total_cost_usd +\$0\.0408; \$0\.0\d+ spent in total$/m)
     expect((await eventsOf(home, 'agent_budget_exhausted')).map(({ data }) => data)).toEqual([
       { agent_id: id, key: 'max_total_cost_usd', limit_usd: (4 * BOUND) / 1e6, spent_usd: micros / 1e6 },
     ])

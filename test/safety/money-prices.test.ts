@@ -222,7 +222,7 @@ describe('a model of unknown price', () => {
     await home.kernel.invoke('approvals.decide', { approval_id, decision: 'deny', reason: 'too dear' })
     await runHeartbeat(home)
     expect((await detail(home, id)).waiting_for).toMatch(
-      /its calls were denied by .* \(too dear\); write it into models\.yaml/,
+      /its calls were denied by .* \(too dear\); add the price to models\.yaml/,
     )
     expect(home.server.requests).toEqual([])
 
@@ -336,7 +336,7 @@ describe('a budget that cannot cover one more call', () => {
     await home.server.request(1)
     const refusal = await call('task').catch(error => error)
     expect(refusal.message).toMatch(
-      /may cost \$0\.10; wait for the calls under way \(\$0\.10 are held for 1\), raise daemon\.budget_usd to \$0\.20 or more/,
+      /may cost \$0\.10; wait for the running calls to end \(\$0\.10 are reserved for 1\), raise daemon\.budget_usd to \$0\.20 or more/,
     )
     await call('task').catch(() => {})
     expect(await eventsOf(home, 'budget_tight')).toHaveLength(1)

@@ -98,7 +98,7 @@ describe('trust in the plugins of a project', () => {
     )
     await mkdir(join(root, 'logs'))
     await using daemon = new RunningSvc(['start'], { cwd: below, env })
-    await daemon.waitForOutput(/its program is not run/)
+    await daemon.waitForOutput(/its program was not started/)
     expect(await hasRun()).toBe(false)
   })
 })

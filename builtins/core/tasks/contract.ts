@@ -210,7 +210,8 @@ export const TaskOverError = defineError({
   code: 'task_over',
   status: 409,
   title: 'Task has ended',
-  message: (p: { task_id: string; status: string }) => `Task ${p.task_id} cannot be cancelled: it is ${p.status}.`,
+  message: (p: { task_id: string; status: string }) =>
+    `Task ${p.task_id} cannot be cancelled: its status is ${p.status}.`,
 })
 export const TaskAsksNothingError = defineError({
   code: 'task_asks_nothing',

@@ -185,7 +185,7 @@ export class TaskService {
       const row = await this.find(task_id)
       const { agent_id, session_id, epoch, status, request_id } = row
       if (status !== 'running' && !isWaiting(status)) throw new TaskOverError({ task_id, status })
-      if (tries === TRIES) throw new TaskOverError({ task_id, status: 'being worked on' })
+      if (tries === TRIES) throw new TaskOverError({ task_id, status: 'changing' })
       const run = this.#runs.get(task_id)
       if (run && !run.text.isComplete) {
         run.abort(new TaskStoppedError())

@@ -154,7 +154,9 @@ describe('the daemon of a project', () => {
     await using dir = await project()
     const env = { SVC_HEARTBEAT: '0.3' }
     await using daemon = new RunningSvc(['start', '--heartbeat', '0.5'], { cwd: dir.path, env })
-    await daemon.waitForOutput(/warning: daemon\.heartbeat is 0\.5 in the file, but SVC_HEARTBEAT overrides it/)
+    await daemon.waitForOutput(
+      /warning: daemon\.heartbeat is 0\.5 in the file, but the environment variable SVC_HEARTBEAT overrides it/,
+    )
     await daemon.waitForOutput(/a heartbeat every 0\.3 s/)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 0.5\n')
   })
@@ -218,7 +220,7 @@ describe('a daemon that is killed, stalls or stops', () => {
       await writeFile(file, JSON.stringify({ ...(JSON.parse(holder) as object), pid: stranger.pid }))
       const refused = await svc(['stop'], { cwd })
       expect(refused.code).toBe(1)
-      expect(refused.stderr).toContain('nothing was signalled')
+      expect(refused.stderr).toContain('so no signal was sent')
       expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
       expect(second.process.exitCode).toBeNull()
 

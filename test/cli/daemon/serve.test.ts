@@ -62,7 +62,7 @@ describe('svc serve', () => {
 
     const bundle = await readFile(program, 'utf8')
     await writeFile(program, 'this is no JavaScript')
-    await server.waitForOutput(/it has ended with exit code 1; it starts anew when the code changes/)
+    await server.waitForOutput(/the process has ended with exit code 1; it restarts when the code changes/)
     await writeFile(program, bundle)
     const last = await life(3)
     expect(await server.end('SIGINT')).toBe(0)

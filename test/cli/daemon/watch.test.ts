@@ -49,7 +49,7 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
     await terminal.type('f', 'y', 'Enter')
     await terminal.shows(/FROZEN/)
     await terminal.type('?')
-    await terminal.shows(/pause the agent, or have it go on/)
+    await terminal.shows(/pause or resume the agent/)
     await terminal.type('Escape', 'f', 'y', 'Enter')
     await terminal.shows(/no longer frozen/)
     await terminal.type('q')

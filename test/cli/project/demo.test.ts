@@ -35,7 +35,7 @@ describe('svc demo', () => {
     await demo.waitForOutput(/^Day \d+ {2}/m)
     expect(await demo.end('SIGINT')).toBe(130)
     expect(demo.stdout).toBe('')
-    expect(demo.stderr).toContain('stopped before the end')
+    expect(demo.stderr).toContain('stopped before its end')
     expect(await readdir(dir.path)).toEqual([])
   })
 

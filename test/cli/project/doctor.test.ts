@@ -31,7 +31,7 @@ describe('svc doctor', () => {
     await expect(chmod(join(dir.path, 'ran'), 0o600)).rejects.toThrow('ENOENT')
     const { stdout } = await svc(['doctor'], { cwd: dir.path })
     expect(stdout).toMatch(/^warn {2}budget +nothing limits what agents spend\n +→ set a limit: svc config set/m)
-    expect(stdout).toMatch(/^\d+ checks: \d+ ok, \d+ to be improved, 0 failed$/m)
+    expect(stdout).toMatch(/^\d+ checks: \d+ ok, \d+ with warnings, 0 failed$/m)
   })
 
   it('finds all problems of a project at once, with a remedy for each, and exits with 1', async () => {
@@ -113,7 +113,7 @@ describe('svc doctor', () => {
     const env = { OPENAI_BASE_URL: server.url, SVC_DEFAULT_MODEL: 'openai:a-model' }
     const { code, of } = await runDoctor(dir.path, env)
     expect(code).toBe(0)
-    const message = expect.stringMatching(/^openai:a-model: .* does not say which models it has \(HTTP 404\)/)
+    const message = expect.stringMatching(/^openai:a-model: .* does not list its models \(HTTP 404\)/)
     expect(of.get('default_model')).toMatchObject({
       level: 'warn',
       message,

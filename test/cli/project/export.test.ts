@@ -61,8 +61,8 @@ describe('svc export', () => {
   it.each([
     ['folder', 'it is a folder'],
     ['none/f.html', 'its folder does not exist'],
-    ['f.html/g.html', 'should be its folder is a file'],
-    ['/proc/f.html', 'it|may not write'],
+    ['f.html/g.html', 'a part of its path is a file, not a folder'],
+    ['/proc/f.html', 'it|has no write permission'],
   ])('says why %s cannot be written', async (output, why) => {
     await mkdir(join(home.root, 'folder'), { recursive: true })
     await expect(write(output)).rejects.toMatchObject({

@@ -87,7 +87,10 @@ describe('svc new plugin', () => {
     // Names of a module, a toolkit and a command.
     for (const name of ['store', 'file', 'config']) {
       const { code, stderr } = await svc(['new', 'plugin', name], { cwd: dir.path })
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`take another, as in my-${name}`) })
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining(`choose another name, such as my-${name}`),
+      })
     }
     expect(await readdir(join(dir.path, 'plugins'))).toEqual([])
   })

@@ -69,7 +69,7 @@ it('an economy killed during a tick or a choice goes on: each tick is paid once 
   expect(await last.end('SIGTERM')).toBe(0)
   sound('the end')
   const { stdout } = await svc(['ledger'], options)
-  expect(stdout).toContain('Balanced: all accounts together are 0')
+  expect(stdout).toContain('Balanced: all balances add up to 0')
   expect((await svc(['world'], options)).stdout).toMatch(/Analyst +50\.00 +coder/)
   expect((await svc(['world', 'of', 'coder'], options)).stdout).toMatch(/job +Analyst/)
   expect((await svc(['life', 'coder'], options)).stdout).toMatch(/^beat \d+ {2}/m)

@@ -70,7 +70,7 @@ class Reader {
 
   answer({ n, prompt, body }: ModelServerRequest): Reply {
     if (prompt.includes('"goal":')) return text('{"goal": null, "reasoning": "there is nothing to do"}')
-    if (prompt.includes('You write the record of the work of an agent')) return this.#summary(n, prompt)
+    if (prompt.includes("You write the record of an agent's work")) return this.#summary(n, prompt)
     const first = body.messages.find(({ role }) => role === 'user')?.content ?? ''
     const goal = Number(/^Goal: Read the files of task number (\d+) and/.exec(first)?.[1])
     if (!goal) {

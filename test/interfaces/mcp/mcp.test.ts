@@ -234,7 +234,7 @@ describe('MCP over HTTP', () => {
     const { output } = toolAnswer(
       await client.callTool(params, undefined, { onprogress: ({ message }) => void seen.push(message) }),
     )
-    const reset = seen.findIndex(message => message?.includes('taken back'))
+    const reset = seen.findIndex(message => message?.includes('discarded'))
     expect([seen.slice(0, reset).join(''), seen.slice(reset + 1).join('')]).toEqual(['It is fi', 'It is four.'])
     expect(output.output).toBe('It is four.')
   })

@@ -199,7 +199,7 @@ describe('a stream', () => {
       headers: { [name]: Buffer.from(value).toString('latin1') },
     })
     expect([answer.status, answer.json.code]).toEqual([400, 'malformed_request'])
-    expect(answer.json.detail).toMatch(/1 to 200 visible characters/)
+    expect(answer.json.detail).toMatch(/1 to 200 visible ASCII characters/)
   })
 
   it('sends a keep-alive comment every 15 s, also before its first event', async () => {

@@ -235,7 +235,7 @@ describe('a bundle from an untrusted source', () => {
       bundle => ({ ...bundle, version: 2 }),
       /version 2, but this svc supports only versions up to 1/,
     ],
-    ['has a version of no time', bundle => ({ ...bundle, version: 0 }), /never was/],
+    ['has a version of no time', bundle => ({ ...bundle, version: 0 }), /the invalid version 0/],
     ['has a field too many', put('run', 'rm -rf /'), /run: is not a known field/],
     ['names a profile elsewhere', put('agent.preset', '../../etc/cron.d/x'), /preset/],
     [
@@ -249,7 +249,11 @@ describe('a bundle from an untrusted source', () => {
     ['has a goal twice', twice('goals'), /goal_id twice/],
     ['has a memory twice', twice('memory'), /memory_id twice/],
     ['speaks as the system', withTranscript({ seq: 0, role: 'system' }), /role/],
-    ['says two things in one place', withTranscript({ seq: 0, role: 'user' }, { seq: 0, role: 'user' }), /one place/],
+    [
+      'says two things in one place',
+      withTranscript({ seq: 0, role: 'user' }, { seq: 0, role: 'user' }),
+      /two messages with the same seq/,
+    ],
     ['is of the end of days', put('parts.goals.0.created_at', 9e15), /created_at/],
     ['has chapters of the end of days', put('parts.identity.chapters', [{ ...chapter, ended_at: 9e15 }]), /ended_at/],
     ['has felt so since the end of days', put('parts.suffering.stressors', [{ ...felt, since: 1e300 }]), /since/],

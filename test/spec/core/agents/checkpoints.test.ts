@@ -359,7 +359,7 @@ describe('stored checkpoints', () => {
     await waitUntilIdle(home)
     await home.kernel.invoke('agents.pause', { id })
     await home.close()
-    expect(home.logged('no checkpoints were saved for 1 agent were left out')).toHaveLength(1)
+    expect(home.logged('no checkpoints were saved for 1 agent, because checkpoints.grace was over')).toHaveLength(1)
   })
 
   it('are removed by retention if they are automatic and old, except for the newest', async () => {

@@ -56,7 +56,7 @@ describe('the environment section of a prompt', () => {
     await spawn({ workspace: project })
     await prompt()
     await prompt()
-    const own = prompts.find(each => each.includes('a folder of your own; nothing else'))
+    const own = prompts.find(each => each.includes('your own folder; you cannot access anything else'))
     const other = prompts.find(each => each.includes(`- Workspace: ${project} (read-write)`))!
     expect(own).toBeDefined()
     expect(other).toMatch(/- Date: \w+day, \d{4}-\d\d-\d\d \(time zone [\w/]+\)/)

@@ -67,14 +67,14 @@ describe('file tools in given folders', () => {
 
   it('follow the access of the deepest folder, in both directions', async () => {
     const inner = [...given(), { path: join(project, 'src'), access: 'read-only' as const }]
-    expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, inner)).toContain('to read only')
+    expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, inner)).toContain('is read-only for you')
     expect(await use('file_write', { path: 'new.ts', content: 'x' }, inner)).toContain('Wrote')
     const outer: GivenFolder[] = [
       { path: project, access: 'read-only' },
       { path: join(project, 'src'), access: 'read-write' },
     ]
     expect(await use('file_write', { path: 'src/new.ts', content: 'x' }, outer)).toContain('Wrote')
-    expect(await use('file_write', { path: 'other.ts', content: 'x' }, outer)).toContain('to read only')
+    expect(await use('file_write', { path: 'other.ts', content: 'x' }, outer)).toContain('is read-only for you')
   })
 
   it('reach nothing outside of them, not even through a link', async () => {
@@ -167,7 +167,7 @@ describe('protected files in a given folder', () => {
     }
     const answer = await home.use('shell_exec', { command: "env sh -c 'seq 1 9000; echo x > $HOME/made'" }, call)
     expect(answer).toContain('[exit code 0]')
-    const [, path] = /All of it is in (\S+), for file_read/.exec(answer)!
+    const [, path] = /The full output is in (\S+); read it with file_read/.exec(answer)!
     expect(await home.use('file_read', { path }, call)).toContain('1\t1')
     expect(await readFile(join(home.workspace, 'made'), 'utf8')).toBe('x\n')
     expect(await home.use('shell_exec', { command: 'env ls .svc' }, call)).toBe('workspaces\n[exit code 0]')

@@ -38,7 +38,8 @@ it('a file that is no image, too many images and a request that is too large are
   const svg = { data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), name: 'car.png' }
   expect((await nudge([svg])).json).toMatchObject({
     ...{ status: 422, code: 'image_refused' },
-    detail: 'The image "car.png" is not taken: it is an SVG; convert it to one of image/png, image/jpeg, image/webp.',
+    detail:
+      'The image "car.png" is not accepted: it is an SVG; convert it to one of image/png, image/jpeg, image/webp.',
   })
   expect((await nudge(Array(5).fill(picture))).json).toMatchObject({ status: 422, code: 'invalid_input' })
   expect((await nudge([{ data: '?' }])).json).toMatchObject({ status: 422, code: 'invalid_input' })
@@ -71,7 +72,7 @@ it('svc run and svc nudge send the images that --image names', async () => {
   expect(nudged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^nudge-/) })
   expect(await run('nudge', agent_id, 'Look', '--image', 'note.txt')).toMatchObject({
     code: expect.toSatisfy(code => code !== 0),
-    stderr: expect.stringContaining('The image "note.txt" is not taken: it is not an image of a known format'),
+    stderr: expect.stringContaining('The image "note.txt" is not accepted: it is not an image of a known format'),
   })
   expect((await run('nudge', agent_id, 'Look', '--image', 'none.png')).stderr).toMatch(/--image: .*none\.png/)
   expect((await run('nudge', '--help')).stdout).toContain('--image <file, repeatable>')

@@ -60,7 +60,7 @@ it("an image from a plugin's tool reaches the model, is stored once, and is a ha
   const { messages } = lastStep(home).body
   expect(home.server.refusals).toEqual([])
   expect(messages.find(({ role }) => role === 'tool')!.content).toMatch(
-    /The garden now\.\n\[The image "plan\.svg" is not taken: its data is not base64\.\]/,
+    /The garden now\.\n\[The image "plan\.svg" is not accepted: its data is not base64\.\]/,
   )
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
   expect(messages.at(-1)!.content).toContain('- "garden.png" of shoot')
@@ -84,7 +84,9 @@ it('an image from a tool is withheld and named when guardrails check the results
   home.kernel.heartbeat.start()
   await pursueGoal(home, id)
   const result = lastStep(home).body.messages.find(({ role }) => role === 'tool')!.content
-  expect(result).toContain('The garden now.\n[The image "garden.png" was withheld: guardrails check results of tools')
+  expect(result).toContain(
+    'The garden now.\n[The image "garden.png" was withheld: guardrails check the results of tools',
+  )
   expect(home.server.requests.filter(({ body }) => body.messages.some(({ images }) => images?.length))).toEqual([])
   expect(await rows(home, 'SELECT * FROM images')).toEqual([])
 })

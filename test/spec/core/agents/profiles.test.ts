@@ -293,7 +293,9 @@ describe('agents with a profile', () => {
     await put('coder.yaml', 'max_steps: none')
     for (let beat = 0; beat < 5; beat++) expect((await use().get('coder')).max_steps).toBe(10)
     expect(warnings()).toHaveLength(1)
-    expect(warnings()[0]).toMatch(/last good copy of profile "coder" goes on: profiles\/coder\.yaml:1: max_steps: /)
+    expect(warnings()[0]).toMatch(
+      /last valid copy of profile "coder" stays in use: profiles\/coder\.yaml:1: max_steps: /,
+    )
     await put('coder.yaml', 'max_steps: never')
     for (let beat = 0; beat < 5; beat++) expect((await use().get('coder')).max_steps).toBe(10)
     expect(warnings()).toHaveLength(2)

@@ -90,8 +90,8 @@ it('skills with invalid front matter, or behind a link out of the folder, are le
   const errors = Object.fromEntries((await list()).flatMap(({ name, error }) => (error ? [[name, error]] : [])))
   expect(errors).toEqual({
     bare: expect.stringMatching(/^skills\/bare\/SKILL.md:1: has no front matter; begin it with/),
-    loud: expect.stringMatching(/^skills\/loud\/SKILL.md:2: name: must be of a-z, 0-9/),
-    other: expect.stringContaining('has the name another, and its folder the name other; give both the same name'),
+    loud: expect.stringMatching(/^skills\/loud\/SKILL.md:2: name: must consist of a-z, 0-9/),
+    other: expect.stringContaining('has the name another, but its folder has the name other; give both the same name'),
     mute: expect.stringMatching(/^skills\/mute\/SKILL.md:\d: description: is missing/),
     linked: expect.stringContaining('is reached by a link to a location outside the folder of skills'),
     huge: expect.stringContaining('is larger than 64 KiB'),

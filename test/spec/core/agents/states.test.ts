@@ -283,7 +283,7 @@ describe('a goal', () => {
     const order = home.server.requests.map(({ prompt }) => /Goal: Tidy up the (\w+)/.exec(prompt)?.[1]).filter(Boolean)
     expect(order).toEqual(['whole', 'kitchen', 'cellar', 'whole'])
     const last = home.server.requests.findLast(request => !asksForGoal(request))
-    expect(last?.prompt).toContain('subgoals are active still')
+    expect(last?.prompt).toContain('subgoals are still active')
     expect(last?.prompt).toMatch(
       /Subgoals have ended:\n- \[completed\] Tidy up the kitchen: the kitchen shines\n- \[completed\]/,
     )

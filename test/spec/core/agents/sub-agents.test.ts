@@ -160,7 +160,7 @@ describe('a sub-agent', () => {
     })
     await until(async () => requestsOf(home, 'scout').some(({ prompt }) => prompt.includes('behind the hill')))
     const request = requestsOf(home, 'scout').find(({ prompt }) => prompt.includes('behind the hill'))!
-    expect(request.prompt).toContain('Message from worker, whom you work for: Look behind the hill')
+    expect(request.prompt).toContain('Message from worker, the agent that you work for: Look behind the hill')
     expect(request.prompt).not.toContain('Message from the operator')
   })
 
@@ -183,7 +183,7 @@ describe('a sub-agent', () => {
       scout: [toolCall('write_notepad', { text: 'sheep' }), finish('Seven')],
     })
     for (let n = 0; n < 4 && seen.length < 5; n++) await runHeartbeat(home)
-    expect(seen[1]).toMatch(/is not done yet/)
+    expect(seen[1]).toMatch(/is still running/)
     expect(JSON.parse(seen[2]!)).toMatchObject({ name: 'scout', status: 'running', has_result: false })
     expect(seen[3]).toMatch(/write_notepad \{"text":"sheep"\} → Noted/)
     expect(seen[4]).toBe('[completed] Seven')
@@ -361,7 +361,7 @@ describe('the limits of sub-agents', () => {
       late: [finish()],
     })
     await until(async () => (await childrenOf(home, home.id)).length === 6)
-    expect(results.filter(each => /works on it/.test(each))).toHaveLength(5)
+    expect(results.filter(each => /works on the task/.test(each))).toHaveLength(5)
     expect(results.filter(each => /at most 5 at a time/.test(each))).toHaveLength(3)
     expect(
       (await childrenOf(home, home.id)).map(each => each.status).filter(each => each === 'terminated'),

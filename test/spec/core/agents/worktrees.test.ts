@@ -175,8 +175,12 @@ describe('worktrees', () => {
     await open()
     const plain = join(given.path, 'plain')
     await mkdir(plain)
-    await expect(spawn({ workspace: plain })).rejects.toThrow(/is not the top of a git repository; give the folder/)
-    await expect(spawn({ workspace: join(repository, 'src') })).rejects.toThrow(/is not the top of a git repository/)
+    await expect(spawn({ workspace: plain })).rejects.toThrow(
+      /is not the top folder of a git repository; give the folder/,
+    )
+    await expect(spawn({ workspace: join(repository, 'src') })).rejects.toThrow(
+      /is not the top folder of a git repository/,
+    )
     execFileSync('git', ['init', '-q', plain])
     await expect(spawn({ workspace: plain })).rejects.toThrow(/without a commit; commit something first/)
     await expect(spawn({ workspace: null })).rejects.toThrow(/"workspace" is not given/)
@@ -190,7 +194,7 @@ describe('worktrees', () => {
     const agent = await spawn()
     const change = (input: Record<string, unknown>) =>
       home.kernel.invoke('agents.update', { id: agent.agent_id, ...input }) as Promise<AgentDetail>
-    await expect(change({ workspace: repository })).rejects.toThrow(/is a git worktree and stays/)
+    await expect(change({ workspace: repository })).rejects.toThrow(/is a git worktree and cannot be changed/)
     await mkdir(join(given.path, 'papers'))
     const { workspace, folders } = await change({ folders: [join(given.path, 'papers')] })
     expect(workspace).toBe(agent.workspace)
@@ -259,8 +263,8 @@ describe.runIf(hasWall)('the isolation of an agent in a worktree', () => {
       'sh -c "echo x > .git/hooks/post-commit"',
     ])
       expect(await call(agent, 'shell_exec', { command }), command).not.toContain('[exit code 0]')
-    expect(await call(agent, 'file_write', { path: join(objects, 'x'), content: '' })).toContain('to read only')
-    expect(await call(agent, 'file_write', { path: '.git/config', content: '' })).toContain('git keeps its own')
+    expect(await call(agent, 'file_write', { path: join(objects, 'x'), content: '' })).toContain('is read-only for you')
+    expect(await call(agent, 'file_write', { path: '.git/config', content: '' })).toContain('belongs to git')
     const made =
       'sh -c "git checkout -q -b other && echo x > y && git add y && git -c user.name=w -c user.email=w commit -qm y"'
     expect(await call(agent, 'shell_exec', { command: made })).toContain('[exit code 0]')

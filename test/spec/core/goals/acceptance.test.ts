@@ -41,7 +41,7 @@ describe('acceptance criteria', () => {
     const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'completed', refusals: 1, acceptance: [{ met: true }, { met: true }] })
     expect(home.server.requests[0]?.prompt).toContain('- the command `grep -q well report.md` exits with 0')
-    expect(shown(home)[0]).toMatch(/the goal goes on: it is not accepted yet \(1 of 5 tries\)/)
+    expect(shown(home)[0]).toMatch(/the goal is not finished: it is not accepted yet \(1 of 5 tries\)/)
     expect(shown(home)[0]).toContain('The file "report.md" does not exist')
     expect(shown(home)[0]).toContain('[exit code 2]')
   })
@@ -82,7 +82,7 @@ describe('acceptance criteria', () => {
   it('wait for the operator without model calls, and pass on the reason of a rejection', async () => {
     await using home = await accepting([finish('first'), finish('second')], [{ operator: true }])
     const first = await home.asked()
-    expect(first.question).toContain('The agent says:\nfirst')
+    expect(first.question).toContain('Result according to the agent:\nfirst')
     const before = home.server.requests.length
     await home.clock.advance(60_000)
     expect(home.server.requests).toHaveLength(before)
@@ -147,7 +147,7 @@ describe('evidence given by an agent', () => {
     )
     expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
     expect(shown(home)[0]).toContain(
-      'there is no file "report.md" in your workspace; `grep -c well report.md` was not run for this goal. Do what is missing',
+      'the file "report.md" does not exist in your workspace; `grep -c well report.md` was not run for this goal. Do what is missing',
     )
     await using stubborn = await accepting([claim(['none.md'])], [])
     expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })

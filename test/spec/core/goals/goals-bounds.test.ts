@@ -84,7 +84,7 @@ it('operator messages that do not fit into one step are read in the next ones, e
   expect(home.server.refusals).toEqual([])
   const first = home.steps().find(({ prompt }) => prompt.includes('did not fit'))!.prompt
   expect(first).toMatch(
-    /\(At least \d+ more from the operator did not fit into this step\. You read them in the next ones\.\)/,
+    /\(At least \d+ more messages from the operator did not fit into this step\. You will read them in the next steps\.\)/,
   )
   expect(first.match(/Order \d+: mind/g)!.length).toBeLessThan(messages.length / 2)
 })

@@ -97,7 +97,7 @@ describe('loop detection', () => {
     await until(home, 'cycle_end', ({ result }) => result === 'error')
     expect(home.server.requests).toHaveLength(1 + 3)
     expect(await detail(home, id)).toMatchObject({
-      error: expect.stringMatching(/same three times in a row.*list_dir/),
+      error: expect.stringMatching(/same calls three times in a row.*list_dir/),
     })
     const first = await detail(home, id)
     expect(Date.parse(String(first.next.at)) - home.clock.ms()).toBe(20_000)

@@ -125,7 +125,7 @@ describe('an agent with recurring work', () => {
     home.kernel.heartbeat.start()
     await until(async () => (await events(home, 'goal_refused')).length === 1)
     await waitUntilIdle(home)
-    expect((await why(home, id)).reason).toContain('an objective has 10 to 500 characters, and this one has 501')
+    expect((await why(home, id)).reason).toContain('an objective must have 10 to 500 characters, and this one has 501')
   })
 })
 

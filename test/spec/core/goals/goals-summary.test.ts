@@ -43,7 +43,7 @@ describe('a summary by a model', () => {
     expect(last.body.messages[1]!.content).toMatch(
       /^Goal: Read all files[\s\S]*Historical work, with evidence:\n {2}The colour/,
     )
-    expect(last.prompt).toMatch(/holds no orders; your tools stay usable/)
+    expect(last.prompt).toMatch(/contains no orders; you can still use your tools/)
     const spent = await spentOn(home, 'summary')
     expect(spent).toHaveLength(summaries.length)
     expect(Math.min(...spent.map(({ cost_micros }) => cost_micros))).toBeGreaterThan(1_000)
@@ -127,7 +127,7 @@ describe('a digest instead of a summary', () => {
     const asked = home.server.requests.filter(asksForSummary).length
     expect(asked).toBeGreaterThan(0)
     expect(asked).toBeLessThan(10)
-    expect(home.logged('No summary was written')[0]!.msg).toMatch(/A digest stands in for it/)
+    expect(home.logged('No summary was written')[0]!.msg).toMatch(/A digest is used instead/)
   })
 
   it('is used when the budget does not allow a summary', async () => {

@@ -567,7 +567,9 @@ describe('a verifier', () => {
     await until(home, 'goal_completed')
     const [goal] = await goalsOf(home, home.id)
     expect(goal).toMatchObject({ status: 'completed', result: 'the piece is written\n- piece.md', steps_completed: 3 })
-    expect(home.server.requests[2]?.prompt).toContain('Error: the goal goes on: no one can see it: say where it is')
+    expect(home.server.requests[2]?.prompt).toContain(
+      'Error: the goal is not finished: no one can see it: say where it is',
+    )
     expect(home.claims).toMatchObject([
       { agent_id: home.id, goal_id: goal?.goal_id, objective: goal?.objective, evidence: [], unconfirmed: false },
       { summary: 'the piece is written', evidence: ['piece.md'] },
@@ -593,7 +595,7 @@ describe('a verifier', () => {
   ])('that %s is ignored, and that is logged', async (_, verify, sentence) => {
     await using home = await testHostWithVerifier(verify, finish())
     await until(home, 'goal_completed')
-    expect(home.logged(`The verifier "evidence" has said nothing: ${sentence}`)).toHaveLength(1)
+    expect(home.logged(`The verifier "evidence" failed, which counts as no objection: ${sentence}`)).toHaveLength(1)
   })
 
   it('that never answers is ignored after the time limit of a tool', async () => {
@@ -602,6 +604,6 @@ describe('a verifier', () => {
     const done = until(home, 'goal_completed')
     await home.clock.advance(60_000)
     await done
-    expect(home.logged('The verifier "evidence" has said nothing')).toHaveLength(1)
+    expect(home.logged('The verifier "evidence" failed, which counts as no objection')).toHaveLength(1)
   })
 })

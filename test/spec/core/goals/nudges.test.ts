@@ -73,7 +73,7 @@ describe('a nudge', () => {
     const id = await spawn(home)
     await writeFile(join(home.root, '.svc', 'nudges'), 'a file where a folder belongs')
     await home.kernel.invoke('agents.nudge', { id, message: 'good morning' })
-    expect(home.logged('no marker was left')).toHaveLength(1)
+    expect(home.logged('no marker could be written')).toHaveLength(1)
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.some(({ prompt }) => prompt.includes('good morning')))
   })

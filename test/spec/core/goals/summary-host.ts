@@ -19,7 +19,7 @@ export const fact = (n: number) => `The colour of number ${n} is ${['red', 'gree
 
 /** Returns whether a request asks for a summary rather than for the next step. */
 export const asksForSummary = ({ prompt }: { prompt: string }) =>
-  prompt.includes('You write the record of the work of an agent')
+  prompt.includes("You write the record of an agent's work")
 
 export const summary = (done: string, more = '') =>
   text(

@@ -33,7 +33,7 @@ it('with consolidate_days, old unused records are removed on heartbeats, for eac
     return (await countRecords(home, ids)).every(count => count === 1)
   })
   expect(await of(home, ids[0]!).peek('mem-used')).toMatchObject({ access_count: 2 })
-  expect(home.logged('old and not used, removed')).toHaveLength(7)
+  expect(home.logged('removed: old and rarely used')).toHaveLength(7)
 
   // A record that becomes old after the round is removed a day later.
   await of(home, ids[0]!).store('a fact of the day', {}, 'mem-today')

@@ -101,7 +101,7 @@ describe('embeddings', () => {
     expect(thoughts(await of(home).search('feline'))).toEqual(['a feline sleeps'])
     broken = false
     expect(await of(home).search('pet')).toEqual([])
-    expect(home.logged('memories are found by their words')).toHaveLength(1)
+    expect(home.logged('memories are searched by words only')).toHaveLength(1)
     await home.clock.advance(60_000)
     expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
   })
@@ -121,7 +121,7 @@ describe('embeddings', () => {
       name: 'other',
       setup: svc => void svc.add(MemoryEmbeddings, { name: 'other', embed: async () => [] }),
     })
-    await expect(remembering([embedding().plugin, other])).rejects.toThrow('"embedding" gives embeddings already')
+    await expect(remembering([embedding().plugin, other])).rejects.toThrow('"embedding" already provides embeddings')
   })
 })
 
