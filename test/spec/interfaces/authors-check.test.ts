@@ -171,12 +171,12 @@ describe('the error of a plugin that cannot be loaded', () => {
     [
       'a parameter of a route that the input does not have',
       plugin(asks("http: { method: 'GET', path: '/draft/{nr}' }")),
-      /path \/draft\/\{nr\} of the operation "draft\.do" has "nr", but its input does not/,
+      /path \/draft\/\{nr\} of the operation "draft\.do" uses the field "nr", which its input does not have/,
     ],
     [
       'an argument of a command that the input does not have',
       plugin(asks("cli: { usage: 'draft <nr>' }")),
-      /command "draft <nr>" of the operation "draft\.do" has "nr", but its input does not/,
+      /command "draft <nr>" of the operation "draft\.do" uses the field "nr", which its input does not have/,
     ],
     [
       'a contribution that lacks what its point asks for',
@@ -240,7 +240,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin('svc.add(TaskTypes, { name: "anvils", words: { anvil: 2 } })').replace('z }', 'TaskTypes, z }'),
       /draft\.ts:2\): tools: is missing/,
     ],
-    ['a command that is a text', plugin(asks("cli: 'a <id>'")), /command without usage: cli is \{ usage: 'weather/],
+    [
+      'a command that is a text',
+      plugin(asks("cli: 'a <id>'")),
+      /command without usage; set it as in cli: \{ usage: 'weather/,
+    ],
     ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
   ]
   it.each(cases)('names the problem: %s', async (_, source, says) => {

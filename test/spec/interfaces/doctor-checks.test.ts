@@ -28,11 +28,11 @@ const runCheck = async ({ kernel }: TestHost, check: string) => {
 it('an agent whose cycles fail is reported with the reason', async () => {
   await using home = await testHostWithModel(() => refuse(401, 'Incorrect API key provided'), { builtins: [doctor] })
   const id = await spawn(home)
-  expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok', message: 'none of them fails' })
+  expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok', message: 'no agents are failing' })
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect(await runCheck(home, 'agents')).toEqual({
-    ...{ name: 'agents', level: 'warn', remedy: `svc why ${id} says when it tries again` },
+    ...{ name: 'agents', level: 'warn', remedy: `see when it tries again: svc why ${id}` },
     message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
   })
   const other = await spawn(home)

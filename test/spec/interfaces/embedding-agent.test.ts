@@ -392,7 +392,9 @@ describe('a tool that requires approval', () => {
     for (const answer of ['no', 0, null, undefined, { decision: 'reject' }]) {
       sent.length = 0
       const { agent } = await asks(() => answer as never)
-      await expect(agent.run('Send it.')).rejects.toThrow("onApproval answers true, false, or { decision: 'approve'")
+      await expect(agent.run('Send it.')).rejects.toThrow(
+        "onApproval must return true, false, or { decision: 'approve'",
+      )
       expect(sent).toEqual([])
     }
   })

@@ -110,7 +110,7 @@ describe('idle agents', () => {
       svc.tap('cleanup', { name: 'broken', hasWork: () => Promise.reject(new Error('no idea')) }, () => {}),
     )
     expect(new Set(await driven(home))).toEqual(new Set(home.ids))
-    expect(home.logged('driven one by one: no idea').length).toBeGreaterThan(0)
+    expect(home.logged('their cycles run one by one: no idea').length).toBeGreaterThan(0)
   })
 
   it('miss no event that arrives while `hasWork` runs', async () => {

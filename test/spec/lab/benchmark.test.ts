@@ -270,7 +270,7 @@ describe('models and runs that fail', () => {
     const models = ['nobody:lite', 'anthropic:lite', 'openai:scripted']
     const { models: results } = await run({ models, task: 'Say fine.' })
     expect(results.map(({ complete }) => complete)).toEqual([false, false, true])
-    expect(results[0]!.reason).toMatch(/names no model/)
+    expect(results[0]!.reason).toMatch(/is not a model name/)
     expect(results[1]!.reason).toMatch(/ANTHROPIC_API_KEY/)
     expect(results[2]).toMatchObject({ passed: 1, reason: null })
   })
@@ -362,7 +362,7 @@ describe('the benchmark report', () => {
     const [, policy, style] = /content="(default-src 'none'[^"]*)[\s\S]*<style>([\s\S]*)<\/style>/.exec(page)!
     expect(policy).toContain(`'sha256-${createHash('sha256').update(style!).digest('base64')}'`)
     expect(page.match(/<svg /g)).toHaveLength(4)
-    expect(page).toMatch(/whisker is the 95 % interval of Wilson/)
+    expect(page).toMatch(/whisker is the 95 % Wilson interval/)
   })
 
   it('shows results, confidence intervals and unmeasured models in a table', async () => {
@@ -370,6 +370,6 @@ describe('the benchmark report', () => {
     const lines = table(report)
     expect(lines).toMatch(/^sim:rules-1 +100 % +- +1 of 1 +21 to 100 %/m)
     expect(lines).toContain('sim:rules-1 (sim/rules-1; simulated, not an AI model)')
-    expect(lines).toMatch(/nobody:lite was not measured: "nobody:lite" names no model/)
+    expect(lines).toMatch(/nobody:lite was not measured: "nobody:lite" is not a model name/)
   })
 })

@@ -145,7 +145,7 @@ describe('the demo theatre', () => {
     const config = await readFile(join(folder, 'here', '.svc', 'config.yaml'), 'utf8')
     expect(config).toContain('"economy"')
     expect(await readdir(join(folder, 'here', '.svc', 'journals'))).not.toEqual([])
-    await expect(play({ name: 'survival', keep: folder })).rejects.toThrow(/holds something already/)
+    await expect(play({ name: 'survival', keep: folder })).rejects.toThrow(/is not empty/)
   })
 
   it('names the valid choices for an unknown demo, case or model and for a bad number of cycles', async () => {
@@ -154,11 +154,11 @@ describe('the demo theatre', () => {
       /case: must be one of manuscript, lighthouse, orchids/,
     )
     for (const cycles of [0, -5, 1.5, 366])
-      await expect(play({ name: 'survival', cycles })).rejects.toThrow(
-        'cycles: must be an integer of at least 1 to 365',
-      )
-    await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow('case: survival has none')
-    await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/names no model/)
+      await expect(play({ name: 'survival', cycles })).rejects.toThrow('cycles: must be a whole number from 1 to 365')
+    await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow(
+      'case: must be omitted, because the demo survival has no cases',
+    )
+    await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/is not a model name/)
   })
 
   it("plays a plugin's demo like the others", async () => {

@@ -302,11 +302,11 @@ describe('the event log', () => {
         await happen(fixture, 1)
         await fixture.clock.advance(1_000)
       }
-      await until(() => fixture.logged('the event log is behind').length > 0)
+      await until(() => fixture.logged('cannot write the event log').length > 0)
       await rm(join(dir.path, '.svc/sessions'))
       await fixture.clock.advance(1_000)
     })
-    expect(home.logged('the event log is behind')).toHaveLength(1)
+    expect(home.logged('cannot write the event log')).toHaveLength(1)
     expect(await linesOf(logOf(dir.path, 'a-1'))).toEqual([1, 2, 3])
   })
 

@@ -233,8 +233,8 @@ describe('a metric of a plugin', () => {
         }),
       )
     await expect(adds('svc_agents_idle')).rejects.toThrow('"metrics" already did')
-    await expect(adds('two words')).rejects.toThrow('a metric needs a name of letters')
-    await expect(adds('mails', 'counter')).rejects.toThrow('ends in _total')
+    await expect(adds('two words')).rejects.toThrow('needs a collect() function and a name of letters')
+    await expect(adds('mails', 'counter')).rejects.toThrow('must end in _total')
   })
 })
 

@@ -414,7 +414,7 @@ test('a changed prompt is reported as a divergence', async () => {
   await written.close()
   const { same, divergence } = await replayOf(home, run)
   expect(same).toBe(false)
-  expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('asked something else') })
+  expect(divergence).toMatchObject({ step: 1, what: expect.stringContaining('differs from the recorded one') })
 })
 
 test('a recorded value does not change with its object', () => {
@@ -610,7 +610,7 @@ test('a run whose oldest events were deleted replays, with a note that they were
   db.close()
   const verdict = await replayOf(home, run_id)
   expect(verdict).toMatchObject({ same: true, events: events - 2 })
-  expect(verdict.notes).toEqual(['its oldest 2 events are no longer kept and were not compared'])
+  expect(verdict.notes).toEqual(['the oldest 2 events are no longer kept and were not compared'])
 })
 
 test('retention leaves a recording alone that another process has just begun', async () => {
@@ -642,11 +642,13 @@ test('a replay names what is missing: the end of a full log, a damaged record or
   await until(async () => (await home.ask('GET', `/runs/${daemon}/recording`)).cut)
   const { task_id } = await home.ask('POST', `/agents/${agent}/tasks`, { instruction: 'look twice' })
   const [run = ''] = await taskRunsOf(home, task_id)
-  await expect(replayOf(home, run)).rejects.toThrow(`the recording of ${daemon} ends before it (it is larger than`)
+  await expect(replayOf(home, run)).rejects.toThrow(
+    `the recording of ${daemon} ends before this task (the recording is larger than`,
+  )
   await writeFile(join(recordingsOf(home).folderOf(run), 'recording.json'), '')
   await expect(replayOf(home, run)).rejects.toThrow('recording.json is damaged')
   await rm(join(home.root, '.svc/recordings/states'), { recursive: true })
-  await expect(replayOf(home, daemon)).rejects.toThrow('the database with which it begins is gone')
+  await expect(replayOf(home, daemon)).rejects.toThrow('its initial database is missing')
 })
 
 test('a truncated log replays up to its end, with a note; a damaged one is reported', async () => {

@@ -141,9 +141,9 @@ describe('a schedule', () => {
     [{}, 'exactly one of'],
     [{ every: 10, cron: '* * * * *' }, 'exactly one of'],
     [{ cron: 'at noon' }, 'not a cron expression'],
-    [{ cron: '0 0 30 2 *' }, 'never comes'],
+    [{ cron: '0 0 30 2 *' }, 'does not recur'],
     [{ cron: '0 9 * * *', time_zone: 'Mars/Olympus' }, 'not a time zone'],
-    [{ cron: '2030-01-01T00:00:00' }, 'never comes again'],
+    [{ cron: '2030-01-01T00:00:00' }, 'does not recur'],
   ])('with %j is rejected with a reason', async (input, sentence) => {
     await using home = await testHostWithSchedules()
     await expect(add(home, input)).rejects.toThrow(sentence)
@@ -153,7 +153,7 @@ describe('a schedule', () => {
     await using home = await testHostWithSchedules()
     await expect(add(home, { every: 3600, time_zone: 'Moon/Tycho' })).rejects.toMatchObject({
       code: 'bad_schedule',
-      message: expect.stringContaining('give it with cron'),
+      message: expect.stringContaining('give it together with cron'),
     })
   })
 
@@ -205,7 +205,7 @@ describe('slots missed while nothing could run', () => {
     await look(home)
     expect(await goalsOf(home, home.id)).toHaveLength(1)
     expect(await get(home, schedule)).toMatchObject({
-      ...{ fired: 1, skipped: 9, last_skip: 'nothing ran then', next_at: '2026-01-01T01:50:00.000Z' },
+      ...{ fired: 1, skipped: 9, last_skip: 'nothing was running at that time', next_at: '2026-01-01T01:50:00.000Z' },
     })
   })
 
@@ -216,7 +216,11 @@ describe('slots missed while nothing could run', () => {
     home.clock.jump(65 * 60_000)
     await look(home)
     expect(await goalsOf(home, home.id)).toMatchObject([{ objective: 'Water the plants' }])
-    expect(await get(home, skips)).toMatchObject({ fired: 0, skipped: 6, last_skip: 'nothing ran then' })
+    expect(await get(home, skips)).toMatchObject({
+      fired: 0,
+      skipped: 6,
+      last_skip: 'nothing was running at that time',
+    })
     expect(await get(home, runs)).toMatchObject({ fired: 1, skipped: 5 })
   })
 

@@ -215,7 +215,9 @@ describe('a commit', () => {
   it('rejects an unknown effect, and a payload that does not fit its schema', async () => {
     const { home, db } = await open()
     await using _ = home
-    await expect(db.apply([{ effect: 'no.such', payload: {} }])).rejects.toThrow('no plugin knows the effect "no.such"')
+    await expect(db.apply([{ effect: 'no.such', payload: {} }])).rejects.toThrow(
+      'no plugin defines the effect "no.such"',
+    )
     await expect(db.apply([{ effect: 'test.take', payload: { key: 7 } }])).rejects.toThrow(/test\.take.*key/)
   })
 })

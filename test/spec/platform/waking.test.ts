@@ -124,9 +124,7 @@ describe('watched files', () => {
       ...{ files: { 'todo.txt': 'one' }, ports: { files: deaf as never } },
     })
     await startAgent(home)
-    expect(
-      home.logged('cannot be watched and is only checked every 600 s only: no watches left').length,
-    ).toBeGreaterThan(0)
+    expect(home.logged('cannot be watched and is only checked every 600 s: no watches left').length).toBeGreaterThan(0)
     await appendFile(join(home.root, 'todo.txt'), 'two')
     await quiet()
     expect(home.begun).toHaveLength(1)
@@ -174,8 +172,8 @@ describe('several wake sources', () => {
     scheduler.wake = (agents, reason) => (failures-- > 0 ? Promise.reject(new Error('locked')) : wake(agents, reason))
     post()
     await until(() => home.begun.length === 2)
-    expect(home.logged('a wake (mail) is sent later: locked')).toHaveLength(7)
-    expect(home.logged('no longer asked')).toHaveLength(0)
+    expect(home.logged('a wake (mail) failed and is tried again: locked')).toHaveLength(7)
+    expect(home.logged('no longer used')).toHaveLength(0)
   })
 
   it('include sources that an embedding program adds, until it removes them', async () => {

@@ -85,7 +85,7 @@ describe('svc approvals, approve and deny', () => {
       expect(approved).toMatchObject({ status: 'approved', resolved_by: 'cli', edited: true })
       const again = await svc(['deny', first], options)
       expect(again).toMatchObject({ code: 1, stdout: '' })
-      expect(again.stderr).toMatch(/approved already, by cli/)
+      expect(again.stderr).toMatch(/was already approved, by cli/)
       denied = await waiting('bob')
       expect(await _daemon.end('SIGTERM')).toBe(0)
     }

@@ -181,7 +181,7 @@ describe('an approval', () => {
     expect(home.runs).toHaveLength(1)
     const answers = results(home.server)
     expect(answers.filter(each => each === 'send ran 1')).toHaveLength(1)
-    expect(answers.filter(each => /identical call/.test(each))).toHaveLength(2)
+    expect(answers.filter(each => /another of your calls was identical/.test(each))).toHaveLength(2)
   })
 
   it('treats two Unicode forms of a letter as different arguments', async () => {

@@ -161,7 +161,7 @@ describe('budget.json', () => {
     const { exceeded, message, problem } = await status(home)
     expect({ exceeded, message }).toEqual({ exceeded: true, message: problem })
     expect(problem).toMatch(
-      /^The amount spent so far is unknown: \.svc\/budget\.json (is empty|does not hold).* svc budget reset$/,
+      /^The amount spent so far is unknown: \.svc\/budget\.json (is empty|does not contain).* svc budget reset$/,
     )
     expect(home.logged(String(problem))).not.toEqual([])
     expect(await readFile(file(dir), 'utf8')).toBe(content)
@@ -226,7 +226,7 @@ describe('a process that dies during a call', () => {
       ...{ approximate: { usd: 0.1, tokens: 500 }, unconfirmed: { usd: 0.1, tokens: 500 } },
     })
     expect(await rows(server)).toMatchObject([{ call_id: 'call-1', presumed: 1, estimated: 1 }])
-    expect(server.logged('is booked as spent')).toHaveLength(1)
+    expect(server.logged('was booked as spent')).toHaveLength(1)
   })
 
   it('leaves a reservation that any process books once it has expired', async () => {

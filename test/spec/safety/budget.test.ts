@@ -106,7 +106,7 @@ describe('the spend ledger', () => {
     ])
     expect(await reservations(home)).toEqual([])
     expect((await status(home)).approximate.tokens).toBe((await status(home)).spent.tokens)
-    expect((await status(home)).message).toContain('rest on estimated tokens')
+    expect((await status(home)).message).toContain('are based on estimated tokens')
   })
 
   it('books an answer that no caller booked after a delay, and one of the kind `other` at once', async () => {

@@ -217,7 +217,7 @@ describe('the places where text is checked', () => {
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(seen).toEqual([])
-    expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/a guardrail stopped this call/)
+    expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(/a guardrail blocked this call/)
   })
 })
 

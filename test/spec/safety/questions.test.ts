@@ -95,7 +95,7 @@ describe('ask_operator', () => {
     expect(shown(home)).toEqual([
       'The operator answered: main',
       'The operator answered: Ann',
-      expect.stringContaining('the goal goes on'),
+      expect.stringContaining('the goal is not finished'),
     ])
   })
 
@@ -103,7 +103,7 @@ describe('ask_operator', () => {
     await using home = await asking([ask(QUESTION, { free_text: false }), toolCall('finish_goal', { summary: 'ok' })])
     const id = await home.begin()
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
-    expect(shown(home)[0]).toMatch(/options: must hold at least one answer/)
+    expect(shown(home)[0]).toMatch(/options: must contain at least one answer/)
     expect(await home.open()).toEqual([])
   })
 

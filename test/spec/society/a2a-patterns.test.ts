@@ -167,7 +167,7 @@ describe('a running pattern', () => {
         answers: [
           { agent: ids[1], declined: true, answer: expect.stringContaining('has not answered within 100 s') },
           { agent: ids[2], declined: false, answer: 'seven' },
-          { agent: dora, declined: true, answer: expect.stringContaining('is gone') },
+          { agent: dora, declined: true, answer: expect.stringContaining('is dead or was deleted') },
         ],
       },
     })

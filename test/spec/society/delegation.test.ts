@@ -126,7 +126,7 @@ describe('a delegated task', () => {
     const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     home.kernel.heartbeat.start()
     for (let n = 0; n < 6 && outcomes.length < 2; n++) await runHeartbeat(home)
-    expect(outcomes.join('\n')).toMatch(/did not take it: .*in a circle/)
+    expect(outcomes.join('\n')).toMatch(/declined the task: .*would be circular/)
     expect((await goalsOf(home, ann)).filter(({ origin }) => origin === 'delegated')).toEqual([])
   })
 
@@ -149,10 +149,10 @@ describe('a delegated task', () => {
     home.kernel.heartbeat.start()
     for (let n = 0; n < 10 && !outcomes.some(line => line.startsWith('cleo')); n++) await runHeartbeat(home)
     expect(outcomes.find(line => line.startsWith('ann: cleo'))).toMatch(
-      /did not take it: The same task is already delegated to bob-/,
+      /declined the task: The same task is already delegated to bob-/,
     )
-    expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ took it/)
-    expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/did not take it: .*passed on unchanged/)
+    expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ accepted the task/)
+    expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/declined the task: .*already delegated unchanged/)
   })
 
   it('is reported as failed when its agent is deleted or its timeout has passed', async () => {
@@ -168,7 +168,7 @@ describe('a delegated task', () => {
     home.kernel.heartbeat.start()
     for (let n = 0; n < 4; n++) await runHeartbeat(home)
     expect((await answers()).reverse()).toEqual([
-      expect.stringContaining('is gone'),
+      expect.stringContaining('no longer exists'),
       expect.stringContaining('within 60 s'),
     ])
     expect((await goalsOf(home, bob)).map(({ status }) => status)).toEqual(['abandoned'])

@@ -84,7 +84,7 @@ describe('a beat of the world', () => {
     await home.kernel.invoke('daemon.pause', {})
     await home.runBeats(3)
     expect(await entries(home, 'salary')).toEqual([])
-    expect(await home.use('work')).toContain('time stands still')
+    expect(await home.use('work')).toContain('the world is paused')
     await home.kernel.invoke('daemon.resume', {})
     await home.runBeats(1)
     expect(await entries(home, 'salary')).toHaveLength(1)
@@ -160,7 +160,7 @@ describe('jobs and skills', () => {
     )
     await home.use('quit_job')
     expect(await job()).toBe('You are Architect now and are paid 100.00 at each payday.')
-    expect(await home.use('learn', { skill_name: 'juggling' })).toContain('there are courses in code_review')
+    expect(await home.use('learn', { skill_name: 'juggling' })).toContain('the available courses are code_review')
   })
 
   it('plugins add jobs and courses with their own prices', async () => {

@@ -360,8 +360,10 @@ it('a stressor with an invalid verdict and a mood that is not a string are repor
   await runHeartbeat(home)
   const { mood, stressors } = await look(home, home.id)
   expect({ mood, stressors }).toEqual({ mood: 'content', stressors: [] })
-  expect(home.logged('stressor "odd": it answered true, not "raise", "resolve" or nothing')).not.toEqual([])
-  expect(home.logged('a mood model failed: it answered number, not a word')).not.toEqual([])
+  expect(home.logged('stressor "odd": sense() returned true instead of "raise", "resolve" or undefined')).not.toEqual(
+    [],
+  )
+  expect(home.logged('a mood model failed: the model returned number instead of a word')).not.toEqual([])
 })
 
 describe('stored suffering', () => {

@@ -304,7 +304,7 @@ describe('delegation to best_peer', () => {
     await endGoals(home, ann, 'Draft an essay', '+--')
     home.kernel.heartbeat.start()
     for (let n = 0; n < 6 && outcomes.length === 0; n++) await runHeartbeat(home)
-    expect(outcomes[0]).toContain(`${bob} took it`)
+    expect(outcomes[0]).toContain(`${bob} accepted the task`)
     for (let n = 0; n < 4; n++) await runHeartbeat(home)
     const [given] = (await home.kernel.invoke('delegations.list', { id: cleo })) as Delegation[]
     expect(given).toMatchObject({ to_agent: bob, status: 'completed', result: 'An essay about sheep.' })
@@ -317,6 +317,6 @@ describe('delegation to best_peer', () => {
     for (const name of ['ann', 'cleo']) await spawn(home, name)
     home.kernel.heartbeat.start()
     for (let n = 0; n < 6 && outcomes.length === 0; n++) await runHeartbeat(home)
-    expect(outcomes[0]).toContain('the policy of the swarm is passive')
+    expect(outcomes[0]).toContain('the swarm policy is passive')
   })
 })

@@ -44,7 +44,7 @@ describe('the comms toolkit in a one-shot task', () => {
     const { output } = await run(home, worker, 'Read your mail.')
     expect(output).toMatch(/2 unread:[\s\S]*<<<\nTwo\n>>>[\s\S]*<<<\nOne x\n>>>/)
     expect((await messages(home, worker)).map(({ read }) => read)).toEqual([true, true])
-    expect((await run(home, worker, 'Again.')).output).toContain('Nothing unread')
+    expect((await run(home, worker, 'Again.')).output).toContain('No unread messages')
   })
 
   it('refuses a recipient that is a path', async () => {

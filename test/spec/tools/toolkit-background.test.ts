@@ -52,7 +52,7 @@ describe('a program in the background', () => {
     await open()
     const ids = []
     for (let n = 0; n < 5; n++) ids.push(await start('setInterval(() => {}, 1000)'))
-    expect(await start('1')).toContain('5 processes run already')
+    expect(await start('1')).toContain('5 processes are already running')
     const other = { agent_id: 'coder-2' }
     for (const name of ['process_output', 'process_stop'])
       expect(await home.use(name, { process_id: ids[0] }, other)).toContain('you have no process')
@@ -71,7 +71,7 @@ describe('a program in the background', () => {
     expect(await read()).toContain(
       'proc-lost  npm run dev  (since 1970-01-01T00:00:00.000Z): the service was restarted',
     )
-    expect(await read('proc-lost')).toContain('it no longer runs; start it again if you need it')
+    expect(await read('proc-lost')).toContain('the process no longer runs; start it again if you need it')
     const { root } = home
     await home.kernel.close()
     expect(await readdir(join(root, folder))).toEqual(['proc-lost.json'])
@@ -80,7 +80,7 @@ describe('a program in the background', () => {
   it('is suggested when a command exceeds its time limit', async () => {
     await open({ config: { tools: { shell_allow_dev_commands: true, shell_timeout: 0.5 } } })
     const started = await home.use('shell_exec', { command: "node -e 'setInterval(() => {}, 1000)'" })
-    expect(started).toContain('[Start it with background if it needs longer.]')
+    expect(started).toContain('[Set background if the command needs more time.]')
   })
 })
 

@@ -136,8 +136,8 @@ describe('reading', () => {
     await mkdir(inWorkspace('folder'))
     expect(await use('file_read', { path: 'empty' })).toBe('[The file is empty.]')
     expect(await use('file_read', { path: 'short', offset: 5 })).toContain('it has 1 row,')
-    expect(await use('file_read', { path: 'blob' })).toContain('holds neither UTF-8 text nor a PNG')
-    expect(await use('file_read', { path: 'latin' })).toContain('holds neither UTF-8 text nor a PNG')
+    expect(await use('file_read', { path: 'blob' })).toContain('is neither UTF-8 text nor a PNG')
+    expect(await use('file_read', { path: 'latin' })).toContain('is neither UTF-8 text nor a PNG')
     expect(await use('file_read', { path: 'folder' })).toContain('is a folder')
     expect(await use('file_read', { path: '.' })).toContain('is a folder')
     expect(await use('file_read', { path: 'none/x.txt' })).toBe(
@@ -248,11 +248,9 @@ describe('editing', () => {
     await writeFile(inWorkspace('a.ts'), source)
     await use('file_read', { path: 'a.ts' })
     const edit = (old_text: string, new_text: string) => use('file_edit', { path: 'a.ts', old_text, new_text })
-    expect(await edit('        return 1 ', '        return 2')).toContain(
-      '[matched at line 3 without regard to blanks]',
-    )
+    expect(await edit('        return 1 ', '        return 2')).toContain('[matched at line 3, ignoring blanks]')
     expect(await edit('run() {\n    return 2\n}', 'go() {\n    const two = 2\n\n    return two\n}')).toContain(
-      '[matched at line 2 without regard to indentation]',
+      '[matched at line 2, ignoring indentation]',
     )
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe(
       'class A {\n    go() {\n        const two = 2\n\n        return two\n    }\n}\n',
@@ -269,7 +267,9 @@ describe('editing', () => {
     expect(await use('file_edit', { path: 'a.ts', old_text, new_text: '' })).toBe(
       'error: "a.ts" was not changed: old_text does not occur in the file; the closest lines are below. Copy old_text from them, without row numbers, or read the file again\n3\tfunction total(items) {\n4\t  return items.length\n5\t}\n6\t',
     )
-    expect(await use('file_edit', { path: 'a.ts', old_text: 'zebra', new_text: '' })).toContain('no line is like it')
+    expect(await use('file_edit', { path: 'a.ts', old_text: 'zebra', new_text: '' })).toContain(
+      'no similar line was found',
+    )
     const slip = await use('file_edit', { path: 'a.ts', old_text: 'items.lengths', new_text: 'x' })
     expect(slip).toContain('\n4\t  return items.length\n')
   })
@@ -362,7 +362,7 @@ describe("an agent's knowledge of a file", () => {
       { old_text: 'two', new_text: '2', replace_all: true },
     ]
     for (const edit of inexact)
-      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain('you have not read it in this goal')
+      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain('you have not read the file in this goal')
     expect(await use1('file_write', write('all new'))).toContain(UNREAD)
     expect(await content()).toBe('1\n  two\n')
     await use1('file_read', { path: 'a.txt' })
@@ -376,7 +376,7 @@ describe("an agent's knowledge of a file", () => {
     expect(await use1('file_write', write('done'))).toContain('Wrote 4 bytes')
     await writeFile(inWorkspace('blob'), Buffer.from([1, 0, 2]))
     expect(await use1('file_write', { path: 'blob', content: 'x' })).toContain(UNREAD)
-    expect(await use1('file_read', { path: 'blob' })).toContain('holds neither UTF-8 text')
+    expect(await use1('file_read', { path: 'blob' })).toContain('is neither UTF-8 text')
     expect(await use1('file_write', { path: 'blob', content: 'x' })).toContain('Wrote')
   })
 
@@ -407,10 +407,10 @@ describe('a patch', () => {
     expect(await patch(change + made)).toBe('Patched a.ts, new/b.ts.')
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('one\n2\nthree\n')
     expect(await readFile(inWorkspace('new/b.ts'), 'utf8')).toBe('first\n')
-    expect(await patch(made)).toContain('is there already')
+    expect(await patch(made)).toContain('but it already exists')
     const other = '--- /dev/null\n+++ b/c.ts\n@@ -0,0 +1,1 @@\n+first\n'
     const refused = await patch(other + change)
-    expect(refused).toContain('"a.ts" was not changed: a hunk does not fit')
+    expect(refused).toContain('"a.ts" was not changed: a hunk does not match the file')
     expect(refused).toContain('1\tone')
     expect((await readdir(workspace)).sort()).toEqual(['a.ts', 'new'])
   })

@@ -195,13 +195,11 @@ describe('protection against programs that a workspace makes git run', () => {
       'alias/config',
       '.git',
     ]) {
-      expect(await home.use('file_write', { path, content: 'x' }), path).toMatch(
-        /is where git keeps its own|is a folder/,
-      )
+      expect(await home.use('file_write', { path, content: 'x' }), path).toMatch(/belongs to git|is a folder/)
     }
     expect(
       await home.use('file_edit', { path: '.git/config', old_text: 'bare = false', new_text: 'bare = true' }),
-    ).toContain('git keeps')
+    ).toContain('belongs to git')
     expect(await readFile(at('.git/config'), 'utf8')).toContain('bare = false')
     await appendFile(at('.gitignore'), '')
     await home.use('file_read', { path: '.gitignore' })

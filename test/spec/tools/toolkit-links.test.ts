@@ -61,7 +61,7 @@ describe('a link', () => {
     expect(found).not.toContain('/b')
     const list = await use(home, 'list_links', { limit: 1 })
     expect(list).toContain(`${site}/b Bread Sourdough`)
-    expect(list).toContain('[See older notes with offset=1.]')
+    expect(list).toContain('[See older links with offset=1.]')
     expect(await use(home, 'list_links', { limit: 1, offset: 1 })).toContain(`${site}/a`)
     expect(await use(home, 'list_links', { offset: 2 })).toBe('[There are no older links.]')
     expect(await use(home, 'search_notes', { query: 'pelicans' })).toContain('[link]')
@@ -69,7 +69,7 @@ describe('a link', () => {
 
   it.each([
     ['is not found', (_: unknown, response) => void response.writeHead(404).end('gone'), 'the server answered 404'],
-    ['is no text', html('\u0000', 'image/png'), 'it is of the type image/png'],
+    ['is no text', html('\u0000', 'image/png'), 'its type is image/png'],
     ['breaks off', (_: unknown, response) => void response.destroy(), 'could not be fetched'],
   ] satisfies [string, RequestListener, string][])(
     'is saved without a summary when its page %s',
@@ -86,11 +86,11 @@ describe('a link', () => {
   it('is neither fetched from this machine nor saved when it is not a web address', async () => {
     await using home = await remembering([net, links], { clock: 'system' })
     answer = html(PAGE)
-    expect(await use(home, 'save_link', { url: `${site}/inside` })).toContain('is not fetched')
-    expect(await use(home, 'scrape_link', { url: `${site}/inside` })).toContain('is not fetched')
+    expect(await use(home, 'save_link', { url: `${site}/inside` })).toContain('was not fetched')
+    expect(await use(home, 'scrape_link', { url: `${site}/inside` })).toContain('was not fetched')
     for (const url of ['file:///etc/passwd', 'javascript:alert(1)', 'http://me:secret@example.org/', 'pelican'])
       for (const name of ['save_link', 'scrape_link'])
-        expect(await use(home, name, { url })).toMatch(/^error: .*is not kept/)
+        expect(await use(home, name, { url })).toMatch(/^error: .*is not a valid address/)
     expect(asked).toEqual([])
     expect(await use(home, 'list_links')).not.toContain('passwd')
   })
@@ -98,7 +98,7 @@ describe('a link', () => {
   it('is saved without a fetch when there is no network access, and the result says so', async () => {
     await using home = await remembering([links])
     const saved = await use(home, 'save_link', { url: 'https://example.org/docs', notes: 'the manual' })
-    expect(saved).toContain('without title and summary. Nothing is fetched here')
+    expect(saved).toContain('without title and summary. The page was not fetched')
     expect(await use(home, 'search_links', { query: 'manual' })).toContain('https://example.org/docs the manual')
   })
 })
@@ -163,7 +163,9 @@ describe('a named link', () => {
 
   it('must be a web address, under a name with letters or digits', async () => {
     await using home = await remembering([links])
-    expect(await use(home, 'save_named_link', { name: 'x', url: 'file:///etc/passwd' })).toContain('is not kept')
+    expect(await use(home, 'save_named_link', { name: 'x', url: 'file:///etc/passwd' })).toContain(
+      'is not a valid address',
+    )
     expect(await use(home, 'save_named_link', { name: '../', url: 'https://example.org' })).toContain(
       'letters or digits',
     )

@@ -154,11 +154,13 @@ describe('a background code task', () => {
     await until(isAlive)
     await until(() => sleepers() === before + 2)
     call.abort(new Error('the tool call is over'))
-    expect(await answer).toMatch(/: running · [\s\S]*ask check_task_status later/)
+    expect(await answer).toMatch(/: running · [\s\S]*call check_task_status later/)
     const id = idOf(await answer)
     expect(await home.use('check_task_status', { task_id: id })).toContain(': running')
-    expect(await home.use('review_task_output', { task_id: id })).toContain('no output before it ends')
-    expect(await home.use('run_code_task', { task: 'x' })).toContain('1 code tasks run already')
+    expect(await home.use('review_task_output', { task_id: id })).toContain(
+      'output is available after the task has ended',
+    )
+    expect(await home.use('run_code_task', { task: 'x' })).toContain('At most 1 code task may run at a time')
     const file = join(home.root, '.svc/journals/coder-1/code-tasks', `${id}.json`)
     await home.kernel.close()
     expect(sleepers()).toBe(before)

@@ -98,7 +98,7 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     const answer = await run('cat long.txt')
     expect(answer.length).toBeLessThan(9000)
     expect(answer).toMatch(/^line 0\n[\s\S]*characters are left out[\s\S]*line 4999\n/)
-    const [, kept] = /All of it is in (\S+), for file_read/.exec(answer)!
+    const [, kept] = /The full output is in (\S+); read it with file_read/.exec(answer)!
     expect(await home.use('file_read', { path: kept, offset: 4998 })).toContain('line 4998')
     expect((await stat(join(home.workspace, kept!))).mode & 0o777).toBe(0o600)
   })

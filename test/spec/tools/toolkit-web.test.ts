@@ -100,7 +100,7 @@ describe('a fetched web page', () => {
 
   it.each([
     ['is not there', respondWith('gone', 'text/html', 404), 'the server answered 404'],
-    ['is no text', respondWith('\u0000', 'image/png'), 'it is of the type image/png'],
+    ['is no text', respondWith('\u0000', 'image/png'), 'its type is image/png'],
     ['breaks off', ((_, response) => void response.destroy()) as RequestListener, 'could not be fetched'],
   ])('is answered with an error message when it %s', async (_, reply, sentence) => {
     await using home = await open()
@@ -112,7 +112,7 @@ describe('a fetched web page', () => {
     'is refused at %s',
     async url => {
       await using home = await open()
-      expect(await use(home, 'web_fetch', { url })).toMatch(/^error: .* is not fetched: /)
+      expect(await use(home, 'web_fetch', { url })).toMatch(/^error: .* was not fetched: /)
     },
   )
 
@@ -182,9 +182,9 @@ describe('a web search', () => {
     ],
     ['is something else', respondWith('<p>welcome</p>'), 'returned an answer without a list of results'],
     ['sends bad JSON', respondWith('{', 'application/json'), 'returned an answer without a list of results'],
-    ['takes one for a machine', respondWith('', 'text/html', 202), 'answered 202, as it does when'],
+    ['takes one for a machine', respondWith('', 'text/html', 202), 'answered 202, which it does when'],
     ['is asked too often', respondWith('', 'text/html', 429), 'answered 429, so it received too many requests'],
-    ['is gone', ((_, response) => void response.destroy()) as RequestListener, 'is not reached'],
+    ['is gone', ((_, response) => void response.destroy()) as RequestListener, 'could not be reached'],
   ])('reports when the service %s', async (_, reply, sentence) => {
     await using home = await open({ web_search_url: `${site}/?q={query}` })
     answer = reply

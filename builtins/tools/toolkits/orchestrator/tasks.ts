@@ -1,4 +1,5 @@
 import { defineError, errorMessage, type PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { Jail, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import type { OrchestratorConfig } from './config.ts'
@@ -56,7 +57,7 @@ export class CodeTasks {
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
       throw new CodeTaskError({
-        message: `${most} code tasks are already running, which is the maximum; wait for one to end.`,
+        message: `At most ${pluralize(most, 'code task')} may run at a time; wait for one to end.`,
       })
     }
     const { clock, ports } = this.#svc

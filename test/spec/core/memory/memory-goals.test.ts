@@ -149,7 +149,7 @@ describe('the memories of an agent', () => {
     // Either of the two prompts may come first.
     const counts = prompts(home, true).map(prompt => prompt.match(/^- The kiln has/gm)?.length ?? 0)
     expect(Math.max(...counts)).toBe(3)
-    if (!ON_POSTGRES) expect(home.logged('its memory cannot be read').length).toBeGreaterThan(0)
+    if (!ON_POSTGRES) expect(home.logged("cannot read the agent's memory").length).toBeGreaterThan(0)
     expect((await goalsOf(home, other)).filter(({ status }) => status === 'abandoned')).toEqual([])
   })
 

@@ -36,7 +36,7 @@ describe('a clipboard', () => {
     expect(seen).toHaveLength(3)
     expect(seen.join('|')).not.toMatch(/[\ud800-\udbff](?![\udc00-\udfff])/)
     expect(seen.join('')).toBe(text)
-    expect(await use(home, 'read_clipboard', { offset: 99_999 })).toContain('It ends before this')
+    expect(await use(home, 'read_clipboard', { offset: 99_999 })).toContain('The text ends before this offset')
   })
 
   it('copies notes, links and the records of other toolkits by their ids', async () => {

@@ -108,7 +108,7 @@ describe('plain memory (memory.unified: false)', () => {
     await using home = await remembering([toolkit], { ...plain, clock: 'system', files: { [file]: '{ torn' } })
     expect(await use(home, 'memory_get', { key: 'k' })).toContain('no values yet')
     expect(await readFile(join(home.root, `${file}.corrupt`), 'utf8')).toBe('{ torn')
-    expect(home.logged('is set aside')).toHaveLength(1)
+    expect(home.logged('cannot be read and is renamed to')).toHaveLength(1)
     await using other = await remembering([toolkit], { root: home.root, clock: 'system' })
     await Promise.all(
       [home, other].flatMap((each, h) =>
@@ -133,6 +133,6 @@ describe('plain memory (memory.unified: false)', () => {
   it('rejects an agent id that leads to another folder', async () => {
     await using home = await remembering([toolkit], plain)
     const answer = await use(home, 'memory_set', { key: 'k', value: 'v' }, { agent_id: '../../x' })
-    expect(answer).toContain('is no agent')
+    expect(answer).toContain('is not a valid agent id')
   })
 })

@@ -51,7 +51,7 @@ test('when no model answers, the error names all models that were asked', async 
   const { failing } = await testHostForModels(() => refuse(400, 'Too long'), { config: config({}) })
   const error = await failing({ fallback: ['groq:lite', 'nobody:at-all', 'openai:scripted-2'] })
   expect(error.message).toMatch(
-    /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b did not either: GROQ_API_KEY is not set.*; nobody:at-all did not either: "nobody:at-all" names no model.*; openai:scripted-2 did not either: HTTP 400: Too long\.$/,
+    /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b gave no answer either: GROQ_API_KEY is not set.*; nobody:at-all gave no answer either: "nobody:at-all" is not a model name.*; openai:scripted-2 gave no answer either: HTTP 400: Too long\.$/,
   )
   expect(error).toMatchObject({ kind: 'refused', transient: false })
 })

@@ -72,7 +72,7 @@ it('a server that is slow to start its answer has a time limit of its own, model
   const began = performance.now()
   const error = await failing()
   expect(performance.now() - began).toBeGreaterThan(900)
-  expect(error.problem).toBe('nothing came for model.first_byte_timeout (1 s)')
+  expect(error.problem).toBe('no data arrived within model.first_byte_timeout (1 s)')
   expect((await call()).text).toBe('Loaded.')
   expect(server.requests).toHaveLength(2)
 })

@@ -127,7 +127,7 @@ test('the parameters of the profile and the model are sent, and svc agent and sv
   expect(parameters).toEqual({ reasoning_effort: 'low', temperature: 1, max_tokens: 4096, seed: 2, top_p: 0.5 })
   expect(agentPage(await detail(home, id))).toMatch(/parameters +reasoning_effort=low .*seed=2/)
   expect(renderModels((await home.kernel.invoke('models.list', {})) as ModelsOverview)).toContain(
-    'openai:scripted, asked with temperature=1 top_p=0.5 seed=1',
+    'openai:scripted, with temperature=1 top_p=0.5 seed=1',
   )
   expect(home.server.requests.length).toBeGreaterThan(1)
   for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters })

@@ -75,7 +75,7 @@ test('a server without a list of models can still be called, and models.list say
   const { call, host: home } = await testHostForModels(undefined, {
     config: providers({ box: { base_url: server.url } }),
   })
-  const reason = `${server.url} does not list its models (HTTP 404); name one as box:<model>, and if its calls fail check model.providers.box.base_url`
+  const reason = `${server.url} does not list its models (HTTP 404); name a model as box:<model>, and check model.providers.box.base_url if its calls fail`
   expect(await provider(home, 'box')).toMatchObject({ available: true, reason })
   expect(renderModels(await overview(home))).toContain(reason)
   expect((await call({ model: 'box:box-brand' })).spend).toMatchObject({ model: 'box:box-brand' })
@@ -172,8 +172,8 @@ test('models.yaml is reloaded after a change; a bad edit is reported with its li
   await home.write({ 'models.yaml': 'prices:\n  openai:x:\n    input: 3\n    output: much, I fear\n' })
   expect(await priceOf('openai:x')).toMatchObject({ input: 3, output: 4 })
   await overview(home)
-  expect(home.logged('stay in force')).toMatchObject([
-    { level: 40, msg: expect.stringMatching(/models\.yaml:4: .*prices\.openai:x\.output.*stay in force\.$/) },
+  expect(home.logged('stay in use')).toMatchObject([
+    { level: 40, msg: expect.stringMatching(/models\.yaml:4: .*prices\.openai:x\.output.*stay in use\.$/) },
   ])
 })
 

@@ -132,7 +132,7 @@ describe('a structured run', () => {
     expect(home.server.requests).toHaveLength(1)
     const other = { response_schema: { ...CITY, required: ['name'] } }
     for (const schema of [other, {}]) {
-      await expect(run(home, id, 'Which city?', schema, call)).rejects.toThrow('belongs to task')
+      await expect(run(home, id, 'Which city?', schema, call)).rejects.toThrow('was used by task')
     }
   })
 
@@ -217,7 +217,10 @@ describe('a structured run', () => {
     })
     expect(await run(home, await spawn(home), 'Say a.', { response_schema: schema })).toMatchObject({
       ...{ status: 'failed', parsed: null },
-      error: { code: 'structured_parse_error', detail: expect.stringContaining('make its patterns simpler') },
+      error: {
+        code: 'structured_parse_error',
+        detail: expect.stringContaining('make the patterns of the schema simpler'),
+      },
     })
   })
 })

@@ -88,7 +88,7 @@ it('a digest replaces a summary that fails, and the model is not asked for one i
   await writeFiles(home.root, home.id, 120)
   expect(await run(home, home.id, 'Read all files.', { max_steps: 200 })).toMatchObject({ status: 'completed' })
   expect(home.server.requests.filter(asksForSummary)).toHaveLength(1)
-  expect(home.logged('No summary was written')[0]!.msg).toMatch(/A digest stands in for it/)
+  expect(home.logged('No summary was written')[0]!.msg).toMatch(/A digest is used instead/)
   expect(home.server.refusals).toEqual([])
 })
 

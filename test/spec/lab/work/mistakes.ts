@@ -152,7 +152,7 @@ export function mistakes(ledger: Ledger): Readonly<Record<string, Mistake>> {
       )
       return wrong(
         call({ ...step, arguments: { ...step.arguments, command: line } }),
-        /cwd|one program|by itself|input/,
+        /cwd|a single program|by itself|input/,
         noteOf('shell_line'),
       )
     },

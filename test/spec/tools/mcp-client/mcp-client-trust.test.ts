@@ -129,12 +129,12 @@ describe('the tool definitions of an MCP server', () => {
     const flags = (name: string) =>
       toolsOf(home, name).map(({ danger, idempotent, requires_approval }) => [danger, idempotent, requires_approval])
     expect(flags('it')).toEqual([
-      ['what the MCP server "it" keeps', false, false],
+      ['may destroy data of the MCP server "it"', false, false],
       [undefined, false, false],
       [undefined, false, false],
     ])
     expect(flags('sure')).toEqual([
-      ['what the MCP server "sure" keeps', false, false],
+      ['may destroy data of the MCP server "sure"', false, false],
       [undefined, true, true],
       [undefined, true, false],
     ])

@@ -391,12 +391,12 @@ describe('management of MCP servers', () => {
   })
 
   it.each([
-    [{}, 'a server has either a command or a url'],
-    [{ command: 'a', url: 'http://b' }, 'a server has either a command or a url'],
-    [{ command: 'a', env: { GITHUB_TOKEN: 'x' } }, 'name it under pass_env'],
-    [{ url: 'http://me:pass@b' }, 'holds no user or password'],
+    [{}, 'set exactly one of command, url and preset'],
+    [{ command: 'a', url: 'http://b' }, 'set exactly one of command, url and preset'],
+    [{ command: 'a', env: { GITHUB_TOKEN: 'x' } }, 'list it under pass_env'],
+    [{ url: 'http://me:pass@b' }, 'must not contain a user or password'],
     [{ url: 'file:///etc/passwd' }, 'must be a URL'],
-    [{ url: 'http://b', args: ['x'] }, 'are for a server with a command'],
+    [{ url: 'http://b', args: ['x'] }, 'apply only to a server with a command'],
     [{ command: 'a', headers_env: { A: 'B' } }, 'applies only to a server with a url'],
     [{ url: 'http://b', headers_env: { A: 'Bearer xyz' } }, 'is not a valid name of an environment variable'],
     [{ command: 'a', tiemout: 1 }, 'tiemout'],
@@ -405,7 +405,7 @@ describe('management of MCP servers', () => {
   })
 
   it('refuses a server name that cannot be part of a tool name', async () => {
-    await expect(testHostWithMcp({ 'My Server': { command: 'a' } })).rejects.toThrow('small letters and digits')
+    await expect(testHostWithMcp({ 'My Server': { command: 'a' } })).rejects.toThrow('lower-case letters and digits')
   })
 })
 

@@ -53,20 +53,20 @@ describe('the browser preset', () => {
   it('reports a missing browser, and how to install one', async () => {
     await using bin = await programs({ npx: NOTHING })
     await using home = await onMachine(bin)
-    expect(await errorOf(home)).toMatch(/there is no browser; install Chromium or Chrome, or .* install chromium$/)
+    expect(await errorOf(home)).toMatch(/no browser was found; install Chromium or Chrome, or .* install chromium$/)
   })
 
   it('reports a missing npx', async () => {
     await using bin = await programs({ chromium: NOTHING })
     await using home = await onMachine(bin)
-    expect(await errorOf(home)).toMatch(/there is no npx in PATH/)
+    expect(await errorOf(home)).toMatch(/npx, which starts Playwright, is not in PATH/)
   })
 
   it('says how to install the package where it cannot be downloaded', async () => {
     await using bin = await programs({ npx: NOTHING, chromium: NOTHING })
     await using home = await onMachine(bin)
     expect(await errorOf(home)).toMatch(
-      /code 1; npx downloads .* install it before, with: npm install @playwright\/mcp@/,
+      /code 1; npx downloads .* install it beforehand with: npm install @playwright\/mcp@/,
     )
   })
 

@@ -57,7 +57,7 @@ describe('glob', () => {
     const lines = (await glob('*.txt', { limit: 20 })).split('\n')
     expect(lines).toHaveLength(21)
     expect(lines.at(-1)).toBe(
-      '[There are more than 20; set path to a subfolder, or use a narrower pattern, or set limit.]',
+      '[There are more than 20 files; set path to a subfolder, or use a narrower pattern, or set limit.]',
     )
   })
 })
@@ -69,7 +69,7 @@ describe('grep', () => {
     expect(await grep('fooerror', { ignore_case: true, files_only: true })).toBe('a.ts\nb.md')
     expect(await grep('BarError', { context: 1 })).toBe('a.ts-4- three\na.ts:5: class BarError\na.ts-6- ')
     expect(await grep('FooError(')).toMatch(
-      /is no regular expression of JavaScript .*; mend it, or search .* with literal/,
+      /is not a valid JavaScript regular expression .*; correct it, or set literal to search/,
     )
     expect(await grep('(x', { literal: true })).toContain('[Nothing matches "(x" in ".".')
   })
@@ -78,11 +78,13 @@ describe('grep', () => {
     await put({ 'many.txt': 'x\n'.repeat(500), 'blob.bin': 'x\0x', 'long.txt': `y${'z'.repeat(5_000)}` })
     const lines = (await grep('x')).split('\n')
     expect(lines).toHaveLength(101)
-    expect(lines.at(-1)).toContain('There is more; name a folder as path')
+    expect(lines.at(-1)).toContain('There are more matches; set path to a subfolder')
     expect(await grep('y', { glob: 'long.txt' })).toContain('… (4701 more characters)')
     expect(await grep('x', { glob: '*.bin' })).toContain('Nothing matches')
     await put({ 'slow.txt': `${'a'.repeat(40)}b` })
-    expect(await grep('^(a+)+$', { glob: 'slow.txt' })).toContain('takes too long; write it without nested repetitions')
+    expect(await grep('^(a+)+$', { glob: 'slow.txt' })).toContain(
+      'takes too long to match; write it without nested repetitions',
+    )
   })
 
   it('finds nothing outside: links are not followed, and paths that lead out are refused', async () => {
