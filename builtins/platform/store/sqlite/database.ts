@@ -56,7 +56,7 @@ export class Database {
   #stuck: number | undefined
   #statements: WrittenStatement[] | undefined
   readonly #group = new WriteGroup({
-    endOfTurn: () => withoutRecording(() => this.#clock.yield()),
+    endOfTurn: () => this.#clock.yield(),
     transact: (inside, committed) =>
       this.waiting(() => {
         this.#transact(inside, 'COMMIT')
@@ -130,23 +130,25 @@ export class Database {
    * @throws DatabaseLockedError after 5 s, or at once when the process ends and an earlier wait for the lock failed
    */
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
+    const isReplayed = this.#isReplayed()
     const { neighbours } = this
-    return neighbours && !this.#isReplayed && !isIntroduced(neighbours)
-      ? neighbours.introduce().then(() => this.#write(work, what, beside))
-      : this.#write(work, what, beside)
+    return neighbours && !isReplayed && !isIntroduced(neighbours)
+      ? neighbours.introduce().then(() => this.#write(work, what, beside, isReplayed))
+      : this.#write(work, what, beside, isReplayed)
   }
 
-  #write<T>(work: () => T, what: string, beside: () => void): Promise<T> {
+  #write<T>(work: () => T, what: string, beside: () => void, isReplayed: boolean): Promise<T> {
     const context = recordingContext()
+    let backend: RecordingBackend | undefined
     let statements: WrittenStatement[] = []
     let besides: WrittenStatement[] = []
     const inside = () => {
+      backend = this.recording()
       statements = []
       besides = []
       if (this.neighbours?.isNear) this.neighbours.readWrites()
-      const isAnnounced = this.neighbours?.listener && !this.recording()?.repeats
-      const isRecorded = !context && this.recording()
-      if (isRecorded || isAnnounced) this.#statements = statements
+      const isAnnounced = this.neighbours?.listener && !isReplayed
+      if ((backend && !context) || isAnnounced) this.#statements = statements
       const result = work()
       this.#statements = besides
       beside()
@@ -154,16 +156,16 @@ export class Database {
       if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
       return result
     }
-    const record = () => this.recording()?.recordWrites(context ? besides : [...statements, ...besides])
-    const transact = () => this.#transact(inside, !context && this.recording()?.pretends ? 'ROLLBACK' : 'COMMIT')
+    const record = () => backend?.recordWrites(context ? besides : [...statements, ...besides])
     const alone = () =>
       this.waiting(() => {
+        const transact = () => this.#transact(inside, !context && this.recording()?.pretends ? 'ROLLBACK' : 'COMMIT')
         const done = context ? context.turn(what, transact) : transact()
         record()
         return done
       })
     // A replay decides itself when each write runs.
-    if (this.#isReplayed) return alone()
+    if (isReplayed) return alone()
     return new Promise((resolve, reject) => {
       let result: T
       this.#group.add({
@@ -180,7 +182,7 @@ export class Database {
     })
   }
 
-  get #isReplayed(): boolean {
+  #isReplayed(): boolean {
     try {
       return this.recording()?.repeats === true
     } catch {
