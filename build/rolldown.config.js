@@ -52,8 +52,8 @@ export default {
     chunkFileNames: 'part-[hash].js',
     codeSplitting: {
       groups: [
-        // Command-line calls load these files of the kernel, and not zod.
-        { name: 'kernel', test: /\/kernel\/(errors|near|ports|scope|services)\.ts$/ },
+        // Command-line calls without a kernel load these files, and not zod.
+        { name: 'light', test: /\/(kernel\/(errors|did-you-mean|ports|scope|services)|lib\/daemon-files)\.ts$/ },
         // Each start needs all contracts and what they import. In files of their own they take 30 ms longer.
         { name: 'contracts', test: /\/builtins\/(?!interfaces\/cli\/).*\/contract\.ts$/ },
       ],

@@ -1,17 +1,8 @@
-// This file does not import zod: the command line loads it before it knows whether it needs a kernel.
-
 import { defineError, point, token, type Undo } from '#kernel'
 import type { DaemonStatus } from './shape.ts'
 
+export { OWN_NAME, STOP_FILE } from '#lib/daemon-files'
 export type { DaemonStatus } from './shape.ts'
-
-/**
- * Name of the project's own daemon; one that joined it is named `daemon-<8 hex>`. In `.svc/` each daemon leaves its PID
- * for people and scripts (`<name>.pid`), and a description for other processes (`<name>.json`). Both files are hints.
- */
-export const OWN_NAME = 'daemon'
-/** File with the daemon's PID that exists while the daemon is being stopped; it must not be started again then. */
-export const STOP_FILE = 'daemon.stop'
 
 /** A host and a TCP port; port 0 lets the system choose. */
 export interface TcpAddress {
