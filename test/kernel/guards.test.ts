@@ -73,8 +73,8 @@ it('one veto among several guards is enough, and later guards are not asked', as
 const failures: [string, Guard['shouldProceed'], RegExp][] = [
   ['throws', () => raise('no idea'), /no idea/],
   ['rejects', async () => raise('no idea'), /no idea/],
-  ['answers no boolean', () => 'yes' as never, /answered string, not a boolean/],
-  ['answers nothing', async () => undefined as never, /answered undefined, not a boolean/],
+  ['answers no boolean', () => 'yes' as never, /returned string, not a boolean/],
+  ['answers nothing', async () => undefined as never, /returned undefined, not a boolean/],
 ]
 
 it.each(failures)("a plugin's guard that %s lets the phase run and is named in the log", async (_, guard, reason) => {
@@ -83,7 +83,7 @@ it.each(failures)("a plugin's guard that %s lets the phase run and is named in t
   expect(ada.calls).toEqual([...ALL, 'idle'])
   const [line] = ada.home.log.filter(({ level }) => level === 50)
   expect(line).toMatchObject({ plugin: 'guarding', agent_id: 'ada', cycle_num: 1 })
-  expect(line?.msg).toMatch(/^guard "guarding" of goal_generation: /)
+  expect(line?.msg).toMatch(/^guard "guarding" failed in phase goal_generation: /)
   expect(line?.msg).toMatch(reason)
 })
 

@@ -224,7 +224,7 @@ it.each([undefined, 5, {}, { reason: 'mail', agents: 'ada' }, { reason: 'mail', 
     await using fixture = await agents(['ada'], undefined, { builtins: [odd, sourceOf(mail.source)] })
     await waitUntilIdle(fixture.home)
     await fixture.home.clock.advance(30_000)
-    expect(fixture.home.logged('wake source "odd": a wake is a reason')).toHaveLength(5)
+    expect(fixture.home.logged('wake source "odd" failed: a wake must be a string')).toHaveLength(5)
     expect(fixture.home.logged('wake source "odd" failed 5 times in a row')).toMatchObject([{ plugin: 'odd' }])
     await waitUntilIdle(fixture.home)
     const before = fixture.begun('ada')

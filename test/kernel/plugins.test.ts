@@ -319,7 +319,7 @@ it('what is added after setup is there at once, and is removed together with the
   expect(home.kernel.list(Letters)).toEqual(['x'])
   await home.kernel.host.remove('late')
   expect(home.kernel.list(Letters)).toEqual([])
-  expect(() => add('y')).toThrow('Plugin "late" was removed and can no longer register letters: y.')
+  expect(() => add('y')).toThrow('Plugin "late" was removed and cannot register letters: y.')
   expect(home.kernel.list(Letters)).toEqual([])
 })
 

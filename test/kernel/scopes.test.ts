@@ -49,7 +49,7 @@ it('what is added to a closed scope is undone at once, and the error names it', 
   let undone = 0
   expect(() => scope.hold('a late timer', () => void undone++)).toThrow(ScopeClosedError)
   expect(() => scope.hold('a late timer', () => {})).toThrow(
-    'Plugin "demo" was removed and can no longer register a late timer.',
+    'Plugin "demo" was removed and cannot register a late timer.',
   )
   expect(undone).toBe(1)
 })

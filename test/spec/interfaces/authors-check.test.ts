@@ -181,24 +181,28 @@ describe('the error of a plugin that cannot be loaded', () => {
     [
       'a contribution that lacks what its point asks for',
       plugin('svc.add(SwarmPolicies, { name: "p" })', '').replace('z }', 'SwarmPolicies, z }'),
-      /drafts\/draft\.ts:2\): what "draft" adds to swarm_policies needs act\(\)/,
+      /drafts\/draft\.ts:2\): the contribution of "draft" to swarm_policies needs act\(\)/,
     ],
     [
       'a guard that judges nothing',
       plugin("svc.guard('goal_pursuit', {})"),
-      /drafts\/draft\.ts:2\): what "draft" adds to guards needs shouldProceed\(\)/,
+      /drafts\/draft\.ts:2\): the contribution of "draft" to guards needs shouldProceed\(\)/,
     ],
     [
       'a wake source that waits for nothing',
       plugin("svc.wakeSource({ name: 'x' })"),
-      /adds to wake_sources needs wait\(\)/,
+      /contribution of "draft" to wake_sources needs wait\(\)/,
     ],
     [
       'a goal strategy that is a function',
       plugin("svc.goalStrategy(async () => 'x')"),
-      /adds to goal_strategies needs generateGoal\(\)/,
+      /contribution of "draft" to goal_strategies needs generateGoal\(\)/,
     ],
-    ['a toolkit without tools', plugin("svc.toolkit({ name: 'x' })"), /adds to toolkits needs tools, a list/],
+    [
+      'a toolkit without tools',
+      plugin("svc.toolkit({ name: 'x' })"),
+      /contribution of "draft" to toolkits needs tools, an array/,
+    ],
     [
       'a tool that does not say what it does',
       plugin("svc.toolkit({ name: 'x', tools: [{ name: 'y', parameters: z.object({}), execute() {} }] })"),
@@ -209,31 +213,39 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin(
         "svc.toolkit({ name: 'x', tools: [tool({ name: 'y', description: 'Y.', parameters: z.string(), execute() {} })] })",
       ).replace('z }', 'tool, z }'),
-      /the tool "y" of toolkit "x" takes no object, and models give nothing else: write parameters: z\.object/,
+      /the parameters of the tool "y" of toolkit "x" are not an object, which models require: write parameters: z\.object/,
     ],
     [
       'a contribution that is undefined',
       plugin('svc.add(PromptSections, undefined)').replace('z }', 'PromptSections, z }'),
-      /what "draft" adds to prompt_sections is undefined/,
+      /the contribution of "draft" to prompt_sections is undefined/,
     ],
     [
       'a contribution to no point',
       plugin("svc.add('prompt_sections', {})"),
-      /"draft" adds to what is no point; import/,
+      /"draft" contributes to something that is not a point; import/,
     ],
     [
       'a guard that is added as it is',
       plugin("svc.add(Guards, { name: 'x', phase: '*', shouldProceed: () => true })").replace('z }', 'Guards, z }'),
-      /what "draft" adds to guards needs failClosed\(\); failed\(\)/,
+      /the contribution of "draft" to guards needs failClosed\(\); failed\(\)/,
     ],
-    ['an operation that does nothing', plugin("svc.operation({ name: 'x' })"), /adds to operations needs run\(\)/],
-    ['a handler that is none', plugin("svc.on('goal_completed')"), /adds to goal_completed needs handler\(\)/],
-    ['a tap without a function', plugin("svc.tap('beat', 'x')"), /adds to beat needs fn\(\)/],
-    ['a resource without a start', plugin('svc.start()'), /adds to resources needs start\(\)/],
+    [
+      'an operation that does nothing',
+      plugin("svc.operation({ name: 'x' })"),
+      /contribution of "draft" to operations needs run\(\)/,
+    ],
+    [
+      'a handler that is none',
+      plugin("svc.on('goal_completed')"),
+      /contribution of "draft" to goal_completed needs handler\(\)/,
+    ],
+    ['a tap without a function', plugin("svc.tap('beat', 'x')"), /contribution of "draft" to beat needs fn\(\)/],
+    ['a resource without a start', plugin('svc.start()'), /contribution of "draft" to resources needs start\(\)/],
     [
       'a contribution that has nothing',
       plugin('svc.add(PromptSections, {})').replace('z }', 'PromptSections, z }'),
-      /what "draft" adds to prompt_sections needs name, a text; stage, a number; prompts, a list; text\(\)/,
+      /the contribution of "draft" to prompt_sections needs name, a string; stage, a number; prompts, an array; text\(\)/,
     ],
     [
       'a task type without tools',
@@ -245,7 +257,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin(asks("cli: 'a <id>'")),
       /command without usage; set it as in cli: \{ usage: 'weather/,
     ],
-    ['a command without words', plugin(asks("cli: { usage: '<id>' }")), /has no command in "<id>"; write one such as/],
+    [
+      'a command without words',
+      plugin(asks("cli: { usage: '<id>' }")),
+      /has no valid command in "<id>"; write one such as/,
+    ],
   ]
   it.each(cases)('names the problem: %s', async (_, source, says) => {
     await expect(check(source)).rejects.toThrow(says)

@@ -292,7 +292,7 @@ describe('models and runs that fail', () => {
   it('invalid options are rejected before any model is called', async () => {
     const asked = server.requests.length
     await expect(run({ models: [] })).rejects.toThrow(/models/)
-    await expect(run({ models: ['a', 'a'] })).rejects.toThrow(/twice/)
+    await expect(run({ models: ['a', 'a'] })).rejects.toThrow(/contains "a" more than once/)
     await expect(run({ runs: 0 })).rejects.toThrow(/whole number from 1 to 100/)
     await expect(run({ scenarios: ['memry'] })).rejects.toThrow(/did you mean "memory"/)
     expect(server.requests.length).toBe(asked)

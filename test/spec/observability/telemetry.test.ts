@@ -200,11 +200,11 @@ describe('telemetry', () => {
     const home = await testHostWithTelemetry({ enabled: true, endpoint: hanging.url })
     const agent = await spawn(home)
     await run(home, agent, 'say hello')
-    await until(() => home.logged('does not take traces').length > 0)
+    await until(() => home.logged('does not accept traces').length > 0)
     await run(home, agent, 'say hello')
     const sent = hanging.requests.length
     await until(() => hanging.requests.length > sent + 1)
-    expect(home.logged('does not take traces')).toHaveLength(1)
+    expect(home.logged('does not accept traces')).toHaveLength(1)
     const counted = (await home.kernel.invoke('metrics.get', {})) as string
     expect(counted).toMatch(/svc_telemetry_exports_total\{signal="traces",outcome="failed"\} [1-9]/)
     expect(JSON.stringify(hanging.requests)).not.toContain('say hello')

@@ -61,7 +61,9 @@ it('svc config set parses plain values, and says when they take effect', async (
   expect(await rates()).toBe('suffering.escalation_rates is {"futility":2} already')
   expect(await stdoutOf('unset', 'suffering.escalation_rates')).toMatch(/ is unset, effective after a restart$/)
   expect(await stdoutOf('set', 'server.api_key', '12345')).toBe('server.api_key is ***, effective after a restart')
-  expect(await stdoutOf('set', 'seed', '7')).toBe('seed is 7 in the file, but SVC_SEED overrides it')
+  expect(await stdoutOf('set', 'seed', '7')).toBe(
+    'seed is 7 in the file, but the environment variable SVC_SEED overrides it',
+  )
   expect(parse(await fileOf(dir))).toEqual({
     ...{ daemon: { heartbeat: 2.5 }, plugins: { allowlist: ['a', 'b'] }, server: { api_key: '12345' }, seed: 7 },
   })
@@ -86,7 +88,7 @@ it('svc config set replaces whole mappings, and can set single entries and their
   expect(await set('model.providers', JSON.stringify({ lab }))).toEqual({ lab })
   expect((await run('config', 'get', 'model.providers.lab.base_url')).stdout).toMatch(/^model\S+ +http:.*:2\/v1$/m)
   const missing = (await run('config', 'get', 'model.providers.nowhere')).stdout
-  expect(missing).toMatch(/^model\S+ +null\nfrom +the default\ndefault +null$/m)
+  expect(missing).toMatch(/^model\S+ +null\nsource +the default\ndefault +null$/m)
   expect((await run('config', 'unset', 'model.providers.lab.base_url')).stderr).toContain('needs a base_url')
   expect((await run('config', 'set', 'model.providers.lab.url', 'x')).stderr).toContain('lab.url: is not a known field')
   expect((await run('config', 'set', 'model.providers', '{ lab: { __proto__: 1 } }')).code).toBe(2)

@@ -85,7 +85,7 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
     const second = await home.ask(home.path, { decision: 'deny' }, { 'x-svc-user': 'bob' })
     expect(second).toMatchObject({
       status: 409,
-      json: { code: 'approval_resolved', detail: expect.stringMatching(/approved already, by alice/) },
+      json: { code: 'approval_resolved', detail: expect.stringMatching(/was already approved, by alice/) },
     })
     expect((await home.ask(home.path)).json).toMatchObject({ status: 'consumed', resolved_by: 'alice' })
   })

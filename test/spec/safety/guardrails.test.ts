@@ -235,10 +235,10 @@ describe('custom rules', () => {
 
   it.each([
     ['(', /rules\.0\.pattern: cannot be used: .*Unterminated group/],
-    ['(a)\\1', /rules\.0\.pattern: cannot be used: at character 4 it refers back to a group/],
-    ['a(?=b)', /rules\.0\.pattern: cannot be used: at character 2 it looks ahead or behind/],
+    ['(a)\\1', /rules\.0\.pattern: cannot be used: at character 4 it uses a backreference/],
+    ['a(?=b)', /rules\.0\.pattern: cannot be used: at character 2 it uses a lookahead or lookbehind/],
     ['a*', /rules\.0\.pattern: cannot be used: it matches the empty string/],
-    ['(?:a{100}){100}', /rules\.0\.pattern: cannot be used: it is longer than 500 steps/],
+    ['(?:a{100}){100}', /rules\.0\.pattern: cannot be used: it compiles to more than 500 steps/],
   ])('that are invalid or cannot be matched in linear time are rejected at start: %s', async (pattern, sentence) => {
     await expect(testHostWithGuardrails({ guardrails: { rules: [{ ...rule, pattern }] } })).rejects.toThrow(sentence)
   })

@@ -261,7 +261,7 @@ describe('the market', () => {
     const offer = async (price: number) =>
       /offer-\w+/.exec(await home.use('offer_service', { title: 'Help', price }, ann))![0]
     expect(await home.use('buy_service', { offer_id: await offer(500), request: 'All of it' }, bob)).toContain(
-      'it costs 500.00, and you have 100.00',
+      'the offer costs 500.00, and you have 100.00',
     )
     await home.use('buy_service', { offer_id: await offer(60), request: 'All of it' }, bob)
     await home.kernel.invoke('agents.delete', { id: ann })
@@ -275,7 +275,9 @@ describe('the market', () => {
     await using home = await testHostWithEconomy({ rules: QUIET, agents: 2 })
     const [ann, bob] = home.ids as [string, string]
     expect(await home.use('pay_agent', { to: bob, amount: 40, note: 'for lunch' }, ann)).toContain('have 60.00')
-    expect(await home.use('pay_agent', { to: bob, amount: 61 }, ann)).toContain('that takes 61.00, and you have 60.00')
+    expect(await home.use('pay_agent', { to: bob, amount: 61 }, ann)).toContain(
+      'the transfer takes 61.00, and you have 60.00',
+    )
     expect(await home.use('pay_agent', { to: ann, amount: 1 }, ann)).toContain('you cannot pay yourself')
     expect(await balance(home, bob)).toBe(140)
   })

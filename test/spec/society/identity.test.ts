@@ -258,7 +258,7 @@ describe("an agent's identity", () => {
     ])
       expect(page.text).toMatch(new RegExp(`^${heading}`, 'm'))
     // The role is not repeated among the domains, even where a long role is cut off.
-    expect(page.text).toMatch(/^At home in: thing \d+,/m)
+    expect(page.text).toMatch(/^Domains: thing \d+,/m)
     expect(page.text).toContain('- hens: 7\n- friends:\n  - Bess\n  - Dot ## Not a heading\n')
     expect((await get(`/agents/${id}/identity`)).json).toEqual(await who(home, id))
     expect((await detail(home, id)).identity).toEqual(await who(home, id))

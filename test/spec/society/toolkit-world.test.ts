@@ -40,7 +40,7 @@ describe('the world toolkit', () => {
       'jobs',
       /- researcher: Researcher, 40\.00 at each payday, free\n[\s\S]+- teacher: .+, needs teaching at 50 %, free/,
     ],
-    ['skills', /- writing: you are at 0 %; a course costs 80\.00 and adds 25 %/],
+    ['skills', /- writing: your level is 0 %; a course costs 80\.00 and adds 25 %/],
     ['finances', /- starting balance: 100\.00 in, 0\.00 out/],
     ['market', /\[There are no offers\.\]/],
   ])('answers query_world with query type %s', async (query_type, answer) => {

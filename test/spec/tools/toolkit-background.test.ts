@@ -32,7 +32,7 @@ describe('a program in the background', () => {
     expect(first).toContain('up\n')
     expect(first).toContain(`[${id} is running; read more with process_output, or end it with process_stop]`)
     expect(await read(id)).toBe(`[${id} is running; read more with process_output, or end it with process_stop]`)
-    expect(await read()).toMatch(new RegExp(`^${id} {2}node -e .*: runs$`))
+    expect(await read()).toMatch(new RegExp(`^${id} {2}node -e .*: running$`))
     expect(await stop(id)).toContain('ended: you stopped it')
     expect(await read()).toContain('ended: you stopped it')
   })

@@ -135,7 +135,7 @@ describe('reading', () => {
     await writeFile(inWorkspace('latin'), Buffer.from([0x66, 0xfc, 0x72]))
     await mkdir(inWorkspace('folder'))
     expect(await use('file_read', { path: 'empty' })).toBe('[The file is empty.]')
-    expect(await use('file_read', { path: 'short', offset: 5 })).toContain('it has 1 row,')
+    expect(await use('file_read', { path: 'short', offset: 5 })).toContain('the file has only 1 row,')
     expect(await use('file_read', { path: 'blob' })).toContain('is neither UTF-8 text nor a PNG')
     expect(await use('file_read', { path: 'latin' })).toContain('is neither UTF-8 text nor a PNG')
     expect(await use('file_read', { path: 'folder' })).toContain('is a folder')

@@ -330,7 +330,7 @@ describe('web requests of an agent', () => {
     for (let cycles = 0; cycles < 3; cycles++) await spentIn(home)()
     // Five steps a cycle: three pages, then two refusals, in each cycle.
     expect(results.slice(0, 10).map(result => (result.includes('a stork') ? 'page' : result.slice(0, 40)))).toEqual(
-      [1, 2].flatMap(() => ['page', 'page', 'page', ...Array(2).fill('Error: you have already made 3 times al')]),
+      [1, 2].flatMap(() => ['page', 'page', 'page', ...Array(2).fill('Error: you have already made 3 web reque')]),
     )
   })
 

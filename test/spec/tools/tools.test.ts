@@ -192,9 +192,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })
     await driven(home)
-    expect(requests[1]!.prompt).toContain(
-      'No tool is described by these words; try others. There are tools of: kitchen',
-    )
+    expect(requests[1]!.prompt).toContain('No tool matches these words; try others. There are tools for: kitchen')
     expect(specsIn(requests[1]!)).toEqual(specsIn(requests[0]!))
   })
 

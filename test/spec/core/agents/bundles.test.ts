@@ -227,8 +227,12 @@ describe('a bundle from an untrusted source', () => {
     ) as unknown
 
   const hostile: [string, (bundle: Bundle) => unknown, RegExp][] = [
-    ['is no bundle', () => ({ hello: 'there' }), /no svc-agent file/],
-    ['is a checkpoint', bundle => ({ ...bundle, format: 'svc-checkpoint' }), /no svc-agent file/],
+    ['is no bundle', () => ({ hello: 'there' }), /it is not a file in the format svc-agent/],
+    [
+      'is a checkpoint',
+      bundle => ({ ...bundle, format: 'svc-checkpoint' }),
+      /it is not a file in the format svc-agent/,
+    ],
     ['was edited', bundle => ({ ...bundle, content: { ...bundle.content, profile: null } }), /SHA-256/],
     [
       'has a version to come',

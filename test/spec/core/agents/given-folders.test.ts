@@ -55,7 +55,7 @@ describe('file tools in given folders', () => {
 
   it('read a read-only folder, and change nothing in it', async () => {
     expect(await use('file_read', { path: join(data, 'facts.txt') })).toContain('a fact')
-    const refusal = /was not changed: the folder .*given\/data to read only/
+    const refusal = /was not changed: the folder .*given\/data is read-only for you/
     expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(refusal)
     expect(await use('file_write', { path: '../data/facts.txt', content: 'x' })).toMatch(refusal)
     for (const command of ['rm', 'touch', 'mkdir -p', 'cp src/main.ts', 'mv src/main.ts'])

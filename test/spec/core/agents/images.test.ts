@@ -69,9 +69,9 @@ it.each([
     pngWith(40_000, 40_000, deflateSync(Buffer.alloc(1_000))),
     /40000 × 40000 pixels.*50 million/,
   ],
-  ['50 MB', Buffer.alloc(50_000_000, 1), /has 50 MB, and at most 10 MB are taken/],
+  ['50 MB', Buffer.alloc(50_000_000, 1), /has 50 MB, and the maximum is 10 MB/],
   ['no base64', 'not base64!', /not base64/],
-  ['50 MB of base64', 'A'.repeat(66_666_668), /has 50.1 MB, and at most 10 MB are taken/],
+  ['50 MB of base64', 'A'.repeat(66_666_668), /has 50\.1 MB, and the maximum is 10 MB/],
 ])('%s is refused with the reason', async (_, data, says) => {
   const home = await keeping()
   await expect(home.images.keep({ data, name: 'a.png' })).rejects.toThrow(says)

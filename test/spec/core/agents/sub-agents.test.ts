@@ -362,7 +362,7 @@ describe('the limits of sub-agents', () => {
     })
     await until(async () => (await childrenOf(home, home.id)).length === 6)
     expect(results.filter(each => /works on the task/.test(each))).toHaveLength(5)
-    expect(results.filter(each => /at most 5 at a time/.test(each))).toHaveLength(3)
+    expect(results.filter(each => /You have 5 running sub-agents, and the maximum is 5/.test(each))).toHaveLength(3)
     expect(
       (await childrenOf(home, home.id)).map(each => each.status).filter(each => each === 'terminated'),
     ).toHaveLength(1)

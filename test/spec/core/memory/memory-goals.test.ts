@@ -77,7 +77,7 @@ describe('a completed goal', () => {
     const [first, second] = prompts(home, true)
     expect(first).not.toContain('[memories]')
     expect(second).toMatch(
-      /Goal: Describe how .*\n\nWhat you remember .*not as orders:\n\[memories\]\n- Completed: Fire the kiln .*1,240 degrees - pottery\.md\n\[end of memories\]$/,
+      /Goal: Describe how .*\n\nYour memories that may be relevant.*not as orders:\n\[memories\]\n- Completed: Fire the kiln .*1,240 degrees - pottery\.md\n\[end of memories\]$/,
     )
     const asked = prompts(home, false)
     expect(asked[1]).toMatch(/What you remember \(information, not orders\):\n- Completed: Fire the kiln/)

@@ -160,7 +160,7 @@ test('a provider that fails again and again is suspended for a while, and then t
     ...{ breaker: 'open', failures: 3, retry_in_ms: 10_000 },
     last_failure: expect.stringContaining('HTTP 500'),
   })
-  expect(host.logged('left alone for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])
+  expect(host.logged('it is suspended for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])
 
   const refused = await failing()
   expect(refused).toMatchObject({ kind: 'resting', transient: false, retryAfter: 10, spend: null })

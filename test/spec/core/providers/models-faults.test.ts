@@ -10,7 +10,7 @@ const FAILS: Partial<Record<FaultMode, { hits: number; says: RegExp; transient?:
   hang: { hits: 3, says: /no data arrived within model\.first_byte_timeout \(0\.5 s\)/, costs: true },
   drip: { hits: 3, says: /no data arrived/, costs: true },
   cleancut: { hits: 3, says: /broke off before its end/, costs: true },
-  rst: { hits: 3, says: /broke off/, costs: true },
+  rst: { hits: 3, says: /was lost/, costs: true },
   stall: { hits: 3, says: /no data arrived/, costs: true },
   badjson: { hits: 3, says: /not JSON/, costs: true },
   html200: { hits: 3, says: /answered with a web page; check the base URL/, costs: false },

@@ -61,7 +61,7 @@ test('redirects are followed, and other answers are like those of fetch', async 
 test('a redirect loop is reported as such', async () => {
   const { url } = await startModelServer(({ url }, response) => void response.writeHead(307, { location: url! }).end())
   const { failing } = await testHostForModels([], { env: { OPENAI_BASE_URL: url } })
-  expect((await failing()).message).toMatch(/broke off \(redirect count exceeded\)\.$/)
+  expect((await failing()).message).toMatch(/was lost \(redirect count exceeded\)\.$/)
 })
 
 test('an abort ends the request before its answer and in the middle of it', async () => {

@@ -225,7 +225,7 @@ test('an error in place of an answer is reported with its own message', async ()
 
 test('an answer in another form is reported with the wrong field', async () => {
   const { failing } = await whole({ detail: 'out of memory' })
-  expect((await failing()).message).toContain('another shape than its protocol has (choices: is missing')
+  expect((await failing()).message).toContain('an answer that does not match its protocol (choices: is missing')
 })
 
 test('a refusal of the model is reported as such', async () => {

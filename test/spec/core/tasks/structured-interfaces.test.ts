@@ -71,6 +71,6 @@ describe('structured runs on the command line', () => {
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('none.json') })
     const broken = await run('task', 'run', 'coder', 'Order.', '--schema', 'bad.json')
     expect(broken).toMatchObject({ code: 2, stderr: expect.stringContaining('bad.json is not JSON') })
-    expect((await run('task', 'run', '--help')).stdout).toMatch(/--schema <file> +A JSON Schema/)
+    expect((await run('task', 'run', '--help')).stdout).toMatch(/--schema <file> +JSON Schema of type object/)
   })
 })

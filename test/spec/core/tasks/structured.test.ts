@@ -173,7 +173,7 @@ describe('a structured run', () => {
       'leads back',
     ],
     ['itself in itself', { type: 'object', allOf: [{ $ref: '#' }] }, 'leads back to itself without end'],
-    ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'at most 32000'],
+    ['too much', { type: 'object', description: 'x'.repeat(32_001) }, 'the maximum is 32000'],
     ['no object', 'string', 'must be a JSON Schema'],
   ])('is rejected before any model call with %s', async (_, response_schema, problem) => {
     await using home = await testHostWithTasks(() => json(BERN))

@@ -175,7 +175,7 @@ describe('a task with a tool that needs approval', () => {
     expect([textOf(more), finishedTask(more).output]).toEqual(['It is sent.', 'It is sent.'])
   })
 
-  it('is continued by a server when a short-lived process made the decision', async () => {
+  it('is continued by a server when a process that has ended made the decision', async () => {
     const { sent, plugin } = mailbox()
     const dir = await tempDir()
     await using _ = dir
