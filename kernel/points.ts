@@ -120,9 +120,7 @@ export class Points {
   label<C>(point: Point<C>, contribution: C, owner: string): string {
     const { name, options } = Object(point) as Partial<Point<C>>
     if (!options)
-      throw new TypeError(
-        `"${owner}" contributes to something that is not a point; import one from 'svc', or create it with point()`,
-      )
+      throw new TypeError(`"${owner}" names no point to add to; import one from 'svc', or create it with point()`)
     if (contribution === undefined || contribution === null)
       throw new TypeError(`the contribution of "${owner}" to ${name} is ${contribution}`)
     return `${name}: ${options.key(contribution)}`

@@ -223,7 +223,7 @@ describe('the error of a plugin that cannot be loaded', () => {
     [
       'a contribution to no point',
       plugin("svc.add('prompt_sections', {})"),
-      /"draft" contributes to something that is not a point; import/,
+      /"draft" names no point to add to; import/,
     ],
     [
       'a guard that is added as it is',
