@@ -112,7 +112,7 @@ describe('formatted text', () => {
     const folded = fold(agentPage(agent), 80)
     for (const title of ['Now', 'Identity', 'Persona', 'Mood and suffering', 'Work and cost'])
       expect(folded).toContain(`\n\n${title}\n`)
-    expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, at first 0\.50$/m)
+    expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, initially 0\.50$/m)
     expect(folded).toMatch(/^ {2}stressor +futility 0\.25$/m)
     expect(folded).toMatch(/^ {2}has +1 chapter$/m)
     expect(folded).toContain('Write it Role forged (goal-1)')

@@ -37,7 +37,7 @@ it('an MCP server that dies during a call is reported to the model, and is back 
   await home.waitForTools('it')
   const answer = await home.use('it__exit')
   expect(answer).toMatch(
-    /^error: the server was lost\. Whether the call took effect is unknown: check before you do it again\. Between <<</,
+    /^error: the connection to the server was lost\. Whether the call took effect is unknown: check before you do it again\. Between <<</,
   )
   expect(answer).toContain('<<<\nit ended with code 3\n>>>')
   expect(await home.server('it')).toMatchObject({ state: 'waiting', error: 'it ended with code 3', pid: null })

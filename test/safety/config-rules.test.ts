@@ -154,6 +154,6 @@ describe('a value that the service cannot work with', () => {
     expect((await svc(['status'], { cwd: dir.path })).code).toBe(0)
     const { checks } = JSON.parse((await svc(['doctor', '--json'], { cwd: dir.path })).stdout)
     const found = checks.find(({ name }: { name: string }) => name === 'settings')
-    expect(found).toMatchObject({ level: 'warn', message: expect.stringContaining('names the plugin "nosuch"') })
+    expect(found).toMatchObject({ level: 'warn', message: expect.stringContaining('lists the plugin "nosuch"') })
   })
 })

@@ -147,7 +147,9 @@ describe('a model of unknown price', () => {
     expect(refused.code).not.toBe(0)
     expect(refused.stderr).toContain('The price of openai:scripted is unknown, so its calls are refused')
     expect(refused.stderr).toContain(ENTRY)
-    expect((await home.run('models')).stdout).toMatch(/whose price is unknown: refused while there is a dollar limit/)
+    expect((await home.run('models')).stdout).toMatch(
+      /whose price is unknown: its calls are refused while there is a dollar limit/,
+    )
     expect(await doctorOf(home, 'prices')).toMatchObject({
       ...{
         level: 'warn',

@@ -82,7 +82,7 @@ it('svc doctor names timers that cannot be stopped because the program may use t
   expect(checks.find(({ name }) => name === 'plugins')).toMatchObject({
     level: 'warn',
     message: expect.stringMatching(
-      /^\d timers of the npm package pg \(.*node_modules\/pg\/index\.js:\d+\) still run, although the plugin pool used$/,
+      /^\d timers of the npm package pg \(.*node_modules\/pg\/index\.js:\d+\) still run, although the plugin pool, which used the package, was removed$/,
     ),
   })
 })

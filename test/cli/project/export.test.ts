@@ -98,7 +98,7 @@ describe('svc export', () => {
     expect(page).toContain('output number 2999.')
     expect(page).toContain('output number 2600.')
     expect(page).not.toContain('output number 2400.')
-    expect(page).toMatch(/This was a long run: [^<]* are left out/)
+    expect(page).toMatch(/This was a long run: [^<]* omits/)
   })
 
   it('is sent over HTTP as a file, with a Content-Security-Policy of its own', async () => {
