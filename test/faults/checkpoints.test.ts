@@ -24,7 +24,7 @@ describe('a checkpoint file', () => {
     ['torn', (text: string) => text.slice(0, text.length / 2), /only a part/],
     ['empty', () => '', /only a part/],
     ['edited by hand', (text: string) => text.replace('bees', 'wasps'), /SHA-256/],
-    ['something else', () => '{"format":"svc-agent"}', /no svc-checkpoint/],
+    ['something else', () => '{"format":"svc-agent"}', /not a file in the format svc-checkpoint/],
     ['of another agent', (text: string) => text, /contains a different checkpoint/],
   ])('that is %s is set aside, reported and never deleted, and the others are kept', async (how, damage, problem) => {
     await using home = await keeping()
@@ -50,7 +50,7 @@ describe('a checkpoint file', () => {
     const { id, second, file } = await two(home)
     for (const text of ['a', 'b']) {
       await fs.writeFile(file, text)
-      await expect(checkpointsOf(home).get(id, second)).rejects.toThrow('set aside')
+      await expect(checkpointsOf(home).get(id, second)).rejects.toThrow('the file was renamed to')
     }
     const corrupt = (await fs.readdir(folder(home, id))).filter(name => name.endsWith('.corrupt'))
     expect(await Promise.all(corrupt.sort().map(name => fs.readFile(join(folder(home, id), name), 'utf8')))).toEqual([
