@@ -9,7 +9,7 @@ const fileOf = (dir: TempDir) => readFile(join(dir.path, '.svc/config.yaml'), 'u
 
 /** Configurations that keep the service from starting, each with a key to unset and the reported fault. */
 const BROKEN: [string, string, string][] = [
-  ['store:\n  url: javascript:alert(1)\n', 'store.url', ':2: store.url: names no database'],
+  ['store:\n  url: javascript:alert(1)\n', 'store.url', ':2: store.url: does not name a supported database'],
   ['daemon:\n  heartbeat: soon\n', 'daemon.heartbeat', ':2: daemon.heartbeat: must be a number'],
   ['plugins:\n  disabled: store\n', 'plugins.disabled', ':2: plugins.disabled: must be an array'],
   ['seed: [1]\n', 'seed', ':1: seed: must be'],
