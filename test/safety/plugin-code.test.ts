@@ -47,7 +47,7 @@ describe('a plugin that loops forever or ends the process', () => {
 it('a command that needs a service that a plugin replaces fails with the name of that plugin', async () => {
   const source = `import { Daemon, definePlugin } from 'svc'
 export default definePlugin({ name: 'thrift', setup(svc) { svc.provide(Daemon, svc.use(Daemon)) } })`
-  await using dir = await tempDir({ ...FAST, 'plugins/thrift.ts': source })
+  await using dir = await tempDir({ '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\n', 'plugins/thrift.ts': source })
   // A process must have run the plugin before.
   await svc(['spawn', 'coder'], { cwd: dir.path })
   const { code, stderr } = await svc(['config'], { cwd: dir.path })
