@@ -58,7 +58,7 @@ export type ErrorDefinition<P> = {
   exit?: number
   title: string
 } & MessageDefinition<P>
-/** Makes the message of the parameters; `sentence` is its earlier name, for one version. */
+/** Returns the message for the parameters. `sentence` is its earlier name, which is accepted for one version. */
 type MessageDefinition<P> = { message: (params: P) => string } | { sentence: (params: P) => string }
 
 export interface ErrorClass<P> {
@@ -82,9 +82,9 @@ export function errorCatalogue() {
 export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClass<P> {
   const { code, status, title } = definition
   catalogue.set(code, { code, status, exit: definition.exit ?? 1, title })
-  const { name = nameOf(code) } = definition
+  const { name = classNameOf(code) } = definition
   const message = 'message' in definition ? definition.message : definition.sentence
-  const made = class extends SvcError {
+  const DefinedError = class extends SvcError {
     static readonly code = code
     static readonly status = status
     static readonly title = title
@@ -93,19 +93,19 @@ export function defineError<P = void>(definition: ErrorDefinition<P>): ErrorClas
       this.name = name
     }
   }
-  Object.defineProperty(made, 'name', { value: name })
-  return made
+  Object.defineProperty(DefinedError, 'name', { value: name })
+  return DefinedError
 }
 
-/** Removes the full stop after another end mark, which a quoted problem may bring. */
+/** Removes the final full stop after another end mark, as where the message ends with an inserted one. */
 function trimFullStop(message: string): string {
   return message.replace(/(?<!\.)([.?!])\.$/, '$1')
 }
 
 /** Returns the class name of a code: `AgentNotFoundError` for `agent_not_found`. */
-function nameOf(code: string): string {
+function classNameOf(code: string): string {
   const stem = code.replace(/_error$/, '')
-  return `${stem.replace(/(^|_)(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())}Error`
+  return `${stem.replace(/(^|_)(\w)/g, (_, _separator, letter: string) => letter.toUpperCase())}Error`
 }
 
 export const InvalidInputError = defineError({
@@ -119,7 +119,7 @@ export const ConflictError = defineError({
   code: 'conflict',
   status: 409,
   title: 'Conflict',
-  // `sentence` is the earlier name of the parameter, for one version.
+  // `sentence` is the earlier name of the parameter, which is accepted for one version.
   message: (p: { message: string } | { sentence: string }) => ('message' in p ? p.message : p.sentence),
 })
 export const ScopeClosedError = defineError({
@@ -144,7 +144,7 @@ export function describeIssues(issues: readonly Issue[]): string {
   return [...listed, ...(issues.length > MOST_ISSUES ? [`and ${issues.length - MOST_ISSUES} more`] : [])].join('; ')
 }
 
-/** Shortens a name from outside for a message. */
+/** Cuts a path from outside to the length that fits a message. */
 function cut(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }

@@ -1,13 +1,13 @@
-/** A function of a plugin that the program calls. */
+/** A function that a plugin registered, as described to the interceptor that wraps it. */
 export interface PluginCall<A extends unknown[]> {
   /**
-   * Kind of the function, which decides what a failure does: one of a handler, a tap or a goal strategy stops nothing else
-   * and counts as no answer.
+   * Kind of the function. A failure of a handler, a tap or a goal strategy is logged, and the caller gets undefined;
+   * any other failure reaches the caller.
    */
   kind: 'handler' | 'tap' | 'goal_strategy' | 'guard' | 'tool' | 'operation' | 'wake_source'
   /** Name within its kind, such as that of the event or the tool. */
   name: string
-  /** Checks arguments that were parsed by another version. @throws if they do not match this one */
+  /** Parses arguments that were meant for another version by this one's schema. @throws if they do not match it */
   fit?: (...args: A) => A
   /** Whether it returns a stream. It then runs until the stream ends. */
   streams?: boolean
@@ -32,17 +32,19 @@ export interface Interceptor {
   open(): void
   /** Refuses new calls; running ones continue. */
   close(): void
-  /** Delays new calls until the returned function is called, while the plugin's resources are swapped. */
+  /** Delays new calls while the plugin's resources are swapped. @returns the function that lets them continue */
   hold(): () => void
   /** Resolves when all running calls have ended; undefined when none runs. */
   idle(): Promise<void> | undefined
-  /** Rejects the running calls for their callers. */
+  /** Ends the running calls with an error for their callers. */
   dispose(): void
   /** Returns the numbers of calls and failures. */
   report(): CallReport
 }
 
+/** Calls of one version of a plugin, as its interceptor counted them. */
 export interface CallReport {
+  /** Whether new calls are refused because too many failed. */
   isSuspended: boolean
   calls: number
   failures: number
@@ -52,7 +54,7 @@ export interface CallReport {
 
 /** The boundary of a cycle, through which a recording sees events and answers. Without one, they pass unchanged. */
 export interface CycleBoundary {
-  /** Emits an event. Handlers do not change the cycle. */
+  /** Emits an event. What its handlers do is not part of the recorded cycle. */
   emit(event: string, work: () => void | Promise<void>): void | Promise<void>
   /** Gets an answer of a plugin file, which is an input of the cycle. @param what the contribution that answers */
   ask<T>(what: string, work: () => Promise<T>): Promise<T>

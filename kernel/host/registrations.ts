@@ -10,18 +10,18 @@ export interface Resource {
 /** A registration that can be shown and hidden again. */
 interface Registration {
   label: string
-  /** 0 for what others may name, such as events; 1 for what names it, such as listeners. */
+  /** Round in which it is applied: 0 for what others may name, such as events; 1 for what names it, such as taps. */
   rank: 0 | 1
   apply: () => Undo
-  /** Error made where it was declared, because the stack of a later error does not reach that far. */
-  declaredAt: { readonly stack?: string }
+  /** Error created where it was declared, because the stack of a later error does not reach that far. */
+  declaration: { readonly stack?: string }
   /** Set once it is applied. */
   undo?: Undo
 }
 
 /**
  * Everything that one version of a plugin registers: recorded during `setup`, shown and hidden by the host. The plugin
- * itself has only its handle.
+ * itself sees only its `PluginHandle`.
  */
 export class Registrations {
   readonly #owner: string
@@ -30,7 +30,7 @@ export class Registrations {
   #isLive = false
   /** Resources that `setup` declared with `start`, for processes of any role. */
   readonly resources: Resource[] = []
-  /** Returns the state for the next version of the plugin. */
+  /** Function given to `svc.handOver`: returns the state for the next version of the plugin. */
   handOver: (() => unknown) | undefined
 
   constructor(owner: string) {
@@ -49,14 +49,13 @@ export class Registrations {
   }
 
   /**
-   * Records a registration during `setup`, and applies it at once afterwards. What is applied later is not repeated
-   * when this version is shown again: the code that added it runs again. @param declaredAt an error whose stack is
-   * appended to errors of applying @returns the function that undoes it @throws errors of applying; ScopeClosedError
-   * once the plugin is gone
+   * Records a registration during `setup`. One added afterwards is applied at once and not recorded: when this version
+   * is shown again, the code that added it runs again. @param declaration an error whose stack is appended to errors of
+   * applying @returns the function that undoes it @throws errors of applying; ScopeClosedError once the plugin is gone
    */
-  add(label: string, apply: () => Undo, rank: 0 | 1 = 0, declaredAt: Registration['declaredAt'] = {}): Undo {
+  add(label: string, apply: () => Undo, rank: 0 | 1 = 0, declaration: Registration['declaration'] = {}): Undo {
     if (this.#isLive || this.#scope.isClosed) return this.#scope.hold(label, apply())
-    const registration: Registration = { label, rank, apply, declaredAt }
+    const registration: Registration = { label, rank, apply, declaration }
     this.#recorded.add(registration)
     return () => (this.#recorded.delete(registration) ? registration.undo?.() : undefined)
   }
@@ -81,12 +80,12 @@ export class Registrations {
   }
 }
 
-function applyRegistration({ apply, declaredAt }: Registration): Undo {
+function applyRegistration({ apply, declaration }: Registration): Undo {
   try {
     return apply()
   } catch (error) {
-    if (error instanceof Error && declaredAt.stack) {
-      error.stack += `\n  declared as ${declaredAt.stack.replace(/^Error: /, '')}`
+    if (error instanceof Error && declaration.stack) {
+      error.stack += `\n  declared as ${declaration.stack.replace(/^Error: /, '')}`
     }
     throw error
   }

@@ -3,15 +3,16 @@ import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { FIND_TOOLS } from './contract.ts'
 
 /** Maximum number of tools found by one search. */
-const HITS = 8
-const LONGEST_DESCRIPTION = 200
+const MAX_HITS = 8
+/** Maximum length of a description in the results, in characters. */
+const MAX_DESCRIPTION_CHARS = 200
 /** Weights of the searched fields. A match in the name counts most, then the toolkit's name, then the description. */
 const WEIGHTS = { name: 3, toolkit: 1.5, description: 1, parameters: 0.5 }
 /** Parameters of Okapi BM25: saturation of repeated words, and penalty for long texts. */
 const K1 = 1.2
 const B = 0.5
-/** Stop words. */
-const STOP = new Set(
+/** Words that are not searched for. */
+const STOP_WORDS = new Set(
   'a an and are as at be by can for from how i in into is it its me my need of on or some such that the them then this to tool tools want which with you your'.split(
     ' ',
   ),
@@ -38,19 +39,20 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
     parameters: z.object({ query: z.string().trim().min(1).max(500).describe('What you want to do, in a few words') }),
     idempotent: true,
     execute({ query }) {
-      const hits = rankTools(all, query).slice(0, HITS)
+      const hits = rankTools(all, query).slice(0, MAX_HITS)
       if (hits.length === 0) return `[No tool matches these words; try others. There are tools for: ${toolkits}.]`
-      const notes = hits.flatMap(({ toolkit, instructions }) =>
+      // The prompt already has the instructions of toolkits that are shown.
+      const instructionsOfHits = hits.flatMap(({ toolkit, instructions }) =>
         instructions && !shown.has(toolkit) ? instructions : [],
       )
-      return [...hits.map(({ tool }) => lineOf(tool)), ...new Set(notes)].join('\n')
+      return [...hits.map(({ tool }) => formatTool(tool)), ...new Set(instructionsOfHits)].join('\n')
     },
   })
 }
 
 /** Returns the tools that share words with the query, best first, by BM25 over weighted fields. */
 export function rankTools(all: readonly Findable[], query: string): Findable[] {
-  const documents = all.map(weightsOf)
+  const documents = all.map(weightedWordsOf)
   const lengths = documents.map(words => words.reduce((sum, { weight }) => sum + weight, 0))
   const average = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, all.length)
   const scores = all.map(() => 0)
@@ -58,21 +60,21 @@ export function rankTools(all: readonly Findable[], query: string): Findable[] {
     const counts = documents.map(words =>
       words.reduce((sum, { word: other, weight }) => (isLike(word, other) ? sum + weight : sum), 0),
     )
-    const having = counts.filter(count => count > 0).length
-    const rarity = Math.log(1 + (all.length - having + 0.5) / (having + 0.5))
-    for (const [at, count] of counts.entries()) {
-      const norm = K1 * (1 - B + (B * lengths[at]!) / average)
-      scores[at]! += (rarity * count * (K1 + 1)) / (count + norm)
+    const matching = counts.filter(count => count > 0).length
+    const rarity = Math.log(1 + (all.length - matching + 0.5) / (matching + 0.5))
+    for (const [index, count] of counts.entries()) {
+      const lengthNorm = K1 * (1 - B + (B * lengths[index]!) / average)
+      scores[index]! += (rarity * count * (K1 + 1)) / (count + lengthNorm)
     }
   }
-  const found = all.map((each, at) => ({ each, score: scores[at]! })).filter(({ score }) => score > 0)
+  const found = all.map((each, index) => ({ each, score: scores[index]! })).filter(({ score }) => score > 0)
   return found.sort((a, b) => b.score - a.score).map(({ each }) => each)
 }
 
-function weightsOf({ tool, toolkit }: Findable): { word: string; weight: number }[] {
+function weightedWordsOf({ tool, toolkit }: Findable): { word: string; weight: number }[] {
   const texts = { name: tool.name, toolkit, description: tool.description, parameters: parametersOf(tool) }
-  return Object.entries(WEIGHTS).flatMap(([part, weight]) =>
-    wordsOf(texts[part as keyof typeof texts]).map(word => ({ word, weight })),
+  return Object.entries(WEIGHTS).flatMap(([field, weight]) =>
+    wordsOf(texts[field as keyof typeof texts]).map(word => ({ word, weight })),
   )
 }
 
@@ -83,7 +85,7 @@ function wordsOf(text: string): string[] {
       .normalize('NFKC')
       .toLowerCase()
       .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
-  return words.filter(word => !STOP.has(word)).map(stem)
+  return words.filter(word => !STOP_WORDS.has(word)).map(stem)
 }
 
 /** Returns whether two words are equal or one extends the other, such as sharp and sharpen. */
@@ -100,9 +102,9 @@ function parametersOf({ parameters }: Tool): string {
   return parameters instanceof z.ZodObject ? Object.keys(parameters.shape).join(', ') : ''
 }
 
-function lineOf(tool: Tool): string {
+function formatTool(tool: Tool): string {
   const { name, description } = tool
   const line = description.replace(/\s+/g, ' ')
-  const cut = line.length > LONGEST_DESCRIPTION ? `${line.slice(0, LONGEST_DESCRIPTION - 1)}…` : line
-  return `- ${name}(${parametersOf(tool)}): ${cut}`
+  const shortened = line.length > MAX_DESCRIPTION_CHARS ? `${line.slice(0, MAX_DESCRIPTION_CHARS - 1)}…` : line
+  return `- ${name}(${parametersOf(tool)}): ${shortened}`
 }

@@ -4,7 +4,7 @@ import { Toolkits } from '#tools/toolkits/contract'
 import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
 
 /** The group of the toolkits of all plugin files, also where there are none. */
-const PLUGINS = 'plugins'
+const PLUGIN_FILES_GROUP = 'plugins'
 
 /** Creates the function that reports names without a toolkit or tool. */
 export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
@@ -14,7 +14,7 @@ export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {
     const toolkits = svc.list(Toolkits)
     const known =
       kind === 'toolkit'
-        ? [...new Set([PLUGINS, ...toolkits.flatMap(({ name, group = name }) => [name, group])])]
+        ? [...new Set([PLUGIN_FILES_GROUP, ...toolkits.flatMap(({ name, group = name }) => [name, group])])]
         : [FINISH_GOAL, FIND_TOOLS, ...toolkits.flatMap(({ tools }) => tools.map(({ name }) => name))]
     const late = svc.list(LateTools)
     const unknown = names.filter(name => !known.includes(name) && !late.some(({ brings }) => brings(kind, name)))

@@ -4,16 +4,16 @@ import { Questions } from '#safety/questions/contract'
 import { ToolError } from '#tools/toolkits/contract'
 import { parseSkill } from './parse.ts'
 
-const FOLDER = 'skill-drafts'
-const ASKED = 'asked.json'
+const DRAFTS_FOLDER = 'skill-drafts'
+const PROPOSAL_FILE = 'asked.json'
 const YES = 'Use it'
 const NO = 'Do not use it'
 /** Maximum number of characters of a draft shown in the question. */
-const SHOWN = 1_200
+const MAX_SHOWN_CHARS = 1_200
 /** Maximum number of characters of the operator's reason that the agent reads. */
-const MAX_REASON = 3_000
+const MAX_REASON_CHARS = 3_000
 
-const Asked = z.object({ call_id: z.string(), agent_id: z.string(), goal_id: z.string(), name: z.string() })
+const Proposal = z.object({ call_id: z.string(), agent_id: z.string(), goal_id: z.string(), name: z.string() })
 
 interface Draft {
   name: string
@@ -36,34 +36,38 @@ export async function propose(
   const text = `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${body.trim()}\n`
   parseSkill('The draft', text, name)
   const { files } = svc.ports
-  const folder = join(svc.project.svc, FOLDER, svc.ports.ids.make(name, 8))
+  const folder = join(svc.project.svc, DRAFTS_FOLDER, svc.ports.ids.make(name, 8))
   await files.mkdir(folder, { recursive: true, mode: 0o700 })
   await files.writeFile(join(folder, 'SKILL.md'), text)
-  const isThere = await files.access(join(svc.project.root, 'skills', name, 'SKILL.md')).then(
+  const exists = await files.access(join(svc.project.root, 'skills', name, 'SKILL.md')).then(
     () => true,
     () => false,
   )
-  const shown = body.length > SHOWN ? `${body.slice(0, SHOWN)}\n[…] Full text: ${join(folder, 'SKILL.md')}` : body
+  const shown =
+    body.length > MAX_SHOWN_CHARS
+      ? `${body.slice(0, MAX_SHOWN_CHARS)}\n[…] Full text: ${join(folder, 'SKILL.md')}`
+      : body
   const asked = { call_id, agent_id, goal_id }
-  const question = `May I ${isThere ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines the skill, and the agent reads that answer as your reason.\n\n${shown}`
+  const question = `May I ${exists ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines the skill, and the agent reads that answer as your reason.\n\n${shown}`
   const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, NO] })
-  await files.writeFile(join(folder, ASKED), JSON.stringify({ ...asked, name }))
+  await files.writeFile(join(folder, PROPOSAL_FILE), JSON.stringify({ ...asked, name }))
   return `The operator was asked (${question_id}). The skill is used once the operator agrees; until then your goal waits.`
 }
 
 /** Moves approved drafts to the project's `skills/` and removes declined ones. */
 export async function settleProposals(svc: PluginHandle): Promise<void> {
   const { files } = svc.ports
-  const drafts = join(svc.project.svc, FOLDER)
+  const drafts = join(svc.project.svc, DRAFTS_FOLDER)
   for (const entry of await files.readdir(drafts).catch(() => [])) {
     const draft = join(drafts, entry)
-    const asked = await readProposal(svc, join(draft, ASKED))
+    const asked = await readProposal(svc, join(draft, PROPOSAL_FILE))
     if (!asked) continue
     const { name, ...question } = asked
+    // The question was asked under the same `call_id`, so this returns it with its state.
     const { status, answer } = await svc.use(Questions).ask({ ...question, question: '', options: [] })
     if (status === 'open') continue
     try {
-      if (status === 'answered' && answer !== YES) await reportDeclined(svc, asked, join(draft, ASKED), answer)
+      if (status === 'answered' && answer !== YES) await reportDeclined(svc, asked, join(draft, PROPOSAL_FILE), answer)
       if (status === 'answered' && answer === YES) {
         const folder = join(svc.project.root, 'skills', name)
         await files.mkdir(folder, { recursive: true })
@@ -77,10 +81,10 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
   }
 }
 
-/** Sends the agent a message exactly once: only the process that succeeds in removing `file` sends it. */
+/** Notifies the agent once that its skill was declined: only the process that succeeds in removing `file` does it. */
 async function reportDeclined(
   svc: PluginHandle,
-  { agent_id, name }: z.infer<typeof Asked>,
+  { agent_id, name }: z.infer<typeof Proposal>,
   file: string,
   answer: string | null,
 ): Promise<void> {
@@ -89,7 +93,7 @@ async function reportDeclined(
     () => false,
   )
   if (!isFirst) return
-  const reason = answer === NO || answer === null ? '' : ` The reason: ${answer.slice(0, MAX_REASON)}`
+  const reason = answer === NO || answer === null ? '' : ` The reason: ${answer.slice(0, MAX_REASON_CHARS)}`
   const message = `The skill "${name}" that you proposed was declined; it is not in use.${reason}`
   await svc
     .invoke('agents.nudge', { id: agent_id, message })
@@ -100,5 +104,5 @@ async function reportDeclined(
 
 async function readProposal(svc: PluginHandle, file: string) {
   const text = await svc.ports.files.readFile(file, 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : Asked.safeParse(JSON.parse(text)).data
+  return text === undefined ? undefined : Proposal.safeParse(JSON.parse(text)).data
 }

@@ -7,7 +7,7 @@ import { traceparentOf } from '#lib/traceparent'
 import { callTool, shownError } from './call.ts'
 import type { McpList, McpOffer, McpPeer } from './contract.ts'
 import { Progress } from './progress.ts'
-import { promptNamed, promptOf, promptsOf } from './prompts.ts'
+import { fillPrompt, findPrompt, listPrompts } from './prompts.ts'
 import { completeValue, listResources, readResource, templatesOf } from './resources.ts'
 import { toolOf, toolsOf } from './tools.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './transport/rpc.ts'
@@ -169,17 +169,17 @@ export class Peer implements McpPeer {
   #answerPrompts(): void {
     const { ListPromptsRequestSchema, GetPromptRequestSchema, CompleteRequestSchema } = this.#types
     this.#server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => {
-      const { items, ...next } = page(promptsOf(this.#offer), params?.cursor)
+      const { items, ...next } = page(listPrompts(this.#offer), params?.cursor)
       return { prompts: items, ...next }
     })
     this.#server.setRequestHandler(GetPromptRequestSchema, ({ params }, { signal }) =>
       this.#answer(`the prompt ${params.name}`, call =>
-        promptOf(this.#offer, params.name, params.arguments ?? {}, call(signal)),
+        fillPrompt(this.#offer, params.name, params.arguments ?? {}, call(signal)),
       ),
     )
     this.#server.setRequestHandler(CompleteRequestSchema, ({ params: { ref, argument } }, { signal }) =>
       this.#answer('completion', call => {
-        if (ref.type === 'ref/prompt') promptNamed(this.#offer, ref.name)
+        if (ref.type === 'ref/prompt') findPrompt(this.#offer, ref.name)
         return completeValue(this.#offer, argument.name, argument.value, call(signal))
       }),
     )

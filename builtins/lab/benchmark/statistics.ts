@@ -1,44 +1,48 @@
 import type { ShareInterval, Spread } from './contract.ts'
 
 /** Two-sided 95 % quantile of the normal distribution. */
-const Z = 1.959964
+const NORMAL_QUANTILE = 1.959964
+/** Number of bootstrap resamples. */
 const RESAMPLES = 2_000
-/** Minimum number of runs of a scenario; resampling fewer covers too few outcomes. */
-const ENOUGH_RUNS = 3
+/** Minimum number of runs of a scenario; fewer have too few different resamples. */
+const MIN_RUNS = 3
 
 /**
- * Returns Wilson's score interval (1927) of `passed` of `count`, 95 %. It is accurate for small counts, also at 0 and
- * 1. Pooled over scenarios of different difficulty it is slightly too wide, because such a sum varies less than one
- * with equal chances.
+ * Returns Wilson's score interval (1927) of `passed` of `count`, 95 %. It is accurate for small counts, also
+ * when none or all passed. Pooled over scenarios of different difficulty it is slightly too wide, because such a sum
+ * varies less than one with equal chances.
  */
 export function wilson(passed: number, count: number): ShareInterval | null {
   if (count === 0) return null
   const rate = passed / count
-  const z2 = Z * Z
-  const centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
-  const half = (Z / (1 + z2 / count)) * Math.sqrt((rate * (1 - rate)) / count + z2 / (4 * count * count))
-  return { low: round(Math.max(0, centre - half)), high: round(Math.min(1, centre + half)) }
+  const zSquared = NORMAL_QUANTILE * NORMAL_QUANTILE
+  const centre = (rate + zSquared / (2 * count)) / (1 + zSquared / count)
+  const halfWidth =
+    (NORMAL_QUANTILE / (1 + zSquared / count)) * Math.sqrt((rate * (1 - rate)) / count + zSquared / (4 * count * count))
+  return { low: round(Math.max(0, centre - halfWidth)), high: round(Math.min(1, centre + halfWidth)) }
 }
 
 /**
  * Returns the 95 % percentile interval of the mean of the scenarios' mean scores, by bootstrap (Efron and Tibshirani,
  * An Introduction to the Bootstrap, 1993, ch. 13). Runs are resampled within each scenario, since the scenarios are
  * fixed.
- * @param random returns a number in [0, 1) for an index
- * @returns null when a stratum has too few runs
+ * @param scoresByScenario scores of the runs of each scenario
+ * @param random returns a number in [0, 1) for an index, always the same one, so that a report can be repeated
+ * @returns null when a scenario has too few runs
  */
 export function bootstrap(
-  strata: readonly (readonly number[])[],
-  random: (draw: number) => number,
+  scoresByScenario: readonly (readonly number[])[],
+  random: (index: number) => number,
 ): ShareInterval | null {
-  if (strata.length === 0 || strata.some(({ length }) => length < ENOUGH_RUNS)) return null
-  let draw = 0
+  if (scoresByScenario.length === 0 || scoresByScenario.some(({ length }) => length < MIN_RUNS)) return null
+  let index = 0
   const means = Array.from({ length: RESAMPLES }, () =>
-    mean(strata.map(runs => mean(runs.map(() => runs[Math.floor(random(draw++) * runs.length)]!)))),
+    mean(scoresByScenario.map(runs => mean(runs.map(() => runs[Math.floor(random(index++) * runs.length)]!)))),
   ).sort((a, b) => a - b)
   return { low: round(means[Math.floor(RESAMPLES * 0.025)]!), high: round(means[Math.ceil(RESAMPLES * 0.975) - 1]!) }
 }
 
+/** Returns the arithmetic mean; NaN without values. */
 export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }

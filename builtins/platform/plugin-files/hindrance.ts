@@ -1,12 +1,12 @@
 import type { Kernel } from '#kernel'
-import { isTrusted, untrustedSentence } from '#lib/trust'
+import { isTrusted, untrustedMessage } from '#lib/trust'
 
 /** Which plugin files run: those of a project that this user trusts, all of them, or none. */
 export type PluginFilesAllowed = 'trusted' | 'all' | 'none'
 
 /**
- * Returns a function that returns why no code of the project may run now; undefined where it may. Warns once that the project
- * is not trusted: `found` is the number of plugin files that do not run for it; without any there is nothing to warn of.
+ * Returns a function that returns why no code of the project may run now; undefined if it may. `found` is the number of
+ * plugin files that would run: if there are any, it warns once that the project is not trusted.
  */
 export function hindranceOf(
   allowed: PluginFilesAllowed,
@@ -17,8 +17,8 @@ export function hindranceOf(
     if (allowed === 'all') return undefined
     if (allowed === 'none') return 'this process runs no code of the project'
     if (await isTrusted(root, ports)) return undefined
-    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
+    if (found > 0 && !hasWarned) log.warn({}, untrustedMessage(root))
     hasWarned ||= found > 0
-    return untrustedSentence(root)
+    return untrustedMessage(root)
   }
 }

@@ -4,7 +4,7 @@ import { type Clock, errorMessage, type Log, type Ports } from '#kernel'
 import { SETTLE_MS } from './loader.ts'
 
 /** Number of heartbeats between two checks of the plugins. */
-const HEARTBEATS = 10
+const CHECK_EVERY_HEARTBEATS = 10
 
 export interface PluginWatchParts {
   /** Returns the names of the plugins that changed on disk. */
@@ -19,16 +19,16 @@ export interface PluginWatchParts {
   heartbeat: () => number
 }
 
-/** Applies changes on disk. Chokidar reports them at once; what it misses is found at the next tenth heartbeat. */
+/** Applies changes on disk. Chokidar reports them at once; what it misses is found at every tenth heartbeat. */
 export class PluginWatch {
   readonly #parts: PluginWatchParts
   #apply: () => Promise<unknown> = async () => {}
   #watcher: FSWatcher | undefined
-  #cancel: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
   #closed = false
   #ticks = 0
   #isApplying = false
-  #again = false
+  #hasNewChanges = false
 
   constructor(parts: PluginWatchParts) {
     this.#parts = parts
@@ -36,15 +36,18 @@ export class PluginWatch {
 
   /**
    * @param apply applies what changed
-   * @param atOnce whether changes are noticed as they are written, or at a heartbeat only
+   * @param atOnce whether the folders are watched; otherwise changes are found at heartbeats only
    */
   start(apply: () => Promise<unknown>, atOnce: boolean): void {
     this.#apply = apply
-    if (atOnce) void this.#follow()
+    if (atOnce) void this.#watchFolders()
   }
 
-  /** Makes missing folders below `.svc`, because chokidar would watch `.svc` itself and read it at each write of the database. */
-  async #follow(): Promise<void> {
+  /**
+   * Watches the folders. Creates missing ones below `.svc`, because chokidar would watch `.svc` itself instead, and read
+   * it at each write of the database.
+   */
+  async #watchFolders(): Promise<void> {
     const { folders, files, log } = this.#parts
     const besideDatabase = folders.filter(folder => basename(dirname(folder)) === '.svc')
     await Promise.all(besideDatabase.map(folder => files.mkdir(folder, { mode: 0o700 }).catch(() => {})))
@@ -54,41 +57,44 @@ export class PluginWatch {
       ignored: path => /(^|\/)(node_modules|\.git)(\/|$)|~$|\.sw[a-z]$/.test(path),
     })
     this.#watcher.on('all', event => {
-      if (event !== 'addDir') this.#scheduleLook()
+      if (event !== 'addDir') this.#scheduleHandling()
     })
     // Finds changes from before the watch began.
-    this.#watcher.on('ready', () => void this.#look())
+    this.#watcher.on('ready', () => void this.#handleChanges())
     this.#watcher.on('error', error =>
-      log.warn({}, `changes to plugins are found only every ${HEARTBEATS} heartbeats: ${errorMessage(error)}`),
+      log.warn(
+        {},
+        `changes to plugins are found only every ${CHECK_EVERY_HEARTBEATS} heartbeats: ${errorMessage(error)}`,
+      ),
     )
   }
 
   /** Counts a heartbeat, and applies changes on every tenth, without waiting: a file may take long to load. */
   tick(): void {
-    if (++this.#ticks % HEARTBEATS === 0) void this.#applyChanges()
+    if (++this.#ticks % CHECK_EVERY_HEARTBEATS === 0) void this.#applyChanges()
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#cancel?.()
+    this.#cancelTimer?.()
     await this.#watcher?.close()
   }
 
-  #scheduleLook(): void {
-    this.#cancel?.()
-    this.#cancel = this.#parts.clock.after(SETTLE_MS, () => void this.#look())
+  #scheduleHandling(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = this.#parts.clock.after(SETTLE_MS, () => void this.#handleChanges())
   }
 
-  #look(): Promise<void> {
-    return this.#parts.dev ? this.#applyChanges() : this.#announce()
+  #handleChanges(): Promise<void> {
+    return this.#parts.dev ? this.#applyChanges() : this.#logChanges()
   }
 
   async #applyChanges(): Promise<void> {
-    this.#again = true
+    this.#hasNewChanges = true
     if (this.#isApplying) return
     this.#isApplying = true
-    while (this.#again) {
-      this.#again = false
+    while (this.#hasNewChanges) {
+      this.#hasNewChanges = false
       await this.#apply().catch((error: unknown) => {
         this.#parts.log.error({}, `the plugins could not be checked for changes: ${errorMessage(error)}`)
       })
@@ -96,9 +102,9 @@ export class PluginWatch {
     this.#isApplying = false
   }
 
-  async #announce(): Promise<void> {
+  async #logChanges(): Promise<void> {
     const { findChanged, log, heartbeat } = this.#parts
-    const seconds = Math.ceil((HEARTBEATS - (this.#ticks % HEARTBEATS)) * heartbeat())
+    const seconds = Math.ceil((CHECK_EVERY_HEARTBEATS - (this.#ticks % CHECK_EVERY_HEARTBEATS)) * heartbeat())
     for (const plugin of await findChanged().catch(() => [])) {
       log.info({ plugin }, `changed; live in about ${seconds} s, or now with: svc plugins reload ${plugin}`)
     }

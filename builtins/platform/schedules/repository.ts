@@ -3,7 +3,7 @@ import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import type { Schedule } from './contract.ts'
 
-/** A row of the schedules table; times are in milliseconds. */
+/** A row of the schedules table; times are in milliseconds. A slot is one time or cycle at which a schedule is due. */
 export interface ScheduleRow {
   schedule_id: string
   agent_id: string
@@ -13,17 +13,24 @@ export interface ScheduleRow {
   cron: string | null
   time_zone: string | null
   priority: number
+  /** What happens to missed slots; null for the configured default. */
   missed: 'once' | 'skip' | null
   /** A JSON array of `Acceptance`; null for none. */
   acceptance: string | null
   enabled: number
   created_by: string
   created_at: number
+  /** Time of the next slot; null for a schedule that counts cycles. */
   next_at: number | null
+  /** Number of the agent's cycle from which `every_n_cycles` counts. */
   last_fired_cycle: number
+  /** Why the due slot is blocked; null if it is not. */
   held_by: string | null
+  /** Number of slots that added a goal. */
   fired: number
+  /** Number of slots that did not. */
   skipped: number
+  /** Reason of the last skipped slot. */
   last_skip: string | null
   last_fired_at: number | null
   last_goal_id: string | null
@@ -31,38 +38,39 @@ export interface ScheduleRow {
   busy: number
 }
 
-const ROW = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed, s.acceptance,
+const SELECT_SCHEDULES = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed, s.acceptance,
   s.enabled, s.created_by, s.created_at, s.next_at, s.last_fired_cycle, s.held_by, s.fired, s.skipped, s.last_skip, s.last_fired_at,
   s.last_goal_id, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
-const AWAKE = 'JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
+const JOIN_WORKING_AGENTS =
+  'JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
 
 export function findSchedule(store: Store, schedule_id: string): Promise<ScheduleRow | undefined> {
-  return store.get<ScheduleRow>(`${ROW} WHERE s.schedule_id = ?`, [schedule_id])
+  return store.get<ScheduleRow>(`${SELECT_SCHEDULES} WHERE s.schedule_id = ?`, [schedule_id])
 }
 
 /** Returns schedules of one agent or of all, oldest first. */
 export function listSchedules(store: Store, agent_id?: string): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
-    `${ROW} ${agent_id === undefined ? '' : 'WHERE s.agent_id = ?'} ORDER BY s.created_at, s.schedule_id`,
+    `${SELECT_SCHEDULES} ${agent_id === undefined ? '' : 'WHERE s.agent_id = ?'} ORDER BY s.created_at, s.schedule_id`,
     agent_id === undefined ? [] : [agent_id],
   )
 }
 
-export async function enabledSchedules(store: Store, agent_id: string): Promise<number> {
+export async function countEnabledSchedules(store: Store, agent_id: string): Promise<number> {
   const sql = 'SELECT count(*) AS n FROM schedules WHERE agent_id = ? AND enabled = 1'
   return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
 }
 
 /** Returns due schedules whose agents can work, the longest due first. */
 export function dueSchedules(store: Store, now: number, limit: number): Promise<ScheduleRow[]> {
-  return store.all<ScheduleRow>(`${ROW} ${AWAKE} WHERE s.enabled = 1 AND s.next_at <= ? ORDER BY s.next_at LIMIT ?`, [
-    now,
-    limit,
-  ])
+  return store.all<ScheduleRow>(
+    `${SELECT_SCHEDULES} ${JOIN_WORKING_AGENTS} WHERE s.enabled = 1 AND s.next_at <= ? ORDER BY s.next_at LIMIT ?`,
+    [now, limit],
+  )
 }
 
 /** Returns due schedules of paused agents for which no block reason is recorded yet. */
-export function heldSchedules(store: Store, now: number): Promise<{ schedule_id: string }[]> {
+export function dueWhilePaused(store: Store, now: number): Promise<{ schedule_id: string }[]> {
   return store.all(
     `SELECT s.schedule_id FROM schedules s JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL
      WHERE s.enabled = 1 AND s.next_at <= ? AND s.held_by IS NULL AND a.paused_at IS NOT NULL LIMIT 100`,
@@ -71,9 +79,9 @@ export function heldSchedules(store: Store, now: number): Promise<{ schedule_id:
 }
 
 /** Returns an agent's schedules that are due by its number of cycles. */
-export async function dueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
+export async function schedulesDueByCycle(store: Store, agent_id: string, cycle_num: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
-    `${ROW} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
+    `${SELECT_SCHEDULES} WHERE s.agent_id = ? AND s.enabled = 1 AND s.every_n_cycles IS NOT NULL
      AND ? - s.last_fired_cycle >= s.every_n_cycles ORDER BY s.created_at, s.schedule_id`,
     [agent_id, cycle_num],
   )
@@ -88,17 +96,20 @@ export async function agentsDueByCycle(store: Store): Promise<string[]> {
   return rows.map(({ agent_id }) => agent_id)
 }
 
-/** Returns schedules whose last slot is in the future because the clock was set back. */
-export function aheadOf(store: Store, time: number, now: number): Promise<ScheduleRow[]> {
+/**
+ * Returns schedules whose times are ahead of the clock because it was set back.
+ * @param latest_fired_at the latest time at which a cron schedule may have fired without being returned
+ */
+export function schedulesAhead(store: Store, latest_fired_at: number, now: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
-    `${ROW} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
+    `${SELECT_SCHEDULES} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
      AND (s.cron IS NOT NULL AND s.last_fired_at > ? OR s.every_ms IS NOT NULL AND s.next_at > ? + s.every_ms) LIMIT 100`,
-    [time, now],
+    [latest_fired_at, now],
   )
 }
 
-/** Returns when the next schedule or alarm is due, in milliseconds. */
-export async function nextTime(store: Store): Promise<number | null> {
+/** Returns when the next schedule or alarm is due, in milliseconds; null if none is. */
+export async function nextDueTime(store: Store): Promise<number | null> {
   const row = await store.get<{ at: number | null }>(
     `SELECT min(at) AS at FROM (SELECT min(next_at) AS at FROM schedules WHERE enabled = 1 AND next_at IS NOT NULL
      UNION ALL SELECT min(fire_at) FROM alarms WHERE status = 'pending') waiting`,
@@ -106,7 +117,8 @@ export async function nextTime(store: Store): Promise<number | null> {
   return row?.at ?? null
 }
 
-export async function cycleOf(store: Store, agent_id: string): Promise<number> {
+/** Returns the number of the agent's cycle that runs or ran last; 0 before its first. */
+export async function currentCycle(store: Store, agent_id: string): Promise<number> {
   return (await store.get<{ n: number }>('SELECT cycle_num AS n FROM leases_view WHERE id = ?', [agent_id]))?.n ?? 0
 }
 
@@ -192,7 +204,7 @@ export const settleSlot = defineEffect({
   ],
 })
 
-/** Moves a slot once after the clock was set back: counts from the current time. */
+/** Moves a slot after the clock was set back. Clears `last_fired_at`, so that the slot is moved only once. */
 export const moveSlot = defineEffect({
   name: 'schedules.move',
   schema: z.object({ schedule_id: z.string(), was: z.number().int(), next_at: z.number().int().nullable() }),

@@ -15,9 +15,9 @@ import {
   TooManySchedulesError,
 } from './contract.ts'
 import {
-  cycleOf,
+  countEnabledSchedules,
+  currentCycle,
   deleteSchedule,
-  enabledSchedules,
   findSchedule,
   insertSchedule,
   listSchedules,
@@ -45,7 +45,7 @@ export class ScheduleBook implements Schedules {
 
   async make({ agent_id, objective, priority = 4, missed, acceptance = [], created_by, ...timing }: NewSchedule) {
     const limit = this.#config.max_per_agent
-    if ((await enabledSchedules(this.#store, agent_id)) >= limit)
+    if ((await countEnabledSchedules(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'schedules', limit })
     if (acceptance.length > 0) await this.#svc.use(Goals).refuseUncheckable(acceptance)
     const schedule_id = this.#svc.ports.ids.make('sched', 8)
@@ -119,7 +119,7 @@ export class ScheduleBook implements Schedules {
   async #start(agent_id: string, times: Pick<ScheduleRow, 'every_n_cycles' | 'every_ms' | 'cron' | 'time_zone'>) {
     const now = this.#svc.clock.ms()
     const next_at = times.every_n_cycles === null ? await slotAfter(times, now, now) : null
-    return { next_at, last_fired_cycle: await cycleOf(this.#store, agent_id) }
+    return { next_at, last_fired_cycle: await currentCycle(this.#store, agent_id) }
   }
 
   async #timesOf({ every_n_cycles, every, cron, time_zone: given }: Timing) {

@@ -8,14 +8,14 @@ import { Budget } from '#safety/budget/contract'
 import { passedSlots, slotAfter } from './calendar.ts'
 import type { SchedulesConfig } from './config.ts'
 import {
-  aheadOf,
-  dueByCycle,
   dueSchedules,
-  heldSchedules,
+  dueWhilePaused,
   holdSlot,
   moveSlot,
   readAcceptance,
   type ScheduleRow,
+  schedulesAhead,
+  schedulesDueByCycle,
   settleSlot,
 } from './repository.ts'
 import { cleanObjective } from './schedules.ts'
@@ -32,12 +32,12 @@ const SET_BACK_MS = 3 * 3_600_000
 export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): Promise<boolean> {
   const store = svc.use(Store)
   const now = svc.clock.ms()
-  const moved = await aheadOf(store, now + SET_BACK_MS, now)
+  const moved = await schedulesAhead(store, now + SET_BACK_MS, now)
   for (const row of moved) {
     const { schedule_id, next_at } = row
     await store.apply([moveSlot({ schedule_id, was: next_at as number, next_at: await slotAfter(row, now, now) })])
   }
-  const paused = await heldSchedules(store, now)
+  const paused = await dueWhilePaused(store, now)
   if (paused.length > 0)
     await store.apply(paused.map(({ schedule_id }) => holdSlot({ schedule_id, held_by: 'the agent was paused' })))
   const due = await dueSchedules(store, now, AT_ONCE)
@@ -60,7 +60,7 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
 export async function settleCycles(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const { agent_id, cycle_num } = cycle
   if (cycle.get(ActiveAgent)?.counts_cycles === 0) return
-  const due = await dueByCycle(svc.use(Store), agent_id, cycle_num)
+  const due = await schedulesDueByCycle(svc.use(Store), agent_id, cycle_num)
   if (due.length === 0) return
   const held_by = await holdOf(svc)
   for (const row of due) {

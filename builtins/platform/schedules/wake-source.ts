@@ -4,7 +4,7 @@ import type { WakeSource } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { ringAlarms } from './alarms.ts'
 import type { SchedulesConfig } from './config.ts'
-import { nextTime } from './repository.ts'
+import { nextDueTime } from './repository.ts'
 import { settleTimes } from './slots.ts'
 
 /** Interval of the check for schedules of other processes and for clock changes, in milliseconds. */
@@ -21,9 +21,9 @@ export function scheduleWakeSource(svc: PluginHandle, config: SchedulesConfig): 
     pause = new AbortController()
     const { clock } = svc
     const store = svc.use(Store)
-    const waits = (await nextTime(store)) !== null
+    const waits = (await nextDueTime(store)) !== null
     const more = waits && [await ringAlarms(svc), await settleTimes(svc, config)].includes(true)
-    const at = more ? clock.ms() : waits ? await nextTime(store) : null
+    const at = more ? clock.ms() : waits ? await nextDueTime(store) : null
     if (signal.aborted) return
     if (at === null) {
       seen = await store.waitForChange(seen, pause.signal)

@@ -3,18 +3,18 @@ import { same } from '#lib/tree'
 import { metaOf } from './config-keys.ts'
 import type { ConfigCheck } from './contract.ts'
 
-type Needing = Pick<PluginDefinition, 'name' | 'needs'>
+type ModuleNeeds = Pick<PluginDefinition, 'name' | 'needs'>
 
 /**
  * Returns which plugins are off if these are disabled, by name. The value is `null` for a disabled plugin, else the
  * disabled plugin that it needs, directly or indirectly.
  */
 export function pluginsOff(
-  modules: readonly Needing[],
+  modules: readonly ModuleNeeds[],
   disabled: readonly string[],
 ): ReadonlyMap<string, string | null> {
   const off = new Map<string, string | null>(disabled.map(name => [name, null]))
-  const isWithout = ({ name, needs = [] }: Needing) => !off.has(name) && needs.some(need => off.has(need))
+  const isWithout = ({ name, needs = [] }: ModuleNeeds) => !off.has(name) && needs.some(need => off.has(need))
   for (let next = modules.find(isWithout); next; next = modules.find(isWithout))
     off.set(next.name, next.needs!.find(need => off.has(need))!)
   return off
@@ -22,10 +22,10 @@ export function pluginsOff(
 
 /** Describes which plugins are off; empty when none is. */
 export function describeOff(off: ReadonlyMap<string, string | null>): string {
-  const named = [...off].filter(([, need]) => need === null).map(([name]) => name)
-  const along = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
-  if (named.length === 0) return ''
-  return `switched off: ${named.join(', ')}${along.length > 0 ? `; therefore also off: ${along.join(', ')}` : ''}`
+  const disabled = [...off].filter(([, need]) => need === null).map(([name]) => name)
+  const dependent = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
+  if (disabled.length === 0) return ''
+  return `switched off: ${disabled.join(', ')}${dependent.length > 0 ? `; therefore also off: ${dependent.join(', ')}` : ''}`
 }
 
 /**

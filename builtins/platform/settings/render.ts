@@ -6,12 +6,12 @@ export function renderViews({ effective, live, sources, problem }: ConfigViews):
   const paths = Object.keys(sources)
   const width = Math.max(...paths.map(path => path.length))
   const lines = paths.map(path => {
-    const at = path.split('.')
-    const value = text(getIn(effective, at))
-    const now = text(getIn(live ?? effective, at))
+    const keys = path.split('.')
+    const value = formatValue(getIn(effective, keys))
+    const liveValue = formatValue(getIn(live ?? effective, keys))
     const notes = [
       ...(sources[path] === 'default' ? [] : [sources[path]]),
-      ...(now === value ? [] : [`${now} until the restart`]),
+      ...(liveValue === value ? [] : [`${liveValue} until the restart`]),
     ]
     return `${path.padEnd(width)}  ${value}${notes.length > 0 ? `  (${notes.join(', ')})` : ''}`
   })
@@ -21,9 +21,9 @@ export function renderViews({ effective, live, sources, problem }: ConfigViews):
 export function renderValue({ key, value, source, env, reload, description, ...rest }: ConfigValue): string {
   const from = source === 'env' ? `the environment (${env})` : source === 'file' ? 'the file' : 'the default'
   const lines: [string, string][] = [
-    [key, text(value)],
+    [key, formatValue(value)],
     ['source', from],
-    ['default', text(rest.default)],
+    ['default', formatValue(rest.default)],
     ...(env ? [['variable', env] as [string, string]] : []),
     ['changes', reload === 'applied' ? 'take effect at the next heartbeat' : 'need a restart'],
     ...(description ? [['about', description] as [string, string]] : []),
@@ -37,13 +37,13 @@ export function renderChange({ note, ...change }: ConfigChanged): string {
 }
 
 function renderValueChange({ key, value, reload, overridden_by }: Omit<ConfigChanged, 'note'>): string {
-  const now = value === null ? `${key} is unset` : `${key} is ${text(value)}`
-  if (overridden_by) return `${now} in the file, but the environment variable ${overridden_by} overrides it`
-  if (reload === null) return `${now} already`
-  return `${now}, ${reload === 'applied' ? 'effective at the next heartbeat' : 'effective after a restart'}`
+  const statement = value === null ? `${key} is unset` : `${key} is ${formatValue(value)}`
+  if (overridden_by) return `${statement} in the file, but the environment variable ${overridden_by} overrides it`
+  if (reload === null) return `${statement} already`
+  return `${statement}, ${reload === 'applied' ? 'effective at the next heartbeat' : 'effective after a restart'}`
 }
 
-function text(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return 'null'
   return typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
 }

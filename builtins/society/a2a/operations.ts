@@ -15,14 +15,17 @@ import {
 import { messagesGraph } from './graph.ts'
 import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
 
-const id = AgentRef.describe("An agent's id, or its name when only one has it; `operator` for the operator's mailbox")
-const message_id = z
+const agentId = AgentRef.describe(
+  "An agent's id, or its name when only one has it; `operator` for the operator's mailbox",
+)
+const messageId = z
   .string()
   .min(1)
   .max(128)
   .meta({ examples: ['msg-1a2b3c4d5e6f'] })
   .describe("A message's id")
-const found = [AgentNotFoundError, AmbiguousAgentError] as const
+/** Errors of an agent's id or name that cannot be resolved. */
+const refErrors = [AgentNotFoundError, AmbiguousAgentError] as const
 
 const Thread = z.object({
   thread_id: A2AMessage.shape.thread_id,
@@ -35,19 +38,21 @@ const Thread = z.object({
 
 const mail = (svc: PluginHandle) => svc.use(Mail)
 
+/** Returns the owner of a mailbox: an agent's id, or `operator`. */
 const ownerOf = async (svc: PluginHandle, ref: string) =>
   ref === OPERATOR ? ref : (await svc.use(Agents).find(ref)).agent_id
 
 type Filter = z.infer<typeof Filters> & Dates
 
-const filterOf = async (svc: PluginHandle, { id: ref, peer, ...rest }: Filter) => ({
+/** Replaces names of agents in a filter by their ids. */
+const resolveFilter = async (svc: PluginHandle, { id: ref, peer, ...rest }: Filter) => ({
   ...rest,
   owner: await ownerOf(svc, ref),
   ...(peer === undefined ? {} : { peer: await ownerOf(svc, peer) }),
 })
 
 const Filters = z.object({
-  id,
+  id: agentId,
   box: z
     .enum(['inbox', 'outbox', 'all'])
     .default('all')
@@ -66,12 +71,12 @@ export const messagesList = operation({
   http: { method: 'GET', path: '/agents/{id}/messages' },
   cli: { usage: 'messages <id>', short: { limit: 'n' } },
   mcp: true,
-  errors: found,
+  errors: refErrors,
   run: async ({ limit, offset, order, ...filter }, { svc }) =>
-    mail(svc).list(await filterOf(svc, filter), { limit, offset, order }),
+    mail(svc).list(await resolveFilter(svc, filter), { limit, offset, order }),
   count: async ({ limit: _, offset: __, order: ___, ...filter }, { svc }) =>
-    mail(svc).count(await filterOf(svc, filter)),
-  render: messages => messages.map(line).join('\n') || 'no messages',
+    mail(svc).count(await resolveFilter(svc, filter)),
+  render: messages => messages.map(formatLine).join('\n') || 'no messages',
 })
 
 export const messagesSend = operation({
@@ -105,57 +110,59 @@ export const messagesSend = operation({
   http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
   cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
   mcp: true,
-  errors: [...[...found, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError]],
-  async run({ id: to, reply_to, ...draft }, { svc, effects: also = [] }) {
+  errors: [
+    ...[...refErrors, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError],
+  ],
+  async run({ id: to, reply_to, ...draft }, { svc, effects: callEffects = [] }) {
     const { message, answer, effects } = await mail(svc).post({
       ...{ ...draft, to, from_agent: OPERATOR },
       ...(reply_to === undefined ? {} : { reply_to }),
     })
-    await svc.use(Store).apply([...effects, ...also])
+    await svc.use(Store).apply([...effects, ...callEffects])
     return { message_id: message.message_id, answer: answer ?? null }
   },
-  render: ({ message_id: sent, answer }) => (answer ? `${sent}: ${answer.type}: ${answer.body}` : sent),
+  render: ({ message_id, answer }) => (answer ? `${message_id}: ${answer.type}: ${answer.body}` : message_id),
 })
 
 export const messagesGet = operation({
   name: 'messages.get',
   summary: 'Show a message',
   description: 'Includes sender, recipient, type and body.',
-  input: z.object({ message_id }),
+  input: z.object({ message_id: messageId }),
   output: A2AMessage,
   http: { method: 'GET', path: '/messages/{message_id}' },
   mcp: true,
   errors: [MessageNotFoundError],
-  run: ({ message_id: wanted }, { svc }) => mail(svc).find(wanted),
+  run: ({ message_id }, { svc }) => mail(svc).find(message_id),
 })
 
 export const messagesThread = operation({
   name: 'messages.thread',
   summary: 'Show the thread of a message, oldest first',
   description: 'Lists all messages of the thread that contains the given message.',
-  input: z.object({ message_id }),
+  input: z.object({ message_id: messageId }),
   output: z.array(A2AMessage),
   http: { method: 'GET', path: '/messages/{message_id}/thread' },
   cli: { usage: 'thread <message_id>' },
   mcp: true,
   errors: [MessageNotFoundError],
-  async run({ message_id: wanted }, { svc }) {
-    const { thread_id } = await mail(svc).find(wanted)
+  async run({ message_id }, { svc }) {
+    const { thread_id } = await mail(svc).find(message_id)
     return (await messagesOfThread(svc.use(Store), thread_id)).map(messageOf)
   },
-  render: messages => messages.map(message => `${line(message)}\n${message.body}`).join('\n\n'),
+  render: messages => messages.map(message => `${formatLine(message)}\n${message.body}`).join('\n\n'),
 })
 
 export const messagesThreads = operation({
   name: 'messages.threads',
   summary: "List an agent's threads, most recently active first",
   description: 'A thread is a message with its answers.',
-  input: Page.extend({ id }),
+  input: Page.extend({ id: agentId }),
   output: z.array(Thread),
   http: { method: 'GET', path: '/agents/{id}/threads' },
   cli: { usage: 'threads <id>', short: { limit: 'n' } },
   mcp: true,
-  errors: found,
+  errors: refErrors,
   async run({ id: ref, limit, offset }, { svc }) {
     const rows = await listThreads(svc.use(Store), await ownerOf(svc, ref), limit ?? -1, offset)
     return rows.map(row => ({ ...row, last_at: isoTime(row.last_at) }))
@@ -173,7 +180,7 @@ export const messageOperations = [
   messagesGraph,
 ]
 
-function line({ message_id: sent, ts, type, from_agent, to_agent, subject, body, read }: A2AMessage): string {
+function formatLine({ message_id, ts, type, from_agent, to_agent, subject, body, read }: A2AMessage): string {
   const text = (subject || body).replace(/\s+/g, ' ').slice(0, 80)
-  return `${sent}  ${ts.slice(0, 16).replace('T', ' ')}  ${read ? ' ' : '*'} ${type}  ${from_agent} → ${to_agent}  ${text}`
+  return `${message_id}  ${ts.slice(0, 16).replace('T', ' ')}  ${read ? ' ' : '*'} ${type}  ${from_agent} → ${to_agent}  ${text}`
 }

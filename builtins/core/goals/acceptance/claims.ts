@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
-import { commandsOf } from './repository.ts'
+import { commandArguments } from './repository.ts'
 
 /** Matches a file name: an extension that begins with a letter, no spaces, no URL. */
 const FILE = /^(?!\w+:\/\/)[^\s`]*\w\.[A-Za-z]\w{0,7}$/
@@ -23,7 +23,7 @@ export async function untrueClaims(
     return command?.includes(' ') ? [command.trim()] : []
   })
   const isThere = await Promise.all(files.map(file => exists(svc, reach, file)))
-  const run = commands.length > 0 ? await commandsOf(svc.use(Store), goal_id) : []
+  const run = commands.length > 0 ? await commandArguments(svc.use(Store), goal_id) : []
   const isRun = (command: string) => run.some(args => args.includes(JSON.stringify(command).slice(1, -1)))
   return [
     ...files

@@ -12,7 +12,7 @@ import { untrueClaims } from './claims.ts'
 import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
-/** Ends a goal whose agent claimed too often that it was finished. */
+/** Ends a goal whose agent claimed too often that it is reached, each time refused by a check. */
 export const NotAcceptedError = defineError({
   code: 'goal_not_accepted',
   status: 409,
@@ -22,7 +22,7 @@ export const NotAcceptedError = defineError({
 })
 
 /** Checks what agents say they achieved: a goal completes only when no check objects. */
-export class Ending {
+export class GoalClaimCheck {
   readonly #svc: PluginHandle
   readonly #config: GoalsConfig
   readonly #cycle: Cycle
@@ -48,20 +48,21 @@ export class Ending {
   }
 
   /**
-   * Returns why a goal is not reached, or that the operator's answer is awaited.
+   * Checks a claim that the goal is reached.
+   * @returns why it is not, or that the operator's answer is awaited; undefined when the goal may complete
    * @throws NotAcceptedError when the claim was refused too often
    */
   async objection(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
-    const terms = await findTerms(this.#svc.use(Store), goal_id)
-    if (terms && terms.open_subgoals > 0)
-      return `${terms.open_subgoals} of its subgoals are still active. They come first; you will be shown their results.`
+    const current = await findTerms(this.#svc.use(Store), goal_id)
+    if (current && current.open_subgoals > 0)
+      return `${current.open_subgoals} of its subgoals are still active. They come first; you will be shown their results.`
     // The agent may have set criteria since the cycle began.
-    if (isOwn(this.#goal)) this.#goal.acceptance = terms?.acceptance ?? this.#goal.acceptance
+    if (isOwn(this.#goal)) this.#goal.acceptance = current?.acceptance ?? this.#goal.acceptance
     // A check may take long, so what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
-    const problem = (await this.#untrue(claim)) ?? (await this.#checkAcceptance(claim))
+    const problem = (await this.#checkEvidence(claim)) ?? (await this.#checkAcceptance(claim))
     if (problem) return problem
     const { signal } = this.#cycle
     const claimed = { ...claim, ...this.#reach, agent_id, goal_id, objective, signal }
@@ -69,7 +70,7 @@ export class Ending {
   }
 
   /** Refuses missing evidence once per goal, because text that looks like a file or a command may be neither. */
-  async #untrue({ evidence }: Claim): Promise<string | undefined> {
+  async #checkEvidence({ evidence }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
     if (claims_refused || evidence.length === 0) return undefined
     const problems = await recordInput('claims', () => untrueClaims(this.#svc, goal_id, evidence, this.#reach))
@@ -89,11 +90,15 @@ export class Ending {
     const refused = problem !== ''
     if (refused) this.#goal.refusals++
     const { refusals } = this.#goal
-    const refusal = appendEvent({ type: 'goal_not_accepted', agent_id, data: { agent_id, goal_id, refusals, problem } })
+    const refusalEvent = appendEvent({
+      type: 'goal_not_accepted',
+      agent_id,
+      data: { agent_id, goal_id, refusals, problem },
+    })
     await this.#save([
       ...effects,
       setAcceptance({ goal_id, acceptance: checks, refused }),
-      ...(refused ? [refusal] : []),
+      ...(refused ? [refusalEvent] : []),
     ])
     if (!refused) return waits
     const { max_refusals } = this.#config

@@ -46,7 +46,7 @@ export const claimsRefused = defineEffect({
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
 
 /** Returns the arguments, as JSON, of a goal's calls that ran a command or a script. */
-export async function commandsOf(store: Store, goal_id: string): Promise<string[]> {
+export async function commandArguments(store: Store, goal_id: string): Promise<string[]> {
   const rows = await store.all<{ arguments: string }>(
     `SELECT arguments FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
      AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%')`,

@@ -5,9 +5,9 @@ import { Runtime } from '#core/runtime/contract'
 import { type PluginHandle, parse, z } from '#kernel'
 import { type GoalContext, GoalContextParts, type PromptSection, PromptSections } from '../contract.ts'
 
-const Said = z.string().optional()
+const SectionText = z.string().optional()
 
-/** Returns the sections of modules for one kind of prompt, in order. */
+/** Returns the sections that modules contribute to one kind of prompt: by stage, without empty ones. */
 export async function sectionsFor(
   svc: PluginHandle,
   prompt: PromptSection['prompts'][number],
@@ -17,37 +17,42 @@ export async function sectionsFor(
 ): Promise<GoalContext['sections']> {
   const isShown = ({ prompts, inner }: PromptSection) =>
     prompts.includes(prompt) && (prompt === 'goal_generation' || !inner || profile.inner_life.includes(inner))
-  const asked = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
-  const redacted = await Promise.all(
-    asked.map(async ({ owner, value: { name, stage, text } }) => {
-      const given = await text(agent, profile, known)
+  const shown = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
+  const sections = await Promise.all(
+    shown.map(async ({ owner, value: { name, stage, text } }) => {
+      const returned = await text(agent, profile, known)
       return {
         name,
         stage,
-        text: parse(Said, given, `The text of the prompt section "${name}" of ${owner}`)?.trim() ?? '',
+        text: parse(SectionText, returned, `The text of the prompt section "${name}" of ${owner}`)?.trim() ?? '',
       }
     }),
   )
-  return redacted
+  return sections
     .filter(({ text }) => text !== '')
     .sort((a, b) => a.stage - b.stage)
     .map(({ name, text }) => ({ name, text }))
 }
 
-/** Returns the modules' parts of the context for goal strategies. */
-export async function partsFor(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<Partial<GoalContext>> {
+/** Returns the fields that modules contribute to the context of goal strategies. */
+export async function contextPartsFor(
+  svc: PluginHandle,
+  agent: AgentRow,
+  profile: Profile,
+): Promise<Partial<GoalContext>> {
   return Object.assign({}, ...(await Promise.all(svc.list(GoalContextParts).map(each => each.part(agent, profile)))))
 }
 
-const described = new WeakMap<readonly ToolSpec[], string>()
+/** Results of `toolsDescription`, by the list of tools. */
+const descriptions = new WeakMap<readonly ToolSpec[], string>()
 
 /** Lists a profile's tools, one line each, for goal generation. Pursuit shows how to use them. */
 export function toolsDescription(svc: PluginHandle, profile: Profile): string {
   const { specs } = svc.use(Runtime).toolsFor(profile)
-  let text = described.get(specs)
+  let text = descriptions.get(specs)
   if (text === undefined) {
     text = specs.map(({ name, description }) => `- ${name}: ${firstSentence(description)}`).join('\n')
-    described.set(specs, text)
+    descriptions.set(specs, text)
   }
   return text
 }

@@ -9,7 +9,7 @@ import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
 import { recallMemories } from '../context/recall.ts'
-import { partsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
+import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
@@ -158,7 +158,7 @@ async function contextFor(
   const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
-  const known = await partsFor(svc, agent, profile)
+  const known = await contextPartsFor(svc, agent, profile)
   return Object.assign({}, known, {
     agent_id,
     root_agent_id: agent.root_agent_id,

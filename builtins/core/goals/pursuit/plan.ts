@@ -12,9 +12,9 @@ import { findGoal } from '../repository.ts'
 export const UPDATE_PLAN = 'update_plan'
 
 /** Number of messages after which the plan is shown again. */
-const IN_VIEW = 30
+const REMINDER_INTERVAL = 30
 /** Maximum number of acceptance criteria of one goal. */
-const MOST_TERMS = 20
+const MAX_CRITERIA = 20
 const HEADING = 'Your plan, as you wrote it down:'
 
 export const Plan = z
@@ -42,7 +42,7 @@ export function updatePlan(svc: PluginHandle): Tool {
     idempotent: true,
     async execute({ steps, done_when }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
       if (goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to plan')
-      if (done_when.length > 0) effect(await termsOf(svc, goal_id, done_when))
+      if (done_when.length > 0) effect(await addCriteria(svc, goal_id, done_when))
       const data = { agent_id, goal_id, ...progressOf(steps) }
       effect(setPlan({ goal_id, plan: steps }))
       effect(appendEvent({ type: 'plan_updated', agent_id, cycle_num, data }))
@@ -54,15 +54,17 @@ export function updatePlan(svc: PluginHandle): Tool {
 /**
  * Returns the write that adds commands to the criteria of a goal that the agent chose itself. Existing criteria stay.
  */
-async function termsOf(svc: PluginHandle, goal_id: string, commands: readonly string[]): Promise<Effect> {
+async function addCriteria(svc: PluginHandle, goal_id: string, commands: readonly string[]): Promise<Effect> {
   const goal = await findGoal(svc.use(Store), goal_id)
   if (!goal || !isOwn(goal)) throw new Error('you cannot set criteria for this goal; leave done_when out')
-  const before = readAcceptance(goal.acceptance)
-  const more = commands.filter(command => !before.some(each => each.command === command)).map(command => ({ command }))
-  await refuseUncheckable(svc, more)
+  const existing = readAcceptance(goal.acceptance)
+  const added = commands
+    .filter(command => !existing.some(each => each.command === command))
+    .map(command => ({ command }))
+  await refuseUncheckable(svc, added)
   return setAcceptance({
     goal_id,
-    acceptance: [...before, ...uncheckedTerms(more)].slice(0, MOST_TERMS),
+    acceptance: [...existing, ...uncheckedTerms(added)].slice(0, MAX_CRITERIA),
     refused: false,
   })
 }
@@ -86,9 +88,10 @@ export function planLines(plan: readonly PlanStep[]): string[] {
  */
 export function planReminder(plan: readonly PlanStep[], messages: readonly Message[]): string | undefined {
   if (plan.length === 0) return undefined
-  const summary = messages.findLastIndex(message => message.summary !== undefined)
-  const from = summary < 0 ? 0 : summary - (messages[summary]?.summary?.keeps ?? 0)
-  const inView = messages.slice(Math.max(from, messages.length - IN_VIEW, 0))
+  const summaryIndex = messages.findLastIndex(message => message.summary !== undefined)
+  // A summary replaces the messages before those that it keeps.
+  const from = summaryIndex < 0 ? 0 : summaryIndex - (messages[summaryIndex]?.summary?.keeps ?? 0)
+  const inView = messages.slice(Math.max(from, messages.length - REMINDER_INTERVAL, 0))
   const isShown = ({ role, content, tool_calls = [] }: Message) =>
     tool_calls.some(({ name }) => name === UPDATE_PLAN) || (role === 'user' && content.startsWith(HEADING))
   return inView.some(isShown) ? undefined : [HEADING, ...planLines(plan)].join('\n')

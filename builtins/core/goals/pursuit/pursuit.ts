@@ -21,12 +21,12 @@ import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
-import { Ending, NotAcceptedError } from '../acceptance/ending.ts'
+import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
-import { nudgesFor } from '../context/nudges.ts'
+import { fitNudges } from '../context/nudges.ts'
 import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
@@ -213,7 +213,9 @@ class Pursuit {
     const runtime = this.#svc.use(Runtime)
     const reach = agentReach(this.#svc.project, agent)
     await recordInput('workspace', () => this.#makeOnce(reach.scratch))
-    const ending = new Ending(this.#svc, this.#config, this.#cycle, this.#goal, reach, effects => this.#save(effects))
+    const claimCheck = new GoalClaimCheck(this.#svc, this.#config, this.#cycle, this.#goal, reach, effects =>
+      this.#save(effects),
+    )
     const system_parts = pursuitParts(
       profile,
       await this.#svc.use(Profiles).skills(profile),
@@ -246,7 +248,7 @@ class Pursuit {
       summarize: call => this.#summaries.next(call),
       newMessages: () => this.#news(),
       gate: (call, tool) => this.#gate(call, tool),
-      objection: claim => ending.objection(claim),
+      objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
     }
   }
@@ -296,7 +298,7 @@ class Pursuit {
   async #news(): Promise<Message[]> {
     const { agent_id, goal_id } = this.#goal
     const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
-    const { nudges, waiting } = await nudgesFor(this.#svc, all, this.#called)
+    const { nudges, waiting } = await fitNudges(this.#svc, all, this.#called)
     this.#reading = nudges.map(nudge => nudge.nudge_id)
     const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
     const ended = this.#atHand?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []

@@ -9,10 +9,10 @@ interface CachedTranscript {
   transcript: Transcript
 }
 
-/** Transcripts of the goals that this process pursued last, so that the next cycle of each need not read and parse its own again. */
+/** Transcripts of the goals that this process pursued last, so that their next cycles need not read and parse them. */
 export class TranscriptCache {
   /** Least recently used first. */
-  readonly #kept = new Map<string, CachedTranscript>()
+  readonly #cached = new Map<string, CachedTranscript>()
   #chars = 0
 
   /**
@@ -20,24 +20,24 @@ export class TranscriptCache {
    * @param epoch the current one in the goal's row; a different one means that the transcript was changed since
    */
   take(goal_id: string, epoch: number | null): Transcript | undefined {
-    const kept = this.#remove(goal_id)
-    return kept?.epoch === epoch ? kept?.transcript : undefined
+    const cached = this.#remove(goal_id)
+    return cached?.epoch === epoch ? cached?.transcript : undefined
   }
 
   /** Caches a stored transcript, and drops the least recently used ones until all fit. */
   keep(goal_id: string, epoch: number, transcript: Transcript): void {
     this.#remove(goal_id)
-    this.#kept.set(goal_id, { epoch, transcript })
+    this.#cached.set(goal_id, { epoch, transcript })
     this.#chars += transcript.chars
-    for (const oldest of this.#kept.keys()) {
+    for (const oldest of this.#cached.keys()) {
       if (this.#chars <= MAX_CHARS) break
       this.#remove(oldest)
     }
   }
 
   #remove(goal_id: string): CachedTranscript | undefined {
-    const kept = this.#kept.get(goal_id)
-    if (kept && this.#kept.delete(goal_id)) this.#chars -= kept.transcript.chars
-    return kept
+    const cached = this.#cached.get(goal_id)
+    if (cached && this.#cached.delete(goal_id)) this.#chars -= cached.transcript.chars
+    return cached
   }
 }

@@ -7,7 +7,7 @@ import type { LearnedModels } from '../learned/learned-models.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
 import { type AdaptedTarget, understand } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
-import { promptedSchema } from './structured.ts'
+import { withSchemaInPrompt } from './structured.ts'
 
 /**
  * Messages of servers that they, or the model, do not support tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and
@@ -70,7 +70,7 @@ export class Abilities {
       const prompted = mode === 'prompted' || (mode === 'auto' && lacks.includes('tools'))
       const schemaInPrompt = request.response_schema && (!provider.structured || lacks.includes('schemas'))
       const omit = omitted.length > 0 ? { omit: new Set(omitted) } : {}
-      const asked = { ...(schemaInPrompt ? promptedSchema(request) : request), ...omit }
+      const asked = { ...(schemaInPrompt ? withSchemaInPrompt(request) : request), ...omit }
       if (prompted) return { sent: promptedRequest(asked), reading: 'prompted' }
       return { sent: asked, reading: mode === 'auto' ? 'either' : 'native' }
     }

@@ -13,7 +13,7 @@ const ASK_AGAIN_MS = 60_000
 const MAX_CONVERSATIONS = 1_000
 /** Step size of the ratio, so that a request keeps its beginning between calls. */
 const RATIO_STEP = 0.125
-const NOTHING: LeftOut = { summary: 0, digest: 0, cleared: 0, cut: 0 }
+const NOTHING_LEFT_OUT: LeftOut = { summary: 0, digest: 0, cleared: 0, cut: 0 }
 const [MIN_RATIO, MAX_RATIO] = [0.75, 3]
 /** Share of a refused request that is assumed as the window where the refusal does not name it. */
 const REFUSED_SHARE = 0.5
@@ -21,6 +21,7 @@ const REFUSED_SHARE = 0.5
 type LeftOut = Record<Shortening, number>
 
 interface Conversation {
+  /** Tokens that the provider counted for each token of our estimate. */
   ratio: number
   /** The amounts left out of its last request. */
   left_out: LeftOut
@@ -36,7 +37,7 @@ export function smallerWindow({ sections: { system, tools, messages }, window, m
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #learned: LearnedModels
-  readonly #asked = new Map<string, { at: number; window: Promise<number | null> }>()
+  readonly #answers = new Map<string, { at: number; window: Promise<number | null> }>()
   readonly #conversations = new Map<string, Conversation>()
 
   constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels) {
@@ -48,8 +49,8 @@ export class ContextWindows {
   async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
     const { max_output_tokens, context_window } = facts
     const learned = await this.#learned.of(target)
-    const known = learned.context_window ?? context_window ?? (await this.#ask(target))
-    const { ratio } = this.#of(target.id, purpose)
+    const known = learned.context_window ?? context_window ?? (await this.#askServer(target))
+    const { ratio } = this.#conversationOf(target.id, purpose)
     return { window: known ?? ASSUMED_WINDOW, max_output_tokens, ratio }
   }
 
@@ -64,7 +65,7 @@ export class ContextWindows {
     const estimate = sections.system + sections.tools + sections.messages
     if (spend.estimated || spend.attempts !== 1 || estimate === 0) return
     const counted = Math.min(Math.max(spend.input_tokens / estimate, MIN_RATIO), MAX_RATIO)
-    const conversation = this.#of(target.id, purpose)
+    const conversation = this.#conversationOf(target.id, purpose)
     if (Math.abs(counted - conversation.ratio) < RATIO_STEP) return
     conversation.ratio = Math.ceil(counted / RATIO_STEP) * RATIO_STEP
   }
@@ -74,16 +75,16 @@ export class ContextWindows {
    * it was not.
    */
   roomMade(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
-    const conversation = this.#of(target.id, purpose)
-    const before = conversation.left_out
+    const conversation = this.#conversationOf(target.id, purpose)
+    const previous = conversation.left_out
     const left_out: LeftOut = { summary: summarized, digest: digested, cleared, cut }
     conversation.left_out = left_out
-    return Shortening.options.find(way => left_out[way] > 0 && left_out[way] !== before[way])
+    return Shortening.options.find(way => left_out[way] > 0 && left_out[way] !== previous[way])
   }
 
-  #of(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {
+  #conversationOf(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {
     const key = `${model} ${kind} ${goal_id ?? task_id ?? agent_id}`
-    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: NOTHING }
+    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: NOTHING_LEFT_OUT }
     this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
     if (this.#conversations.size > MAX_CONVERSATIONS) {
@@ -92,15 +93,15 @@ export class ContextWindows {
     return conversation
   }
 
-  #ask({ id, model, provider }: Target): Promise<number | null> | null {
+  #askServer({ id, model, provider }: Target): Promise<number | null> | null {
     if (!provider.contextWindow) return null
-    const before = this.#asked.get(id)
+    const previous = this.#answers.get(id)
     const now = this.#clock.monotonic()
-    if (before && now - before.at < ASK_AGAIN_MS) return before.window
+    if (previous && now - previous.at < ASK_AGAIN_MS) return previous.window
     const window = provider.contextWindow(model).catch(() => null)
-    this.#asked.set(id, { at: now, window })
+    this.#answers.set(id, { at: now, window })
     // A known window does not change while the server runs; after a restart with another one, a refusal corrects it.
-    void window.then(known => known !== null && this.#asked.set(id, { at: Number.POSITIVE_INFINITY, window }))
+    void window.then(known => known !== null && this.#answers.set(id, { at: Number.POSITIVE_INFINITY, window }))
     return window
   }
 }

@@ -12,16 +12,16 @@ export interface Output {
 export async function keepImages(result: unknown, images: Images | undefined): Promise<Output> {
   if (!(result instanceof ToolImages)) return { notes: [], images: [] }
   const notes: string[] = []
-  const kept: ImageRef[] = []
+  const stored: ImageRef[] = []
   for (const image of result.images.slice(0, MAX_IMAGES)) {
     try {
       if (!images) throw new Error('The module images is disabled, so the images of this tool are left out.')
-      kept.push(await images.keep(image))
+      stored.push(await images.keep(image))
     } catch (error) {
       notes.push(`[${errorMessage(error)}]`)
     }
   }
-  const more = result.images.length - MAX_IMAGES
-  if (more > 0) notes.push(`[${more} more images were left out; a result holds at most ${MAX_IMAGES}.]`)
-  return { notes, images: kept }
+  const excess = result.images.length - MAX_IMAGES
+  if (excess > 0) notes.push(`[${excess} more images were left out; a result holds at most ${MAX_IMAGES}.]`)
+  return { notes, images: stored }
 }

@@ -20,7 +20,7 @@ import {
   sqliteSource,
   tablesOf,
 } from './copy.ts'
-import { FOLDERS, PACKED_GONE, unpack } from './unpack.ts'
+import { DROP_PACKED_FILES, FOLDERS, unpack } from './unpack.ts'
 
 const PROGRESS_TABLE = `CREATE TABLE ${PROGRESS} (name TEXT PRIMARY KEY, source TEXT NOT NULL, progress TEXT NOT NULL)`
 /** Statements that remove lease owners and daemons, which do not exist in the copy. */
@@ -77,7 +77,7 @@ export async function moveBack(
     const { copied, image } = await fill(svc, query, file, connections.at)
     const kept = `${keep}-files`
     const files = await unpack(svc, image, kept)
-    await image.write([...PACKED_GONE, ...NOBODY_AT_WORK, `DROP TABLE ${PROGRESS}`].map(sql => ({ sql })))
+    await image.write([...DROP_PACKED_FILES, ...NOBODY_AT_WORK, `DROP TABLE ${PROGRESS}`].map(sql => ({ sql })))
     image.close()
     crashPoint('database filled')
     const put = await images.put(file, `${keep}.db`)

@@ -16,7 +16,7 @@ import { nodesOf } from '../nodes.ts'
 import { place } from '../postgres/connection.ts'
 import { requireExclusive, waitUntilExclusive } from './exclusive.ts'
 import { backUp, moveBack, moveTo, restore } from './move.ts'
-import { PACKED_GONE, unpack } from './unpack.ts'
+import { DROP_PACKED_FILES, unpack } from './unpack.ts'
 
 const POSTGRES = /^postgres(ql)?:\/\//
 
@@ -166,7 +166,7 @@ export const clusterUnpack = operation({
     try {
       if (image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length === 0) return { files: 0 }
       const files = await unpack(svc, image, join(backups(svc), `svc-replaced-${stamp(svc)}-files`))
-      await image.write(PACKED_GONE.map(sql => ({ sql })))
+      await image.write(DROP_PACKED_FILES.map(sql => ({ sql })))
       return { files }
     } finally {
       image.close()

@@ -5,13 +5,18 @@ import type { DatabaseImage } from '#platform/store/contract'
 /** Folders of `.svc/` whose files are rows in a PostgreSQL database. */
 export const FOLDERS = ['memory', 'agent_memory', 'checkpoints']
 
-export const PACKED_GONE = ['DROP TABLE svc_lines', 'DROP TABLE svc_files']
+export const DROP_PACKED_FILES = ['DROP TABLE svc_lines', 'DROP TABLE svc_files']
 
 /**
- * Writes the files that a database contains as rows; `PACKED_GONE` removes these rows. Previous contents of the folders are kept.
- * @returns how many files
+ * Writes the files that a database contains as rows; `DROP_PACKED_FILES` removes these rows.
+ * @param keptFolder where the previous contents of the folders are moved
+ * @returns the number of files
  */
-export async function unpack({ ports, project }: PluginHandle, image: DatabaseImage, keep: string): Promise<number> {
+export async function unpack(
+  { ports, project }: PluginHandle,
+  image: DatabaseImage,
+  keptFolder: string,
+): Promise<number> {
   const { files } = ports
   const staging = join(project.svc, 'unpacking')
   await files.rm(staging, { recursive: true, force: true })
@@ -26,19 +31,19 @@ export async function unpack({ ports, project }: PluginHandle, image: DatabaseIm
     unpacked++
   }
   for (const folder of FOLDERS) {
-    await moveIfMissing(ports, join(project.svc, folder), join(keep, folder))
-    await moveIfMissing(ports, join(staging, folder), join(project.svc, folder))
+    await moveIfExists(ports, join(project.svc, folder), join(keptFolder, folder))
+    await moveIfExists(ports, join(staging, folder), join(project.svc, folder))
   }
   await files.rm(staging, { recursive: true, force: true })
   return unpacked
 }
 
-async function moveIfMissing({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
-  const there = await files.access(from).then(
+async function moveIfExists({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
+  const exists = await files.access(from).then(
     () => true,
     () => false,
   )
-  if (!there) return
+  if (!exists) return
   await files.mkdir(dirname(to), { recursive: true, mode: 0o700 })
   await files.rename(from, to)
 }

@@ -1,8 +1,8 @@
 import { CommandError } from './contract.ts'
 
-const NO_SHELL = 'the command is a single program with its arguments, without a shell'
-/** Characters that a shell interprets, and the suggested alternative to each. */
-const MEANINGS: Readonly<Record<string, string>> = {
+const WHY_REFUSED = 'the command is a single program with its arguments, without a shell'
+/** What to do instead of each character that a shell interprets. */
+const ALTERNATIVES: Readonly<Record<string, string>> = {
   ';': 'run one command at a time',
   '&': 'run one command at a time; to run it in the background, set background',
   '|': 'run one command at a time; give text to the next one as `input`',
@@ -24,52 +24,54 @@ class OperatorError extends CommandError {}
 
 /**
  * Returns the words of a command line.
- * @param hasShell whether a line with operators may run in sh, which requires that any program is allowed
+ * @param mayUseShell whether a line with operators may run in sh, which requires that any program is allowed
  * @throws CommandError
  */
-export function wordsOf(line: string, hasShell = false): string[] {
+export function wordsOf(line: string, mayUseShell = false): string[] {
   try {
     const words = splitWords(line)
     // The line begins with an environment variable, as in TZ=UTC date.
-    return hasShell && /^\w+=/.test(words[0]!) ? ['sh', '-c', line] : words
+    return mayUseShell && /^\w+=/.test(words[0]!) ? ['sh', '-c', line] : words
   } catch (error) {
-    if (hasShell && error instanceof OperatorError) return ['sh', '-c', line]
+    if (mayUseShell && error instanceof OperatorError) return ['sh', '-c', line]
     throw error
   }
 }
 
 /**
  * Splits a command line into words by the quoting rules of a shell. Unquoted operators, variables and patterns are
- * refused with an alternative, so that nothing is interpreted differently than expected.
+ * refused with an alternative, so that no line means something else here than in a shell.
  * @throws CommandError
  */
 function splitWords(line: string): string[] {
   const words: string[] = []
   let word: string | undefined
-  for (let at = 0; at < line.length; at++) {
-    const sign = line[at]!
-    if (sign === ' ' || sign === '\t') {
+  for (let index = 0; index < line.length; index++) {
+    const char = line[index]!
+    if (char === ' ' || char === '\t') {
       if (word !== undefined) words.push(word)
       word = undefined
-    } else if (sign === "'") {
-      const end = line.indexOf("'", at + 1)
+    } else if (char === "'") {
+      const end = line.indexOf("'", index + 1)
       if (end < 0) throw new CommandError({ problem: "a quotation that begins with ' is not closed" })
-      word = (word ?? '') + line.slice(at + 1, end)
-      at = end
-    } else if (sign === '"') {
-      const { text, end } = doubleQuoted(line, at + 1)
+      word = (word ?? '') + line.slice(index + 1, end)
+      index = end
+    } else if (char === '"') {
+      const { text, end } = readDoubleQuoted(line, index + 1)
       word = (word ?? '') + text
-      at = end
-    } else if (sign === '\\') {
-      const next = line[++at]
+      index = end
+    } else if (char === '\\') {
+      const next = line[++index]
       if (next === undefined || next === '\n') throw new CommandError({ problem: 'the command ends with a backslash' })
       word = (word ?? '') + next
     } else {
-      if (MEANINGS[sign]) refuse(sign)
-      if (sign === '~' && word === undefined) {
-        throw new OperatorError({ problem: `${NO_SHELL}: "~" is not supported; paths are relative to your workspace` })
+      if (ALTERNATIVES[char]) refuseOperator(char)
+      if (char === '~' && word === undefined) {
+        throw new OperatorError({
+          problem: `${WHY_REFUSED}: "~" is not supported; paths are relative to your workspace`,
+        })
       }
-      word = (word ?? '') + sign
+      word = (word ?? '') + char
     }
   }
   if (word !== undefined) words.push(word)
@@ -79,20 +81,25 @@ function splitWords(line: string): string[] {
   return words
 }
 
-function doubleQuoted(line: string, from: number): { text: string; end: number } {
+/**
+ * Reads a quotation in double quotes.
+ * @param from index after the opening quote
+ * @returns its text, and the index of the closing quote
+ */
+function readDoubleQuoted(line: string, from: number): { text: string; end: number } {
   let text = ''
-  for (let at = from; at < line.length; at++) {
-    const sign = line[at]!
-    if (sign === '"') return { text, end: at }
-    if (sign === '$' || sign === '`') refuse(sign)
+  for (let index = from; index < line.length; index++) {
+    const char = line[index]!
+    if (char === '"') return { text, end: index }
+    if (char === '$' || char === '`') refuseOperator(char)
     // Within double quotes a backslash is literal, except before these characters.
-    const next = sign === '\\' ? line[at + 1] : undefined
-    if (next !== undefined && '"\\$`'.includes(next)) at++
-    text += next !== undefined && '"\\$`'.includes(next) ? next : sign
+    const next = char === '\\' ? line[index + 1] : undefined
+    if (next !== undefined && '"\\$`'.includes(next)) index++
+    text += next !== undefined && '"\\$`'.includes(next) ? next : char
   }
   throw new CommandError({ problem: 'a quotation that begins with " is not closed' })
 }
 
-function refuse(sign: string): never {
-  throw new OperatorError({ problem: `${NO_SHELL}: ${JSON.stringify(sign)} is refused; ${MEANINGS[sign]}` })
+function refuseOperator(char: string): never {
+  throw new OperatorError({ problem: `${WHY_REFUSED}: ${JSON.stringify(char)} is refused; ${ALTERNATIVES[char]}` })
 }
