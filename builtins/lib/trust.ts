@@ -29,7 +29,7 @@ export async function isTrusted(root: string, ports: TrustPorts): Promise<boolea
 }
 
 /** Returns the warning for a project whose code does not run. */
-export function untrustedMessage(root: string): string {
+export function untrustedSentence(root: string): string {
   return `The plugins of ${root} are not run: you have not trusted this project. To trust it: svc plugins trust --root ${root}`
 }
 

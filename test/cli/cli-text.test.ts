@@ -114,7 +114,7 @@ describe('formatted text', () => {
       expect(folded).toContain(`\n\n${title}\n`)
     expect(folded).toMatch(/^ {2}happiness +█{9}· 0\.90, initially 0\.50$/m)
     expect(folded).toMatch(/^ {2}stressor +futility 0\.25$/m)
-    expect(folded).toMatch(/^ {2}has +1 chapter$/m)
+    expect(folded).toMatch(/^ {2}recorded +1 chapter$/m)
     expect(folded).toContain('Write it Role forged (goal-1)')
     expect(folded).not.toMatch(/[{}[\]]|undefined|null|World/)
     expect(Math.max(...folded.split('\n').map(widthOf))).toBeLessThanOrEqual(80)

@@ -89,7 +89,7 @@ describe('guard examples', () => {
     expect(await goalReached()).toBe(false)
     await home.write({ 'permit.json': 'yes, please' })
     expect(await goalReached()).toBe(false)
-    expect(home.logged('guard "permit" of goal_pursuit').length).toBeGreaterThan(0)
+    expect(home.logged('guard "permit" failed in phase goal_pursuit').length).toBeGreaterThan(0)
     await home.write({ 'permit.json': '{ "granted": true }' })
     expect(await goalReached()).toBe(true)
   })

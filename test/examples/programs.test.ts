@@ -63,7 +63,7 @@ it('structured: an object is extracted from a letter, or the error contains what
   const good = await runWith(env, 'structured.ts')
   expect(good).toEqual({ code: 0, stderr: '', stdout: 'Ada & Sons gets 6 euros by 2027-05-01\n' })
   const bad = await runWith(env, 'structured.ts')
-  expect(bad.stdout).toMatch(/no JSON object in it\. The model said: Six\.\n$/)
+  expect(bad.stdout).toMatch(/it contains no JSON object\. The model said: Six\.\n$/)
 })
 
 it('HTTP client: it spawns, nudges and lists agents, prints events, and shows an error', async () => {

@@ -254,7 +254,7 @@ describe('a plugin that replaces a module', () => {
       'plugins/d.ts': plugin('second', 'memory', 'memory: {}'),
     })
     await host.kernel.host.apply()
-    expect(errorOf('bare')).toContain('lacks services of the replaced "memory": memory; return them from setup')
+    expect(errorOf('bare')).toContain('lacks what "memory" has: provides memory; return it from setup')
     expect(errorOf('misspelt')).toContain('replaces a module that does not exist; did you mean "memory"?')
     expect(errorOf('second')).toContain('the name "first" is taken')
     expect(stateOf(host, 'first')).toBe('live')

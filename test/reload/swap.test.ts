@@ -231,7 +231,7 @@ it('an old version that cannot start again either is reported as failed, and the
   await using home = await testHost({ plugins: { 'sayer.ts': source('sayer', once) } })
   const bad = source('sayer', "svc.start(() => { throw new Error('no luck') })")
   expect(outcomeLines(await drop(home, { 'sayer.ts': bad }))).toEqual(['sayer: failed'])
-  expect(home.logged('the previous version could not be started again: only once')).toHaveLength(1)
+  expect(home.logged('the previous version does not start: only once')).toHaveLength(1)
   expect(stateOf(home, 'sayer')).toMatchObject({ state: 'failed', error: expect.stringContaining('no luck') })
   expect(outcomeLines(await drop(home, { 'sayer.ts': saying('hello') }))).toEqual(['sayer: loaded'])
 })
@@ -303,7 +303,7 @@ it('a version that keeps failing after a swap is rolled back, and that is logged
     state: 'live',
     error: expect.stringContaining('the previous version was restored: on beat: no luck'),
   })
-  expect(home.logged('the new version failed, and the previous version was restored')).toMatchObject([
+  expect(home.logged('the new version failed; the previous one was restored')).toMatchObject([
     { plugin: 'helper', level: 50 },
   ])
   for (let beat = 0; beat < 10; beat++) await home.kernel.hooks.emit('beat', { beat })

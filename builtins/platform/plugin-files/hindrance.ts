@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel'
-import { isTrusted, untrustedMessage } from '#lib/trust'
+import { isTrusted, untrustedSentence } from '#lib/trust'
 
 /** Which plugin files run: those of a project that this user trusts, all of them, or none. */
 export type PluginFilesAllowed = 'trusted' | 'all' | 'none'
@@ -17,8 +17,8 @@ export function hindranceOf(
     if (allowed === 'all') return undefined
     if (allowed === 'none') return 'this process runs no code of the project'
     if (await isTrusted(root, ports)) return undefined
-    if (found > 0 && !hasWarned) log.warn({}, untrustedMessage(root))
+    if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
     hasWarned ||= found > 0
-    return untrustedMessage(root)
+    return untrustedSentence(root)
   }
 }

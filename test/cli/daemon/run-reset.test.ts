@@ -54,7 +54,7 @@ describe('svc run with an answer that is started again', () => {
     const command = `${PROGRAM} run coder 'How many?'; echo "left with $?"; cat`
     await using terminal = await tmux(cwd, { columns: 50, rows: 12 }, command, { ...env, SVC_TRUST_PROJECT: 'true' })
     const page = await terminal.shows(/left with 0/)
-    expect(page.trimEnd()).toMatch(new RegExp(`\\[the answer is started again\\]\n${ANSWER}\ncompleted\nleft with 0$`))
+    expect(page.trimEnd()).toMatch(new RegExp(`\\[the answer starts over\\]\n${ANSWER}\ncompleted\nleft with 0$`))
   })
 
   it.skipIf(!withTmux)('erases what it showed before in svc agent chat too', async () => {

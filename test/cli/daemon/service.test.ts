@@ -61,7 +61,7 @@ describe('svc service', () => {
     )
     const failed = await svc(['service', 'install'], { cwd: dir.path, env })
     expect(failed.code).toBe(1)
-    expect(failed.stderr).toContain('Failed to connect to bus: No medium found (no one has logged in as this user: ')
+    expect(failed.stderr).toContain('Failed to connect to bus: No medium found (this user has no login session: ')
     expect(failed.stderr).toContain('export XDG_RUNTIME_DIR=/run/user/$(id -u)')
   })
 })

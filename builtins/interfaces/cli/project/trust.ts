@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { errorMessage, type Ports } from '#kernel'
-import { isTrusted, TRUST_VARIABLE, trust, untrustedMessage } from '#lib/trust'
+import { isTrusted, TRUST_VARIABLE, trust, untrustedSentence } from '#lib/trust'
 import type { Context } from '../context.ts'
 import { printable } from '../screen/printable.ts'
 import { findProject } from './project.ts'
@@ -49,7 +49,7 @@ export async function sayUntrusted(
   { ports, terminal }: Pick<Context, 'ports' | 'terminal'>,
 ): Promise<void> {
   if (!(await hasPlugins(ports, root)) || (await isTrusted(root, ports))) return
-  terminal.err(printable(`svc: warning: ${untrustedMessage(root)}`))
+  terminal.err(printable(`svc: warning: ${untrustedSentence(root)}`))
 }
 
 /** Returns whether a project's plugin folders contain any files. */

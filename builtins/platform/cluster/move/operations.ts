@@ -158,7 +158,7 @@ export const clusterCheck = operation({
 
 export const clusterUnpack = operation({
   name: 'cluster.unpack',
-  summary: 'Extract the files from a PostgreSQL backup',
+  summary: 'Write the files of a PostgreSQL backup to a folder',
   input: z.object({}),
   output: z.object({ files: z.number().int() }),
   async run(_, { svc }) {
