@@ -255,7 +255,7 @@ describe('a plugin that replaces a module', () => {
     })
     await host.kernel.host.apply()
     expect(errorOf('bare')).toContain('lacks what "memory" has: provides memory; return it from setup')
-    expect(errorOf('misspelt')).toContain('replaces a module that does not exist; did you mean "memory"?')
+    expect(errorOf('misspelt')).toContain('replaces an unknown module; did you mean "memory"?')
     expect(errorOf('second')).toContain('the name "first" is taken')
     expect(stateOf(host, 'first')).toBe('live')
     // An edit may end the replacement.
