@@ -43,7 +43,7 @@ describe('svc agent export and import', () => {
 
     await dir.write({ 'half.svcagent': (await readFile(file, 'utf8')).slice(0, 500) })
     const half = await svc(['agent', 'import', 'half.svcagent'], { cwd })
-    expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining('only a part of it') })
+    expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining('is incomplete') })
     expect((await svc(['agent', 'import', 'none.svcagent'], { cwd })).stderr).toContain('does not exist')
   })
 })
