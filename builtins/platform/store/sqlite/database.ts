@@ -173,8 +173,13 @@ export class Database {
           result = inContext(context, inside)
         },
         committed: () => {
-          resolve(context ? context.turn(what, () => result) : result)
-          record()
+          try {
+            resolve(context ? context.turn(what, () => result) : result)
+            record()
+          } catch (error) {
+            // The data are written; a failed recording must not repeat the group.
+            reject(error)
+          }
         },
         alone: () => void inContext(context, alone).then(resolve, reject),
         failed: reject,
