@@ -28,7 +28,8 @@ export const storeBackup = operation({
   async run(_, { svc }) {
     const { keepCopy } = await import('./sqlite/files.ts')
     const stamp = svc.ports.clock.now().toISOString().replaceAll(/[-:Z]/g, '').replaceAll(/[T.]/g, '-')
-    const target = join(dirname(svc.project.database), 'backups', `svc-${stamp}.db`)
+    // Two requests may come in the same millisecond.
+    const target = join(dirname(svc.project.database), 'backups', `${svc.ports.ids.make(`svc-${stamp}`, 4)}.db`)
     return keepCopy(svc.project.database, target, beside => svc.use(Store).copyTo!(beside), svc.ports)
   },
 })
