@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
       page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.textContent')
     await page.getByRole('button', { name: 'Freeze' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('button', { name: 'Frozen · resume' }).waitFor()
+    await page.getByRole('button', { name: 'Frozen · resume', disabled: false }).waitFor()
     await expect.poll(focusedText).toContain('resume')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor()
