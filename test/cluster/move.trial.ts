@@ -127,7 +127,7 @@ it.skipIf(!server)(
       await daemon.end('SIGKILL')
       await using server = new RunningSvc(['serve', '--port', '0'], { cwd })
       await server.waitForOutput(/http:/)
-      expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toMatch(new RegExp(`in use by \\S+:${server.pid},`))
+      expect((await svc(['db', 'move', '--back'], { cwd })).stderr).toMatch(new RegExp(`in use by \\S+:${server.pid} `))
       expect(await server.end('SIGTERM')).toBe(0)
 
       await killAt(['db', 'move', '--back'], 'rows copied agents')

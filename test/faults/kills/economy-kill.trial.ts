@@ -72,5 +72,5 @@ it('an economy killed during a tick or a choice goes on: each tick is paid once 
   expect(stdout).toContain('Balanced: all balances add up to 0')
   expect((await svc(['world'], options)).stdout).toMatch(/Analyst +50\.00 +coder/)
   expect((await svc(['world', 'of', 'coder'], options)).stdout).toMatch(/job +Analyst/)
-  expect((await svc(['life', 'coder'], options)).stdout).toMatch(/^beat \d+ {2}/m)
+  expect((await svc(['life', 'coder'], options)).stdout).toMatch(/^heartbeat \d+ {2}/m)
 }, 180_000)
