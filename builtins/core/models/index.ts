@@ -1,5 +1,6 @@
 import { definePlugin, type PluginHandle } from '#kernel'
 import { currentService } from '#lib/current-service'
+import { withEarlierNames } from '#lib/earlier-names'
 import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
 import { ConfigChecks } from '#platform/settings/contract'
@@ -17,6 +18,7 @@ import { readSummary, summaryRequest } from './context/summary.ts'
 import {
   ContextCompacted,
   ContextRefused,
+  type MeasuredCall,
   ModelCaller,
   ModelFailover,
   ModelProviders,
@@ -80,11 +82,14 @@ export default definePlugin({
       describe,
       inUse,
       measure: call => caller.measure(call),
-      summaries: {
-        findDue: (call, keeps) => caller.summaryDue(call, keeps),
-        request: summaryRequest,
-        read: readSummary,
-      },
+      summaries: withEarlierNames(
+        {
+          findDue: (call: MeasuredCall, keeps?: number) => caller.summaryDue(call, keeps),
+          request: summaryRequest,
+          read: readSummary,
+        },
+        { due: 'findDue' },
+      ),
       call: call =>
         recordInput(
           'model',

@@ -142,6 +142,8 @@ export interface RunRequest extends Reach {
   tool_timeout: number
   /** Returns messages that arrived in the meantime. Called before each model call. */
   newMessages(): Promise<readonly Message[]>
+  /** @deprecated Use `newMessages`. */
+  news?(): Promise<readonly Message[]>
   /** Journal ids of calls in the transcript without a result, to decide which may run again. */
   unanswered?: ReadonlyMap<string, string>
   /** Journal ids of calls that never started because the gate held them. The gate decides on them again. */
@@ -193,6 +195,8 @@ export interface ToolSet {
    * @param tokens a smaller budget, for a model with a small context window
    */
   toolsAfter(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
+  /** @deprecated Use `toolsAfter`. */
+  offered(messages: readonly Message[], tokens?: number): readonly ToolSpec[]
 }
 
 /** A summary that a conversation may need. */

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '#core/models/contract'
+import type { Message, ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { type PluginHandle, token } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
@@ -82,16 +82,18 @@ function build(
   let narrower: ReturnType<typeof within> | undefined
   const byName = new Map([...all, own(findTools(given, given)), ...all].map(({ tool }) => [tool.name, tool]))
   const shown = new Set(offer.first.map(({ name }) => name))
+  const toolsAfter = (messages: readonly Message[], tokens = budget) => {
+    if (tokens >= budget) return offer.offerAfter(messages)
+    if (narrower?.tokens !== tokens) narrower = within(tokens)
+    return narrower.offer.offerAfter(messages)
+  }
   return {
     specs: offer.first,
     instructions: instructionsOf(core.filter(({ spec }) => shown.has(spec.name))),
     names: all.map(({ tool }) => tool.name),
     find: name => byName.get(name),
-    toolsAfter(messages, tokens = budget) {
-      if (tokens >= budget) return offer.offerAfter(messages)
-      if (narrower?.tokens !== tokens) narrower = within(tokens)
-      return narrower.offer.offerAfter(messages)
-    },
+    toolsAfter,
+    offered: toolsAfter,
     tools: all,
     instructions_tokens,
   }

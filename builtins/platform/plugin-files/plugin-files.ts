@@ -13,6 +13,7 @@ import {
   type SvcError,
   type Undo,
 } from '#kernel'
+import { withEarlierNames } from '#lib/earlier-names'
 import { stemOf } from '#lib/plugin-file'
 import { Calls } from './calls.ts'
 import { CircuitBreaker, failureRate } from './circuit-breaker.ts'
@@ -80,7 +81,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
   /** Service for `HostToken`: the host's own methods, and those for plugin files. */
   get service(): PluginHost {
     const kernel = this.#kernel
-    return {
+    const service: PluginHost = {
       list: () => kernel.host.list(),
       apply: only => kernel.host.apply(only),
       listChanged: () => kernel.host.listChanged(),
@@ -91,6 +92,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       leftTimers: () => packageTimers.leftTimers(),
       hindrance: found => this.hindrance(found),
     }
+    return withEarlierNames(service, { ofFiles: 'definitions' })
   }
 
   get unloaded(): readonly PluginState[] {

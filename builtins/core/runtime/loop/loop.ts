@@ -38,7 +38,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
-    const news = await request.newMessages()
+    const news = await (request.newMessages ?? request.news).call(request)
     // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
     if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
     const summary = await request.summarize?.(modelCall(request, messages))
