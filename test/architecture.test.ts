@@ -319,7 +319,7 @@ describe('documentation of the sources', () => {
 })
 
 describe('code quality', () => {
-  it('no source contains a TODO or similar mark', () => {
+  it('no source contains a mark of unfinished work', () => {
     const marks = /\b(TODO|FIXME|XXX|HACK)\b|[Nn]ot (yet )?implemented/
     expect(lines([...sources, ...front], line => marks.test(line))).toEqual([])
   })
