@@ -2,6 +2,7 @@ import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentErr
 import { Acceptance } from '#core/goals/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { CommandError } from '#tools/toolkits/shell/contract'
 import { shownAlarm } from './alarm-repository.ts'
 import { OwnAlarms } from './alarms.ts'
 import {
@@ -144,7 +145,7 @@ export const schedulesAdd = operation({
     example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
   },
   mcp: true,
-  errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError],
+  errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError, CommandError],
   async run({ id, ...given }, { svc, effects: also = [] }) {
     const agent_id = await liveAgent(svc, id)
     const { schedule_id, effects } = await svc.use(OwnSchedules).make({ agent_id, created_by: 'operator', ...given })
