@@ -55,7 +55,8 @@ export const sessionsCreate = operation({
   },
   cli: { usage: 'sessions open <agent_id>', short: { session_key: 'k' } },
   mcp: true,
-  errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError],
+  // The agent may be removed, with its sessions, before the new session is read.
+  errors: [AgentNotFoundError, AmbiguousAgentError, AgentDeadError, OtherAgentSessionError, SessionNotFoundError],
   async run({ metadata, session_key, ...wanted }, { svc, tenant, effects }) {
     const { session, created } = await svc.use(OwnSessions).open({ ...wanted, tenant, session_key, metadata }, effects)
     return { ...session, created }
