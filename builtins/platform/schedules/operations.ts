@@ -145,7 +145,7 @@ export const schedulesAdd = operation({
     example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
   },
   mcp: true,
-  errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError, CommandError],
+  errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError, CommandError, ScheduleNotFoundError],
   async run({ id, ...given }, { svc, effects: also = [] }) {
     const agent_id = await liveAgent(svc, id)
     const { schedule_id, effects } = await svc.use(OwnSchedules).make({ agent_id, created_by: 'operator', ...given })
@@ -249,7 +249,7 @@ export const alarmsSet = operation({
   },
   cli: { usage: 'alarms set <id> <at> <description...>' },
   mcp: true,
-  errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError],
+  errors: [...found, AgentDeadError, BadAlarmError, TooManySchedulesError, AlarmNotFoundError],
   async run({ id, at, description }, { svc, effects: also = [] }) {
     const agent_id = await liveAgent(svc, id)
     const time = await svc.use(OwnAlarms).timeOf(at)
