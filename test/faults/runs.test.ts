@@ -75,7 +75,7 @@ describe('a damaged log', () => {
 })
 
 /** Size of the log that is read, in megabytes. */
-const MEGABYTES = Number(process.env.SVC_TEST_LOG_MB ?? 200)
+const MEGABYTES = Number(process.env.SVC_TEST_LOG_MB ?? 60)
 
 describe(`a log of ${MEGABYTES} MB`, () => {
   it('is read without blocking the event loop, and without being loaded into memory', async () => {

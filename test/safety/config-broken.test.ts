@@ -133,32 +133,7 @@ it('svc config unset removes a key that no plugin declares', async () => {
   expect(await unset('colour')).toMatchObject({ code: 2, stderr: expect.stringContaining('"colour" is not a key') })
 })
 
-describe('a plugin that hangs or ends the process', () => {
-  const LIMIT = 'watchdog:\n  limit: 1\n'
-  const bad = {
-    'a loop in setup': `export default { name: 'bad', setup() { for (;;) {} } }`,
-    'an exit in setup': `export default { name: 'bad', setup() { process.exit(3) } }`,
-    'an exit at the top': `process.exit(3)\nexport default { name: 'bad', setup() {} }`,
-    'an exit that comes late': `export default { name: 'bad', setup() { process.reallyExit(3) } }`,
-  }
-  it.each(Object.entries(bad))(
-    '%s: fails svc config validate, and does not prevent setting or unsetting a key',
-    async (_, source) => {
-      await using dir = await project({ '.svc/config.yaml': LIMIT, 'plugins/bad.ts': source })
-      const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
-      const { code, stdout } = await run('config', 'validate')
-      expect({ code, stdout }).toEqual({
-        code: 1,
-        stdout: expect.stringMatching(/plugins: .*(bad\.ts|The plugins of)/),
-      })
-      expect((await run('config', 'set', 'daemon.heartbeat', '3')).code).toBe(0)
-      expect(await run('config', 'set', 'daemon.heartbeat', 'soon')).toMatchObject({ code: 2 })
-      expect(await fileOf(dir)).toContain('heartbeat: 3')
-      expect(await run('config', 'unset', 'daemon.heartbeat')).toMatchObject({ code: 0, stderr: '' })
-      expect(await fileOf(dir)).toBe(LIMIT)
-    },
-  )
-
+describe('a plugin and the configuration', () => {
   it('is not run in a project that is not trusted', async () => {
     await using dir = await project({ 'plugins/bad.ts': `for (;;) {}\nexport default { name: 'bad', setup() {} }` })
     const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path, env: { SVC_TRUST_PROJECT: '' } })

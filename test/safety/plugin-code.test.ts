@@ -1,48 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { RunningSvc, svc, tempDir, testHost } from '../support/index.ts'
 
 const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nwatchdog:\n  limit: 1\nmodel:\n  sim_delay: 0\n' }
-const BAD: Record<string, string> = {
-  'a loop in setup': `export default { name: 'bad', setup() { for (;;) {} } }`,
-  'a loop at the top': `for (;;) {}\nexport default { name: 'bad', setup() {} }`,
-  'an exit in setup': `export default { name: 'bad', setup() { process.exit(7) } }`,
-  'an exit at the top': `process.exit(7)\nexport default { name: 'bad', setup() {} }`,
-}
-
-describe('a plugin that loops forever or ends the process', () => {
-  it.each(Object.entries(BAD))('%s: read commands still answer', async (_, source) => {
-    await using dir = await tempDir(FAST)
-    await svc(['spawn', 'coder'], { cwd: dir.path })
-    await dir.write({ 'plugins/bad.ts': source })
-    for (const words of [['status'], ['plugins'], ['config', 'get', 'daemon.heartbeat']]) {
-      const { code, stdout } = await svc(words, { cwd: dir.path })
-      expect({ words, code }).toEqual({ words, code: 0 })
-      expect(stdout).not.toBe('')
-    }
-    await using watch = new RunningSvc(['watch', '--compact'], { cwd: dir.path })
-    await watch.waitForOutput(/coder-/)
-  })
-
-  it.each(Object.entries(BAD))('%s: other commands end, and svc plugins check names the plugin', async (_, source) => {
-    await using dir = await tempDir({ ...FAST, 'plugins/bad.ts': source })
-    for (const words of [
-      ['plugins', 'check', 'plugins/bad.ts'],
-      // By now it is quarantined if it blocked the process, and is checked all the same.
-      ['plugins', 'check', 'plugins/bad.ts'],
-      ['init', '--quiet'],
-    ]) {
-      const { code, stderr } = await svc(words, { cwd: dir.path })
-      expect(code, words.join(' ')).not.toBe(7)
-      if (words[0] === 'plugins') {
-        expect(code).not.toBe(0)
-        expect(stderr).toMatch(/bad\.ts/)
-      } else expect({ code, stderr }).toMatchObject({ code: 0 })
-    }
-  })
-})
 
 it('a command that needs a service that a plugin replaces fails with the name of that plugin', async () => {
   const source = `import { Daemon, definePlugin } from 'svc'
