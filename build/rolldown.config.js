@@ -52,8 +52,18 @@ export default {
     chunkFileNames: 'part-[hash].js',
     codeSplitting: {
       groups: [
-        // Command-line calls without a kernel load these files, and not zod.
-        { name: 'light', test: /\/(kernel\/(errors|did-you-mean|ports|scope|services)|lib\/daemon-files)\.ts$/ },
+        // Command-line calls without a kernel load this one file, and not zod: none of it imports the whole kernel.
+        {
+          name: 'light',
+          test: new RegExp(
+            `/(${[
+              'kernel/(errors|did-you-mean|ports|scope|services)',
+              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-ports|system-presence|trust)',
+              'cli/(scaffold/kinds|parsing/(hidden|help)|process/(detached|end|warnings))',
+              'cli/screen/(interrupt|masked|printable|table|waiting|width)',
+            ].join('|')})\\.ts$`,
+          ),
+        },
         // Each start needs all contracts and what they import. In files of their own they take 30 ms longer.
         { name: 'contracts', test: /\/builtins\/(?!interfaces\/cli\/).*\/contract\.ts$/ },
       ],
