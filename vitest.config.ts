@@ -9,8 +9,8 @@ import { MODULES } from './build/modules.js'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** What starts processes, browsers and servers, or ends them. */
-const APART = ['simulation', 'faults', 'safety', 'cli', 'browser', 'reload', 'examples']
+/** What starts processes, browsers and servers, or ends them; folders with the longest files first. */
+const APART = ['browser', 'reload', 'cli', 'safety', 'faults', 'simulation', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['safety/guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 

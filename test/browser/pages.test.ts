@@ -1,0 +1,12 @@
+import { afterAll } from 'vitest'
+import { closeBrowser } from './browser.ts'
+
+// Content of the dashboard's pages, for different readers and amounts of data.
+import './dashboard/agent.ts'
+import './dashboard/images.ts'
+import './dashboard/society.ts'
+import './dashboard/readers.ts'
+import './dashboard/fleet.ts'
+import './dashboard/worktree.ts'
+
+afterAll(closeBrowser)
