@@ -6,7 +6,6 @@ import './dashboard/agent.ts'
 import './dashboard/images.ts'
 import './dashboard/society.ts'
 import './dashboard/readers.ts'
-import './dashboard/fleet.ts'
 import './dashboard/worktree.ts'
 
 afterAll(closeBrowser)
