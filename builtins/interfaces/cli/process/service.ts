@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Kernel, Role } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Watchdog } from '#platform/watchdog/contract'
@@ -56,6 +57,9 @@ export async function serveUntilSignal(
   let ended_with: number | undefined
   const watchdog = kernel.services.has(Watchdog) ? kernel.use(Watchdog) : undefined
   try {
+    // By default V8 lets its heap grow to four times what is in use. A process that runs for weeks takes a third less
+    // memory this way, and no measurable processor time more (docs/performance.md).
+    setFlagsFromString('--heap-growing-percent=50')
     narrate(kernel)
     await before(kernel)
     const ready = await service.begin(kernel, journal)
