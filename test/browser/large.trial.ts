@@ -1,10 +1,9 @@
 import { afterAll } from 'vitest'
 import { closeBrowser } from './browser.ts'
 
-// Pages with much data, and the explorers of the API.
+// Pages with much data.
 import './dashboard/fleet.ts'
 import './dashboard/thousand.ts'
 import './dashboard/trace.ts'
-import './served/docs.ts'
 
 afterAll(closeBrowser)
