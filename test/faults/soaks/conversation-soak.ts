@@ -55,7 +55,7 @@ export interface ConversationReport {
 
 /**
  * Drives pursuits with random answers, nudges, restarts, approvals and changes of the model, until this number of
- * requests. Each server refuses what the real one of its provider would.
+ * requests and at least one restart. Each server refuses what the real one of its provider would.
  */
 export async function conversationSoak({
   requests,
@@ -85,7 +85,7 @@ export async function conversationSoak({
   while (agents.length < AGENTS) agents.push(await spawn(home))
   home.kernel.heartbeat.start()
   try {
-    while (requestCount() < requests) {
+    while (requestCount() < requests || !counts.restart) {
       await beginAll(home, dice)
       await decideAll(home, dice)
       const id = dice.pick(agents)
