@@ -38,7 +38,8 @@ export async function turns(): Promise<Row[]> {
   try {
     const [url] = (await once(provider, 'message')) as [string]
     const bare = await bareTurn(url)
-    return [...(await busy(100, 30, provider, url, bare)), ...(await busy(1, 60, provider, url, bare))]
+    const rows = [...(await busy(100, 30, provider, url, bare)), ...(await busy(1, 60, provider, url, bare))]
+    return [...rows, await spawnCost()]
   } finally {
     provider.kill()
   }
@@ -55,9 +56,9 @@ async function busy(
   const env = { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:notes' }
   const words = ['serve', '--with-daemon', '--port', '0', '--json']
   await using service = new RunningSvc(words, { cwd: dir.path, program: await program(), env })
-  const [, address] = await service.waitForOutput(/"url":"(http[^"]+)"/)
+  const [, address = ''] = await service.waitForOutput(/"url":"(http[^"]+)"/)
   const idle = await residentOf(service.pid)
-  const spawned = await spawnCost(service.pid, `${address}`, agents)
+  await spawn(address, agents)
   const before = await requestsOf(provider)
   await until(async () => (await requestsOf(provider)) > before + agents)
   await sleep(WARM_UP_MS)
@@ -91,7 +92,6 @@ async function busy(
             what: `resident memory of the service, ${named} at work, beside none`,
             ...{ figure: resident, unit: 'MB', baseline: idle, aim: { atMost: 140 } },
           }),
-          row({ what: 'processor time of a spawn over REST', figure: spawned, unit: 'ms', aim: { atMost: 0.7 } }),
         ]
       : []),
   ]
@@ -130,31 +130,29 @@ async function requestsOf(provider: ChildProcess): Promise<number> {
   return count
 }
 
-/** Spawns agents; if there are many, the first half warms up. @returns processor time of one spawn in milliseconds */
-async function spawnCost(pid: number, url: string, agents: number): Promise<number> {
-  const spawn = async () => {
+/** Measures a spawn at a server without a daemon, which would begin a cycle of each agent at once. */
+async function spawnCost(): Promise<Row> {
+  await using dir = await project({ 'profiles/worker.yaml': PROFILE })
+  await using service = new RunningSvc(['serve', '--port', '0', '--json'], { cwd: dir.path, program: await program() })
+  const [, url = ''] = await service.waitForOutput(/"url":"(http[^"]+)"/)
+  await spawn(url, SPAWNS)
+  const before = await cpuOf(service.pid)
+  await spawn(url, SPAWNS)
+  const figure = ((await cpuOf(service.pid)) - before) / SPAWNS
+  return row({ what: 'processor time of a spawn over REST', figure, unit: 'ms', aim: { atMost: 0.7 } })
+}
+
+/** Spawns agents, one after the other. */
+async function spawn(url: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
     const answer = await fetch(`${url}/agents`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ preset: 'worker' }),
     })
-    if (answer.status !== 201) throw new Error(`POST /agents answered ${answer.status}: ${await answer.text()}`)
-    return ((await answer.json()) as { agent_id: string }).agent_id
+    const said = await answer.text()
+    if (answer.status !== 201) throw new Error(`POST /agents answered ${answer.status}: ${said}`)
   }
-  const pause = (how: 'pause' | 'resume') => fetch(`${url}/daemon/${how}`, { method: 'POST' })
-  if (agents === 1) {
-    await spawn()
-    return Number.NaN
-  }
-  await pause('pause')
-  const extra: string[] = []
-  for (let n = 0; n < SPAWNS - agents; n++) extra.push(await spawn())
-  const before = await cpuOf(pid)
-  for (let n = 0; n < agents; n++) await spawn()
-  const cost = ((await cpuOf(pid)) - before) / agents
-  for (const id of extra) await fetch(`${url}/agents/${id}`, { method: 'DELETE' })
-  await pause('resume')
-  return cost
 }
 
 const FILE_WRITE: ChatCompletionTool = {
