@@ -5,7 +5,6 @@ import { closeBrowser } from './browser.ts'
 import './dashboard/agent.ts'
 import './dashboard/images.ts'
 import './dashboard/society.ts'
-import './dashboard/readers.ts'
 import './dashboard/worktree.ts'
 
 afterAll(closeBrowser)
