@@ -27,7 +27,7 @@ export interface Random {
 }
 
 export interface Ids {
-  /** `<prefix>-<hex digits>` */
+  /** `<prefix>-<hex digits>`. Those with 12 digits and more ascend, so that rows with them are appended to an index. */
   make(prefix: string, digits: number): string
 }
 

@@ -53,6 +53,15 @@ it("the system's ids have the requested number of hex digits, also an odd one", 
   expect(ids.make('x', 12)).not.toBe(ids.make('x', 12))
 })
 
+it("the system's ids of 12 digits and more ascend in the order in which they are made", () => {
+  const { ids } = systemPorts()
+  const made = Array.from({ length: 1_000 }, (_, n) => ids.make('x', 12 + (n % 3)))
+  expect(made.toSorted()).toEqual(made)
+  expect(new Set(made).size).toBe(made.length)
+  expect(made[0]).toMatch(/^x-[0-9a-f]{12}$/)
+  expect(made[2]).toMatch(/^x-[0-9a-f]{14}$/)
+})
+
 it('a seed in the configuration seeds the random numbers, and an invalid one is refused with its variable', async () => {
   await using home = await testHost({ env: { SVC_SEED: '42' } })
   expect(home.kernel.ports.random.number('x')).toBe(keyedRandom(42).number('x'))
