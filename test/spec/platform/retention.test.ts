@@ -486,13 +486,13 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
     reader.pragma('wal_checkpoint(TRUNCATE)')
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM nudges').get()
-    await writeDirectly(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 1_500_000)
+    await writeDirectly(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 6_000_000)
     const { pending } = home.clock
     const running = run(home)
     await until(() => home.clock.pending > pending)
     const left = await count(home, 'nudges')
     expect(left).toBeGreaterThan(10_000)
-    expect(statSync(`${home.root}/.svc/svc.db-wal`).size).toBeLessThan(8 * 1024 * 1024)
+    expect(statSync(`${home.root}/.svc/svc.db-wal`).size).toBeLessThan(16 * 1024 * 1024)
     await home.clock.advance(9_000)
     expect(await count(home, 'nudges')).toBe(left)
     for (let s = 0; s < 300 && (await count(home, 'nudges')) === left; s++) await home.clock.advance(1_000)
@@ -512,10 +512,10 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
     reader.prepare('SELECT count(*) FROM agents').get()
     for (let n = 0; n < 40; n++) {
       const { Store, setValue } = await import('#platform/store/contract')
-      await home.kernel.use(Store).apply([setValue({ namespace: 't', key: 'k', value: String(n).repeat(100_000) })])
+      await home.kernel.use(Store).apply([setValue({ namespace: 't', key: 'k', value: String(n).repeat(200_000) })])
     }
     const log = () => statSync(`${home.root}/.svc/svc.db-wal`).size
-    expect(log()).toBeGreaterThan(4 * 1024 * 1024)
+    expect(log()).toBeGreaterThan(12 * 1024 * 1024)
     await runHeartbeat(home)
     reader.exec('COMMIT')
     reader.close()
