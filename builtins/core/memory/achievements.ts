@@ -1,4 +1,5 @@
 import { errorMessage, type PluginHandle } from '#kernel'
+import { coalesce } from '#lib/coalesce'
 import { Store, setValue } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import type { Memory } from './contract.ts'
@@ -15,26 +16,14 @@ const LONGEST_RESULT = 4_000
 export class Achievements {
   readonly #svc: PluginHandle
   readonly #memory: Memory
-  #looking: Promise<void> = Promise.resolve()
-  /** The next run, while it has not begun. */
-  #next: Promise<void> | undefined
+  /** Stores the goals completed since the last run. One that could not be stored is tried again at the next. */
+  readonly look = coalesce(() => this.#look())
   /** Seq of the last event that this process has handled. */
   #cursor: number | undefined
 
   constructor(svc: PluginHandle, memory: Memory) {
     this.#svc = svc
     this.#memory = memory
-  }
-
-  /** Stores the goals completed since the last run. One that could not be stored is tried again at the next. */
-  look(): Promise<void> {
-    this.#next ??= this.#looking.then(() => {
-      this.#next = undefined
-      const looked = this.#look()
-      this.#looking = looked.catch(() => {})
-      return looked
-    })
-    return this.#next
   }
 
   async #look(): Promise<void> {

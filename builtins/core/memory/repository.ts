@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { getValue, RUN_OF, type Store } from '#platform/store/contract'
+import { AMONG, getValue, jsonList, RUN_OF, type Store } from '#platform/store/contract'
 
 /** Key of the last event up to which completed goals have been stored. */
 export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
@@ -56,15 +56,21 @@ export async function* completedAfter(store: Store, after: number): AsyncGenerat
       "SELECT seq, run_id, data FROM events_view WHERE type = 'goal_completed' AND seq > ? ORDER BY seq LIMIT ?",
       [from, PAGE_SIZE],
     )
-    for (const { seq, run_id, data } of events) {
-      const { goal_id } = JSON.parse(data) as { goal_id: string }
-      const goal = await store.get<Omit<Achievement, 'seq' | 'run_id'>>(
-        "SELECT goal_id, agent_id, objective, result, unconfirmed FROM goals_view WHERE goal_id = ? AND status = 'completed'",
-        [goal_id],
-      )
+    const ids = events.map(({ data }) => (JSON.parse(data) as { goal_id: string }).goal_id)
+    const goals = await completedAmong(store, ids)
+    for (const [at, { seq, run_id }] of events.entries()) {
+      const goal = goals.find(({ goal_id }) => goal_id === ids[at])
       if (goal) yield { ...goal, seq, run_id }
     }
     isLast = events.length < PAGE_SIZE
     from = events.at(-1)?.seq ?? from
   }
+}
+
+async function completedAmong(store: Store, ids: readonly string[]): Promise<Omit<Achievement, 'seq' | 'run_id'>[]> {
+  if (ids.length === 0) return []
+  return store.all(
+    `SELECT goal_id, agent_id, objective, result, unconfirmed FROM goals_view WHERE goal_id ${AMONG} AND status = 'completed'`,
+    [jsonList(ids)],
+  )
 }

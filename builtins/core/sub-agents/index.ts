@@ -40,8 +40,8 @@ export default definePlugin({
     })
 
     const sweep = () => subAgents.sweep()
-    svc.on('goal_completed', () => subAgents.sweepEnded())
-    svc.on('goal_abandoned', () => subAgents.sweepEnded())
+    svc.on('goal_completed', ({ agent_id }) => subAgents.sweepEnded(agent_id))
+    svc.on('goal_abandoned', ({ agent_id }) => subAgents.sweepEnded(agent_id))
     svc.on('agent_died', sweep)
     svc.on('agent_deleted', sweep)
     svc.on('beat', sweep)

@@ -143,8 +143,9 @@ export class SubAgents {
     return this.find(parent_agent_id, sub_agent_id)
   }
 
-  /** Runs the sweep if any sub-agent should end. */
-  async sweepEnded(): Promise<void> {
+  /** Runs the sweep after the end of an agent's goal, if any sub-agent should end. */
+  async sweepEnded(agent_id: string): Promise<void> {
+    if (this.#nobodys.has(agent_id)) return
     if ((await listExpired(this.#store, this.#svc.clock.ms())).length > 0) await this.sweep()
   }
 

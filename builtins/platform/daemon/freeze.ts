@@ -1,5 +1,5 @@
-import { z } from '#kernel'
-import { appendEvent, defineEffect, getValue, type Store } from '#platform/store/contract'
+import { type PluginHandle, z } from '#kernel'
+import { appendEvent, defineEffect, getValue, Store } from '#platform/store/contract'
 import { deleteValue, renewIdleLeases, swapValue } from '#platform/store/statements'
 
 const ROW = { namespace: 'daemon', key: 'frozen' }
@@ -39,10 +39,29 @@ export async function frozenSince(store: Store): Promise<number | null> {
   return since === undefined ? null : Number(since)
 }
 
-/** Returns whether a phase may be entered, synchronously if the storage engine can. */
+/** Returns whether the daemon is not frozen, synchronously if the storage engine can. */
 export function isThawed(store: Store): boolean | Promise<boolean> {
   const row = store.glance<{ value: string }>(SINCE, [ROW.namespace, ROW.key])
   return row instanceof Promise ? row.then(found => found === undefined) : row === undefined
+}
+
+/**
+ * Returns a function with the answer of `isThawed` that reads the database once in a turn of the event loop, however
+ * many phases of however many agents begin in it. A freeze by this process is noticed at once.
+ */
+export function thawedInTurn(svc: PluginHandle): () => boolean | Promise<boolean> {
+  let known: boolean | Promise<boolean> | undefined
+  const forget = () => {
+    known = undefined
+  }
+  svc.on('daemon_paused', forget)
+  return () => {
+    if (known === undefined) {
+      known = isThawed(svc.use(Store))
+      void svc.clock.yield().then(forget)
+    }
+    return known
+  }
 }
 
 /**

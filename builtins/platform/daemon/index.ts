@@ -3,7 +3,7 @@ import { withEarlierNames } from '#lib/earlier-names'
 import { type HasWork, idsOf } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Daemon, Freeze } from './contract.ts'
-import { FREEZE_EFFECTS, frozenSince, IS_FROZEN, isThawed } from './freeze.ts'
+import { FREEZE_EFFECTS, frozenSince, IS_FROZEN, isThawed, thawedInTurn } from './freeze.ts'
 import { findDaemon, findDaemons } from './holder.ts'
 import { DaemonLife } from './life.ts'
 import { leaveDaemon, takeDaemon } from './lock.ts'
@@ -34,10 +34,10 @@ export default definePlugin({
     const since = () => frozenSince(svc.use(Store))
     const isFrozen = async () => (await since()) !== null
     svc.provide(Freeze, withEarlierNames({ since, isFrozen, condition: IS_FROZEN }, { frozen: 'isFrozen' }))
-    const hasWork: HasWork = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
-    svc.guard('*', { name: 'freeze', shouldProceed: () => isThawed(svc.use(Store)) }, { hasWork })
     svc.event('daemon_paused', z.object({}).describe('The operator froze all agents'))
     svc.event('daemon_resumed', z.object({}).describe('The freeze has ended'))
+    const hasWork: HasWork = async due => ((await isThawed(svc.use(Store))) ? [] : idsOf(due))
+    svc.guard('*', { name: 'freeze', shouldProceed: thawedInTurn(svc) }, { hasWork })
 
     svc.start(async () => {
       await life.start({ join: svc.roles.has('joined') })

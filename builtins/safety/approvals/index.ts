@@ -1,5 +1,6 @@
 import { ActiveAgent, BlockReasons } from '#core/agents/contract'
 import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
+import { coalesce } from '#lib/coalesce'
 import { withEarlierNames } from '#lib/earlier-names'
 import { eachRound } from '#lib/poller'
 import { DaemonStarts } from '#platform/daemon/contract'
@@ -63,9 +64,10 @@ export default definePlugin({
     )
 
     svc.add(DaemonStarts, { name: 'approvals', begin: async () => warnOfTools(svc, config) })
-    svc.on('beat', () => settle(svc, config))
-    svc.on('goal_abandoned', () => settle(svc, config))
-    svc.on('goal_completed', () => settle(svc, config))
+    const settleOnce = coalesce(() => settle(svc, config))
+    svc.on('beat', settleOnce)
+    svc.on('goal_abandoned', settleOnce)
+    svc.on('goal_completed', settleOnce)
     svc.start(() => settleNowAndThen(svc, config), { in: ['server'] })
     const hasWork: HasWork = due => findHeldAgents(svc.use(Store), idsOf(due))
     svc.tap('approval_gate', { name: 'approvals', hasWork }, async (cycle: Cycle) => {

@@ -9,7 +9,7 @@ import { type ModelServerRequest, modelServer, testHost, text, toolCall } from '
 import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
 
 /** Maximum number of statements in a turn, without BEGIN and COMMIT. */
-const STATEMENTS = 21
+const STATEMENTS = 18
 const TRANSACTIONS = 1.0
 
 /** Time limit, far longer than a busy machine needs. A run that hangs reports its progress and is tried once more. */
