@@ -316,7 +316,10 @@ export class AgentDirectory implements Agents {
   }
 
   async detail(ref: string): Promise<AgentDetail> {
-    const agent = await this.#find(ref, await leasesOver(this.#svc))
+    return this.detailOf(await this.#find(ref, await leasesOver(this.#svc)))
+  }
+
+  async detailOf(agent: AgentRow): Promise<AgentDetail> {
     const spend = await spendOf(this.#store, agent.agent_id)
     // A preset that is broken or gone must not hide the agent.
     const profile = await this.profileOf(agent).catch(() => null)

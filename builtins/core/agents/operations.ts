@@ -116,8 +116,8 @@ export const agentsSpawn = operation({
   mcp: true,
   errors: [ProfileNotFoundError, ModelNameError, FolderError],
   async run({ preset, model, ...wanted }, { svc, effects }) {
-    const { agent_id } = await svc.use(OwnAgents).spawn(preset, { model: model ?? undefined, ...wanted }, effects)
-    return svc.use(OwnAgents).detail(agent_id)
+    const agents = svc.use(OwnAgents)
+    return agents.detailOf(await agents.spawn(preset, { model: model ?? undefined, ...wanted }, effects))
   },
   render: spawnedPage,
 })
