@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '#interfaces/rest/client'
 import { InternalError } from '#lib/errors'
@@ -7,7 +6,7 @@ import { BUILTINS } from '../../../../builtins/index.ts'
 import { ConflictError, definePlugin, Operations, z } from '../../../../kernel/index.ts'
 import { type Answer, startRestServer } from '../../../interfaces/rest/rest-server.ts'
 import { writeDirectly } from '../../../support/direct-access.ts'
-import { RunningSvc, svc, tempDir, until } from '../../../support/index.ts'
+import { until } from '../../../support/index.ts'
 
 const OTHERS = BUILTINS.filter(({ name }) => name !== 'rest')
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -234,63 +233,3 @@ function making(what: string, before: () => void | Promise<void>) {
     },
   })
 }
-
-describe('a server that is killed before it answers', () => {
-  const HOOK = fileURLToPath(new URL('../../../faults/kills/crash-hook.js', import.meta.url))
-
-  /** Kills a server at a point of `POST /agents`, and returns how a second server answers the same request. */
-  async function killServerAt(point: string) {
-    const dir = await tempDir()
-    await svc(['init', '--quiet'], { cwd: dir.path })
-    const serve = async (env: Record<string, string>) => {
-      const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
-      const [, url] = await server.waitForOutput(/^Dashboard: +(http:\S+)\/$/m)
-      const send = () =>
-        fetch(`${url}/agents`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'idempotency-key': 'k' },
-          body: JSON.stringify({ preset: 'coder' }),
-        })
-      return { server, send }
-    }
-    const first = await serve({ SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}` })
-    await first.send().catch(() => {})
-    expect(await first.server.ended).toBeNull()
-    const { server, send } = await serve({})
-    const agents = async () => JSON.parse((await svc(['status', '--json'], { cwd: dir.path })).stdout).length
-    const codes: unknown[] = []
-    const ask = async () => {
-      const answer = await send()
-      codes.push([answer.status, ((await answer.json()) as { code?: string }).code])
-    }
-    await ask()
-    await writeDirectly(dir.path, 'UPDATE idempotency_keys SET created_at = created_at - 60001')
-    await ask()
-    return {
-      codes,
-      agents: await agents(),
-      async [Symbol.asyncDispose]() {
-        await server[Symbol.asyncDispose]()
-        await dir[Symbol.asyncDispose]()
-      },
-    }
-  }
-
-  it('does not create the agent twice when killed after the commit, and reports the outcome as unknown', async () => {
-    await using second = await killServerAt('after agents.insert')
-    expect(second.codes).toEqual([
-      [409, 'request_under_way'],
-      [409, 'idempotency_outcome_unknown'],
-    ])
-    expect(second.agents).toBe(1)
-  })
-
-  it('creates the agent at the next request when it was killed before the commit', async () => {
-    await using second = await killServerAt('inside agents.insert')
-    expect(second.codes).toEqual([
-      [409, 'request_under_way'],
-      [201, undefined],
-    ])
-    expect(second.agents).toBe(1)
-  })
-})

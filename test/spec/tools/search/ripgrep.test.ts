@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import file from '../../../../builtins/tools/toolkits/file/index.ts'
 import { type TempDir, tempDir } from '../../../support/index.ts'
+import { IS_WHOLE } from '../../../support/vitest/trial-count.ts'
 import { hands, type ToolHost } from '../tool-host.ts'
 
 const isInstalled = await import('node:fs').then(({ existsSync }) =>
@@ -195,7 +196,7 @@ describe.runIf(isInstalled)('grep with and without ripgrep', () => {
           for (const [atoms, more] of patterns) await pair.grep({ pattern: atoms.join(''), ...more })
         },
       ),
-      { numRuns: Number(process.env.RUNS ?? 8) },
+      { numRuns: Number(process.env.RUNS ?? (IS_WHOLE ? 30 : 3)) },
     )
   })
 })
