@@ -45,13 +45,18 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'apart', include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), ...ALONE, AUTHORS] },
+        // Files share a process: loading and compiling all modules anew for each takes as long as its tests.
+        test: {
+          name: 'apart',
+          include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), AUTHORS],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'alone', include: ALONE } },
       // What takes minutes by its nature: kills, soaks, thousands of simulated runs, several machines.
       { extends: true, test: { name: 'trials', include: ['test/**/*.trial.ts'] } },
       {
         extends: true,
-        // Tests within one process share it: loading and compiling all modules anew for each file takes as long as the tests.
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],

@@ -23,5 +23,5 @@ const results = names.length === 0 ? await Promise.all(CHECKS.map(check => run(c
 const failed = results.filter(({ code }) => code !== 0)
 for (const { output } of failed) process.stderr.write(output)
 if (failed.length > 0) process.exit(1)
-const { code } = await run(['vitest', 'run', '--project', 'apart', '--project', 'together', ...names])
+const { code } = await run(['vitest', 'run', '--project', '!trials', ...names])
 process.exit(code)

@@ -51,14 +51,16 @@ export function isThawed(store: Store): boolean | Promise<boolean> {
  */
 export function thawedInTurn(svc: PluginHandle): () => boolean | Promise<boolean> {
   let known: boolean | Promise<boolean> | undefined
+  let turn: Promise<void> | undefined
   const forget = () => {
     known = undefined
   }
   svc.on('daemon_paused', forget)
+  svc.start(() => () => turn)
   return () => {
     if (known === undefined) {
       known = isThawed(svc.use(Store))
-      void svc.clock.yield().then(forget)
+      turn = svc.clock.yield().then(forget)
     }
     return known
   }
