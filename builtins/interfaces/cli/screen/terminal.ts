@@ -7,6 +7,9 @@ const CODES = {
 } as const
 export type Style = Record<keyof typeof CODES, (text: string) => string>
 
+/** One listener for all terminals of a process, as tests open many. */
+function dropText() {}
+
 /**
  * Writes to standard output and standard error. When a reader has closed its end, the text is dropped without an error.
  */
@@ -25,7 +28,7 @@ export class Terminal {
 
   constructor(env: Ports['env']) {
     const { stdout, stderr } = process
-    for (const stream of [stdout, stderr]) stream.on('error', () => {})
+    for (const stream of [stdout, stderr]) stream.off('error', dropText).on('error', dropText)
     this.watched = stderr.isTTY === true
     this.#movesCursor = env.TERM !== undefined && env.TERM !== 'dumb'
     this.style = styleOf(isColoured(env, stdout.isTTY === true))
