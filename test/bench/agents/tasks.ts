@@ -1,12 +1,19 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
+import OpenAI from 'openai'
 import type { TaskResponse } from '#core/tasks/contract'
 import type { Kernel } from '#kernel'
 import { BUILTINS } from '../../../builtins/index.ts'
+import { project } from '../../cli/project.ts'
+import { RunningSvc } from '../../support/cli.ts'
 import { tempDir } from '../../support/temp.ts'
 import { testHost } from '../../support/test-host.ts'
-import { costOf, median, percentile } from '../measures.ts'
+import { costOf, cpuOf, median, percentile } from '../measures.ts'
 import { instantProvider } from '../models/instant-provider.ts'
+import { program } from '../package.ts'
 import { type Row, row } from '../row.ts'
 
 /** Number of warm-up runs: a service that has just started is still compiling during the first hundreds. */
@@ -19,7 +26,7 @@ const TIMES = 12
 
 /** Measures the cost of a durable one-shot run beyond the time of its model. */
 export async function tasks(): Promise<Row[]> {
-  return [...(await alone()), await together()]
+  return [...(await alone()), await together(), await overRest()]
 }
 
 async function homeWith(delay_ms: number) {
@@ -99,4 +106,56 @@ async function over(work: () => Promise<void>, times: number): Promise<number[]>
   }
   await Promise.all(Array.from({ length: TOGETHER }, (_, n) => worker(n)))
   return all
+}
+
+/** Measures a one-shot task at a server, beside the same streamed call of the openai SDK. */
+async function overRest(): Promise<Row> {
+  const provider = fork(fileURLToPath(new URL('../models/note-provider.ts', import.meta.url)), ['words'])
+  try {
+    const [url] = (await once(provider, 'message')) as [string]
+    const [baseline, figure] = [await sdkCall(url), await taskOverRest(url)]
+    return row({
+      what: 'one-shot task over REST, processor time, beside the same call of the openai SDK',
+      ...{ figure, unit: 'ms', baseline, ratio: figure / baseline, aim: { of: 'ratio', atMost: 2 } },
+    })
+  } finally {
+    provider.kill()
+  }
+}
+
+async function sdkCall(baseURL: string): Promise<number> {
+  const client = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0 })
+  const calls = async (count: number) => {
+    for (let n = 0; n < count; n++) {
+      const stream = await client.chat.completions.create({
+        ...{ model: 'notes', stream: true, stream_options: { include_usage: true } },
+        messages: [{ role: 'user', content: 'Say done.' }],
+      })
+      for await (const _ of stream);
+    }
+  }
+  await calls(WARM)
+  return (await costOf(() => calls(WARM))) / WARM
+}
+
+async function taskOverRest(modelUrl: string): Promise<number> {
+  const env = { OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:notes' }
+  await using dir = await project()
+  const words = ['serve', '--port', '0', '--json']
+  await using service = new RunningSvc(words, { cwd: dir.path, program: await program(), env })
+  const [, url = ''] = await service.waitForOutput(/"url":"(http[^"]+)"/)
+  const post = async (path: string, body: object) => {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`POST ${path} answered ${answer.status}: ${await answer.text()}`)
+    return (await answer.json()) as { agent_id: string }
+  }
+  const { agent_id } = await post('/agents', { preset: 'writer' })
+  const tasks = async (count: number) => {
+    for (let n = 0; n < count; n++) await post(`/agents/${agent_id}/tasks`, { instruction: 'Say done.' })
+  }
+  await tasks(WARM)
+  const before = await cpuOf(service.pid)
+  await tasks(WARM)
+  return ((await cpuOf(service.pid)) - before) / WARM
 }

@@ -4,6 +4,8 @@ import { type ModelRequestBody, refusalOf } from '../../support/model/wire-rules
 
 /** With the argument `endless`, each answer is the next note of a conversation that never ends. */
 const isEndless = process.argv[2] === 'endless'
+/** With the argument `words` each answer is text, without tool calls. */
+const isText = process.argv[2] === 'words'
 /** With the argument `files` the agent writes a file instead of a note. */
 const note = (n: number): readonly [string, object] =>
   process.argv[2] === 'files'
@@ -12,6 +14,7 @@ const note = (n: number): readonly [string, object] =>
 
 /** Returns the answer to a request: a goal if no tools are offered, then a note, then the end. */
 function answerTo({ messages, tools = [] }: ModelRequestBody, n: number): { delta: object; finish_reason: string } {
+  if (isText) return { delta: { content: 'Done.' }, finish_reason: 'stop' }
   if (tools.length === 0) {
     const content = JSON.stringify({ goal: `Note ${n} ${n * 3} ${n * 7} down`, reasoning: 'it is due' })
     return { delta: { role: 'assistant', content }, finish_reason: 'stop' }
@@ -49,7 +52,7 @@ const server = createServer((incoming, response) => {
     if (refusal) return response.writeHead(refusal.status).end(refusal.message)
     const { delta, finish_reason } = answerTo(body, ++requests)
     const said =
-      finish_reason === 'stop'
+      finish_reason === 'stop' && !isText
         ? []
         : THOUGHT.map(content => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] }))
     const chunks = [
