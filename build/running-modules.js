@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const builtins = fileURLToPath(new URL('../builtins', import.meta.url))

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Fetch, Ports } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
+import { childProcess, crypto } from '#lib/lazy-modules'
 import { sleepOn } from '#lib/sleep'
 import { systemPresence } from '#lib/system-presence'
 
@@ -12,7 +11,7 @@ import { systemPresence } from '#lib/system-presence'
 export function systemPorts(overrides: Partial<Ports> = {}): Ports {
   return {
     clock: systemClock,
-    random: keyedRandom(randomBytes(4).readUInt32LE()),
+    random: keyedRandom(Math.floor(Math.random() * 2 ** 32)),
     ids: {
       make: (prefix, digits) => `${prefix}-${digits < ASCENDING_DIGITS ? hexDigits(digits) : ascendingDigits(digits)}`,
     },
@@ -22,7 +21,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     stampOf,
     touch,
     fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
-    spawn: (command, args, options) => spawn(command, args, options),
+    spawn: (command, args, options) => childProcess().spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
     presence: systemPresence,
     env: process.env,
@@ -66,7 +65,7 @@ const POOL_BYTES = 4096
 let pool = ''
 
 function hexDigits(count: number): string {
-  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count)).toString('hex')
+  if (pool.length < count) pool = crypto().randomBytes(Math.max(POOL_BYTES, count)).toString('hex')
   const digits = pool.slice(0, count)
   pool = pool.slice(count)
   return digits
