@@ -58,7 +58,7 @@ export default {
           test: new RegExp(
             `/(${[
               'kernel/(errors|did-you-mean|ports|scope|services)',
-              'lib/(daemon-files|identity|keyed-random|lazy-modules|pluralize|project|sleep|system-ports|system-presence|trust)',
+              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-ports|system-presence|trust)',
               'cli/(scaffold/kinds|parsing/(hidden|help)|process/(detached|end|warnings))',
               'cli/screen/(interrupt|masked|printable|table|waiting|width)',
             ].join('|')})\\.ts$`,

@@ -1,7 +1,6 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Ports } from '#kernel'
-import { crypto } from './lazy-modules.ts'
 
 /**
  * Environment variable that trusts the project of this process, for a container, a systemd unit or a build where no
@@ -65,7 +64,8 @@ export async function trustedProjects(ports: TrustPorts): Promise<TrustedProject
 async function entryOf(root: string, ports: TrustPorts): Promise<{ file: string; real: string }> {
   // Trust in a folder that no longer exists can still be revoked.
   const real = await ports.files.realpath(root).catch(() => root)
-  return { file: join(folderOf(ports), `${crypto().createHash('sha256').update(real).digest('hex')}.json`), real }
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return { file: join(folderOf(ports), `${createHash('sha256').update(real).digest('hex')}.json`), real }
 }
 
 async function read(file: string, { files }: TrustPorts): Promise<TrustedProject | undefined> {
