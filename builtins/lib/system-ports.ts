@@ -11,6 +11,7 @@ import { systemPresence } from '#lib/system-presence'
  * loaded at their first use: short commands do without, and loading takes a tenth of one.
  */
 export function systemPorts(overrides: Partial<Ports> = {}): Ports {
+  const ascendingDigits = ascendingIds()
   return {
     clock: systemClock,
     random: keyedRandom(Math.floor(Math.random() * 2 ** 32)),
@@ -76,21 +77,23 @@ function hexDigits(count: number): string {
 
 /** Number of digits from which ids ascend; things with shorter ids are few. */
 const ASCENDING_DIGITS = 12
-let second = 0
-let count = 0
 
 /**
- * Returns seconds (7 digits), a number that begins at random each second and counts up (5 digits), and random digits.
- * Rows with ascending ids are appended to an index; with random ids, each changes another page, and a model turn writes
- * a fifth more bytes.
+ * Returns a maker of ids from the day (3 digits) and 4 random digits, which it keeps for some thousand ids, a number that
+ * ascends by 1 to 256 so that neighbours are told apart (5 digits), and random digits. Rows with ascending ids are
+ * appended to an index; with random ids, each changes another page, and a model turn writes a fifth more bytes.
  */
-function ascendingDigits(digits: number): string {
-  const now = Math.floor(Date.now() / 1000)
-  if (now !== second) {
-    second = now
-    count = Number.parseInt(hexDigits(5), 16) >>> 1
+function ascendingIds(): (digits: number) => string {
+  let block = ''
+  let place = 16 ** 5
+  return digits => {
+    place += 1 + Number.parseInt(hexDigits(2), 16)
+    if (place >= 16 ** 5) {
+      block = lastDigits(Math.floor(Date.now() / 86_400_000), 3) + hexDigits(4)
+      place = Number.parseInt(hexDigits(4), 16)
+    }
+    return block + lastDigits(place, 5) + hexDigits(digits - ASCENDING_DIGITS)
   }
-  return lastDigits(second, 7) + lastDigits(count++, 5) + hexDigits(digits - ASCENDING_DIGITS)
 }
 
 function lastDigits(n: number, digits: number): string {
