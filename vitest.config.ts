@@ -9,8 +9,8 @@ import { MODULES } from './build/modules.js'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** What starts processes, browsers and servers, or ends them; folders with the longest files first. */
-const APART = ['browser', 'reload', 'cli', 'safety', 'faults', 'simulation', 'examples']
+/** Folders with the longest files, longest first. */
+const LONG = ['browser', 'reload', 'cli', 'safety', 'interfaces', 'faults', 'simulation', 'examples']
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['safety/guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
@@ -21,8 +21,8 @@ const AUTHORS = 'plugins/**/*.test.ts'
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = APART.findIndex(folder => moduleId.includes(`/test/${folder}/`))
-      return at < 0 ? APART.length : at
+      const at = LONG.findIndex(folder => moduleId.includes(`/test/${folder}/`))
+      return at < 0 ? LONG.length : at
     }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
@@ -46,24 +46,11 @@ export default defineConfig({
       {
         extends: true,
         // Files share a process: loading and compiling all modules anew for each takes as long as its tests.
-        test: {
-          name: 'apart',
-          include: [...APART.map(folder => `test/${folder}/**/*.test.ts`), AUTHORS],
-          isolate: false,
-        },
+        test: { name: 'shared', include: ['test/**/*.test.ts', AUTHORS], exclude: ALONE, isolate: false },
       },
       { extends: true, test: { name: 'alone', include: ALONE } },
       // What takes minutes by its nature: kills, soaks, thousands of simulated runs, several machines.
       { extends: true, test: { name: 'trials', include: ['test/**/*.trial.ts'] } },
-      {
-        extends: true,
-        test: {
-          name: 'together',
-          include: ['test/**/*.test.ts'],
-          exclude: [...APART.map(folder => `test/${folder}/**`), ...ALONE],
-          isolate: false,
-        },
-      },
     ],
     // Projects of tests are their own; what the person who runs the tests has configured is neither read nor changed.
     env: { SVC_TRUST_PROJECT: 'true', XDG_CONFIG_HOME: join(tmpdir(), 'svc-test-config') },
@@ -73,7 +60,7 @@ export default defineConfig({
     experimental: { fsModuleCache: true, fsModuleCachePath: file('node_modules/.cache/vitest') },
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
-    maxWorkers: Math.max(4, availableParallelism()),
+    maxWorkers: Math.max(6, availableParallelism()),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
