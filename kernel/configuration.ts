@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { defineError, describeIssues, type Issue } from './errors.ts'
 import type { Undo } from './scope.ts'
 
-/** What a key's `.meta(…)` may say beside zod's own fields. */
+/** Fields of a key's `.meta(…)` beside zod's own. */
 export interface KeyMeta {
   /** `applied`: takes effect on the next heartbeat. Anything else needs a restart. */
   reload?: ReloadClass
@@ -10,12 +10,12 @@ export interface KeyMeta {
   env?: string
   /** Shown as `***` wherever configuration is shown. */
   secret?: boolean
-  /** Its module protects while the value is another than the default: that module cannot be disabled then. */
+  /** Whether it protects the user while its value is not the default; its module cannot be disabled then. */
   protects?: boolean
 }
 export type ReloadClass = 'applied' | 'restart_required'
 
-/** Where a value comes from. */
+/** Source of a value. */
 export type ConfigSource = 'file' | 'env' | 'default'
 
 export interface ConfigKeyInfo extends KeyMeta {
@@ -27,26 +27,26 @@ export interface ConfigKeyInfo extends KeyMeta {
   source: ConfigSource
 }
 
-/** Where plugins get their settings from. The module that reads the files adds the rest by merging into this interface. */
+/** The settings of plugins. The module that reads the files adds members by merging into this interface. */
 export interface Configuration {
   /**
    * Parses the values of `shape` below `section` ('' for the top level) without adding it yet.
-   * @returns the values as a live object (each property is read anew), and `add`, which makes the keys known
+   * @returns the values as a live object (each property is read when it is accessed), and `add`, which registers the keys
    * @throws InvalidConfigError for a bad value
    */
   section<S extends z.ZodObject>(section: string, shape: S, owner: string): { view: z.output<S>; add: () => Undo }
-  /** Returns the value in force of a key; undefined for a key that no plugin has. */
+  /** Returns the effective value of a key; undefined for a key that no plugin has. */
   get(path: string): unknown
   /** Returns all keys, sorted by path. */
   keys(): ConfigKeyInfo[]
-  /** Returns what the source holds; it differs whenever that has changed. */
+  /** Returns the content of the source, to detect changes. */
   readonly text: () => string
-  /** Reads the source again without putting anything in force. @returns what is wrong with it */
+  /** Reads the source again without applying it. @returns its error, if any */
   refresh(): Promise<string | undefined>
   /**
-   * Reads the source again and puts the values of `applied` keys in force.
-   * @returns the keys whose value in force changed
-   * @throws once for each bad edit; the last good configuration stays in force
+   * Reads the source again and applies the values of `applied` keys.
+   * @returns the keys whose effective value changed
+   * @throws once for each invalid edit; the last valid configuration stays in effect
    */
   reload(): Promise<string[]>
 }

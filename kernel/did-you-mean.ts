@@ -32,7 +32,7 @@ function editDistance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** Returns the end of a message about an unknown name: the closest matches, or all. @param list where to find too many */
+/** Returns the end of a message about an unknown name: the closest matches, or all. @param list where to find them if there are many */
 export function didYouMean(word: string, names: readonly string[], list?: string): string {
   const [first, second] = near(word, names)
   if (first === undefined && list) return `${list} lists them`

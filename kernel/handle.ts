@@ -19,7 +19,7 @@ export interface HandleParts {
   log: Log
   project: Project
   builtin: boolean
-  /** Its toolkits are those of plugin files, and what it answers to cycles is recorded. */
+  /** Whether it comes from a file. The answers that such a plugin gives to cycles are recorded. */
   ofFile: boolean
   roles: ReadonlySet<Role>
   invoke: Invoke
@@ -35,7 +35,7 @@ export type Extension = (handle: PluginHandle, parts: HandleParts) => Partial<Pl
 
 const EMITTED = Promise.resolve()
 
-/** What `setup` receives as `svc`: one line for each thing that a plugin adds. Everything leaves with the plugin's scope. */
+/** The `svc` that `setup` receives. Everything that is registered with it is removed with the plugin. */
 export class PluginHandle {
   readonly name: string
   readonly log: Log
@@ -70,7 +70,7 @@ export class PluginHandle {
     this.#parts.registrations.handOver = state
   }
 
-  /** Records a registration during `setup`, applies it at once afterwards. The result undoes it. */
+  /** Records a registration during `setup`, and applies it at once afterwards. @returns a function that undoes it */
   #declare(label: string, apply: () => Undo, rank: 0 | 1 = 0): Undo {
     const { builtin, registrations } = this.#parts
     return registrations.add(label, apply, rank, builtin ? {} : new Error(label))
@@ -154,7 +154,7 @@ export class PluginHandle {
     return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, handler), 1)
   }
 
-  /** Adds what an operator can do: a REST route, a command, an MCP tool and a line of the OpenAPI document at once. */
+  /** Adds an operation: a REST route, a command, an MCP tool and an entry of the OpenAPI document at once. */
   operation<I extends z.ZodObject, O extends z.ZodType>(definition: OperationDefinition<I, O>): Undo {
     checkFields(Operations.name, { run: 'function' }, definition, this.name)
     const bound = bindOperation(operation(definition), this)
@@ -207,7 +207,7 @@ export interface OperationContext extends OperationCall {
 /** An operation as it is written, whose functions receive the handle of its plugin. */
 export type OperationDefinition<I extends z.ZodObject, O extends z.ZodType> = Operation<I, O, OperationContext>
 
-/** Keeps the types of one operation together. */
+/** Types an operation: its functions by its schemas. */
 export function operation<I extends z.ZodObject, O extends z.ZodType>(given: OperationDefinition<I, O>): Operation {
   return given as unknown as Operation
 }
@@ -215,7 +215,7 @@ export function operation<I extends z.ZodObject, O extends z.ZodType>(given: Ope
 /** Returns the operation with functions that add this handle to their calls. */
 function bindOperation({ ...bound }: Operation, svc: PluginHandle): Operation {
   const { run, count } = bound
-  // Copied with its getters: a signal that is made on first use stays so.
+  // Copied with its getters, because a signal may be created on first use.
   const own = (call: OperationCall): OperationContext =>
     Object.assign(Object.create(Object.getPrototypeOf(call), Object.getOwnPropertyDescriptors(call)), { svc })
   bound.run = (input, call) => run.call(bound, input, own(call))

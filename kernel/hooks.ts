@@ -21,7 +21,7 @@ export interface Events extends KernelEvents {}
 type KernelEvents = { [K in keyof typeof KERNEL_EVENTS]: z.infer<(typeof KERNEL_EVENTS)[K]> }
 export type EventName = keyof Events & string
 
-/** How long one handler of an event, or one guard, may take, in milliseconds. */
+/** Time limit of one event handler or guard, in milliseconds. */
 export const HANDLER_LIMIT_MS = 10_000
 
 export interface TapOptions {
@@ -32,7 +32,7 @@ export interface TapOptions {
   before?: string | string[]
 }
 
-/** What the taps of each hook are given; modules add their hooks by merging. Of points only their owners know. */
+/** Inputs of the hooks' taps; modules add their hooks by merging. */
 export interface Tapped extends Events {}
 
 interface Tap<In, Out> extends TapOptions {
@@ -40,11 +40,11 @@ interface Tap<In, Out> extends TapOptions {
 }
 
 export interface HookOptions {
-  /** `series`: every tap runs. `bail`: the first that returns something ends it. */
+  /** `series`: every tap runs. `bail`: the first answer that is not undefined ends the call. */
   kind: 'series' | 'bail'
-  /** Takes a tap's error, which is rethrown by default. A tap that failed counts as having returned nothing. */
+  /** Handles the error of a tap, which then counts as undefined. By default it is rethrown. */
   onError?: (tap: string, error: unknown) => void
-  /** Sets a limit on how long a tap may take. @returns the work, which fails when it takes longer */
+  /** Limits the time of an async tap. @returns the work, which fails if it takes longer */
   limit?: (tap: string, work: Promise<unknown>) => Promise<unknown>
 }
 
@@ -53,8 +53,8 @@ interface Compiled<In, Out> {
 }
 
 /**
- * A tapable hook whose taps can leave again. Tapable has no untap, so the list of taps here is the truth and the compiled
- * tapable hook is built from it when it is next called; calls in flight end on the one they began with.
+ * A tapable hook whose taps can be removed. Tapable has no untap, so the hook is compiled again from the list of taps at
+ * the next call; running calls end with the taps that they began with.
  */
 export class Hook<In, Out = void> {
   readonly name: string
@@ -67,7 +67,7 @@ export class Hook<In, Out = void> {
     this.#options = options
   }
 
-  /** Declared anew by another owner: what is tapped stays tapped. */
+  /** Takes the options of a new owner; existing taps stay. */
   adopt(options: HookOptions): this {
     this.#options = options
     this.#compiled = undefined
@@ -78,7 +78,7 @@ export class Hook<In, Out = void> {
     return this.#taps
   }
 
-  /** Adds a handler, sync or async; the result removes it. */
+  /** Adds a handler, sync or async. @returns a function that removes it */
   tap(options: string | TapOptions, fn: Tap<In, Out>['fn']): Undo {
     const tap = { ...(typeof options === 'string' ? { name: options } : options), fn }
     this.#change([...this.#taps, tap])
@@ -91,9 +91,8 @@ export class Hook<In, Out = void> {
   }
 
   /**
-   * Calls the taps in their order, each awaited; where all of them answer at once, so does this: most do, and all are asked in
-   * each cycle.
-   * @returns the first answer of a `bail` hook, else undefined
+   * Calls the taps in order, one after another.
+   * @returns the first answer of a `bail` hook, else undefined; no promise if all taps are synchronous
    */
   call(input: In): Out | undefined | Promise<Out | undefined> {
     if (this.#taps.length === 0) return undefined
@@ -171,7 +170,7 @@ export interface HooksParts {
   boundary: CycleBoundary
 }
 
-/** The hooks by name. Events are emitted to listeners (`on`); phases and points are called for an answer. */
+/** All hooks by name. Events are emitted to listeners (`on`); phases and points are called for an answer. */
 export class Hooks {
   readonly #hooks = new Map<string, Hook<never, unknown>>()
   /** Hooks whose owner is gone while others still have taps on them. */
@@ -193,7 +192,7 @@ export class Hooks {
     return hook
   }
 
-  /** Declares an event: a hook that all may listen to, with the schema of its payload. Handlers that fail are logged. */
+  /** Declares an event with the schema of its payload. Errors of handlers are logged. @returns a function that removes it */
   declareEvent(name: string, schema: z.ZodType): Undo {
     const { clock, log } = this.#parts
     this.declare(name, {
@@ -211,11 +210,11 @@ export class Hooks {
   remove(name: string): void {
     const hook = this.#hooks.get(name)
     this.#hooks.delete(name)
-    // Listeners stay for when its owner is back, as after a reload.
+    // Listeners stay until its owner is back, as after a reload.
     if (hook && hook.taps.length > 0) this.#orphans.set(name, hook)
   }
 
-  /** @param early returns one that may be declared later, or never @throws UnknownHookError naming those there are */
+  /** @param early whether to return a hook that is not declared yet @throws UnknownHookError that names the declared ones */
   get<In, Out = unknown>(name: string, early = false): Hook<In, Out> {
     const known = this.#hooks.get(name) ?? (early ? this.#orphans.get(name) : undefined)
     const hook = known ?? (early ? new Hook<never, unknown>(name, { kind: 'series' }) : undefined)
@@ -233,21 +232,21 @@ export class Hooks {
     return this.#events
   }
 
-  /** Listens to an event; the same handler is added once. @returns its removal, also had by `off` */
+  /** Listens to an event; the same handler is added once. @returns a function that removes it; so does `off` */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown, name?: string, early?: boolean): Undo {
     const hook = this.get<Events[E], void>(event, early)
     hook.untap(handler)
     return hook.tap(name || handler.name || 'handler', handler as (payload: Events[E]) => undefined)
   }
 
-  /** Stops listening. A handler that does not listen is passed over. */
+  /** Removes a handler; ignores one that does not listen. */
   off<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): void {
     this.#hooks.get(event)?.untap(handler)
   }
 
   /**
    * Emits an event. Handlers run one after another; their errors are logged, never thrown.
-   * @returns nothing to wait for where all of them were through at once
+   * @returns undefined if all handlers were synchronous
    */
   emit<E extends EventName>(event: E, payload: Events[E]): void | Promise<void> {
     const hook = this.get<Events[E], void>(event)

@@ -11,7 +11,7 @@ import { Scope } from './scope.ts'
 import { Services, type Token, token } from './services.ts'
 import type { PluginSupport } from './source.ts'
 
-/** The plugins of this process, for what shows or steers them; modules add to it. */
+/** The plugins of this process, for interfaces that list or reload them. Modules add members by merging. */
 export interface PluginHost extends Pick<Host, 'list' | 'apply' | 'listChanged'> {}
 export const HostToken: Token<PluginHost> = token('host')
 
@@ -34,15 +34,15 @@ export interface KernelParts {
   ports: Ports
   log: Log
   config: Configuration
-  /** Stands around what leaves and enters cycles. */
+  /** Boundary through which a recording sees the events and answers of cycles. */
   boundary: CycleBoundary
-  /** Returns the plugins that are off, by name: `null` for those that were switched off, else which of these they need. */
+  /** Disabled plugins by name: `null` if disabled directly, else the name of the disabled plugin that they need. */
   disabled: () => ReadonlyMap<string, string | null>
-  /** Returns what the process has beside its builtins; called when all but the plugins are there. */
+  /** Returns the sources, the interceptor and the error format of plugins; called once the rest of the kernel exists. */
   support: (kernel: Kernel) => PluginSupport
 }
 
-/** One project in one process: its hooks, services, points, plugins and heartbeat. */
+/** One project in one process: its hooks, services, points, operations and plugins. */
 export class Kernel {
   readonly project: Project
   readonly roles: ReadonlySet<Role>
@@ -53,7 +53,7 @@ export class Kernel {
   readonly points: Points
   readonly config: Configuration
   readonly host: Host
-  /** What works beside the plugins; it ends before they do. */
+  /** Resources of the kernel itself, which are closed before the plugins. */
   readonly scope = new Scope('kernel')
   readonly #support: PluginSupport
   readonly #extensions: Extension[] = []
@@ -79,29 +79,29 @@ export class Kernel {
     })
   }
 
-  /** Starts the resources of the plugins, and follows what changes while this process serves or drives agents. */
+  /** Starts the resources of the plugins, and applies changes of their sources from then on. */
   async start(): Promise<void> {
     await this.host.start()
     this.scope.hold('follows the sources of plugins', this.host.follow())
   }
 
-  /** Adds members to the handles of the plugins that are brought up from now on. */
+  /** Adds members to the handles of plugins that are activated later. */
   extend(...extensions: Extension[]): void {
     this.#extensions.push(...extensions)
   }
 
-  /** Has the sources look for changes, now and then; called once per heartbeat, between two cycles. */
+  /** Lets the sources check for changes. Called once per heartbeat, between two cycles. */
   tick(): void {
     for (const source of this.#support.sources) source.tick()
   }
 
-  /** A service's current provider. @throws ServiceMissingError, ClosedError */
+  /** Returns a service's current provider. @throws ServiceMissingError, ClosedError */
   use<T>(token: Token<T>): T {
     if (this.#closing && !this.services.has(token)) throw new ClosedError()
     return this.services.use(token)
   }
 
-  /** What all plugins contributed to a point, now. */
+  /** Returns the current contributions to a point. */
   list<C>(point: Point<C>): readonly C[] {
     return this.points.list(point).map(contribution => contribution.value)
   }
@@ -120,7 +120,7 @@ export class Kernel {
     })
   }
 
-  /** Ends what works beside the plugins, then undoes them. Calling it again waits for the first call. */
+  /** Closes the kernel's own resources, then removes all plugins. A second call waits for the first. */
   close(): Promise<void> {
     this.#closing ??= this.scope.close().then(() => this.host.close())
     return this.#closing

@@ -8,7 +8,7 @@ export interface Effect {
   readonly payload: unknown
 }
 
-/** Who asks, and how to stop or follow. */
+/** The caller of an operation, its abort signal, and a callback for progress. */
 export interface OperationCall {
   tenant: string
   signal: AbortSignal
@@ -16,23 +16,23 @@ export interface OperationCall {
   via: 'rest' | 'cli' | 'mcp' | 'code'
   /** @deprecated Use `via`. */
   face?: 'rest' | 'cli' | 'mcp' | 'code'
-  /** It came over the daemon's own socket, as what the command line asks of a running daemon does. */
+  /** Whether the call came through the daemon's own socket, as from the command line. */
   local?: boolean
   request_id: string
   progress(message: string): void
-  /** The same key again is the same request again: its answer is repeated, its work is not. */
+  /** A repeated key returns the first answer without running the operation again. */
   idempotency_key?: string
-  /** What an operation with `http.idempotent` commits with what it creates, so that a crash before the answer is known of. */
+  /** Writes to commit together with what the operation creates, so that a repeated request finds it after a crash. */
   effects?: readonly Effect[]
-  /** Reports that the answer is the one to an earlier request with the same key. */
+  /** Reports that the answer is that of an earlier request with the same key. */
   replayed?(): void
-  /** W3C trace context: of what this is a part, as in `00-<trace>-<span>-01`. */
+  /** W3C trace context of the caller, such as `00-<trace>-<span>-01`. */
   traceparent?: string
-  /** The id of the last event that a client has seen of a stream. */
+  /** Id of the last event of a stream that the client has received. */
   last_event_id?: string
 }
 
-/** Something that an operator can do. The interfaces where it is found, such as HTTP, add their part by merging. */
+/** Something that an operator can do. Interfaces, such as HTTP, add their fields by merging. */
 export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
   /** `module.verb`, as in `agents.spawn`. */
   name: string
@@ -40,19 +40,19 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   summary: string
   description?: string
   output: O
-  /** What a stream may send, by the name of the event; its `output` is then one message. */
+  /** Schemas of the events that a stream sends, by name; `output` is then the schema of one message. */
   events?: Readonly<Record<string, z.ZodType>>
   mcp?: boolean
   errors?: readonly ErrorClass<never>[]
-  /** `config`: any process, also where the configuration is not valid. `store`: any that has the database. `daemon`: only where the heartbeat runs. */
+  /** Where it can run. `config`: in any process, also if the configuration is invalid; `store`: in any process that has the database; `daemon`: only where the heartbeat runs. */
   reach?: 'config' | 'store' | 'daemon'
-  /** For people on a terminal; without it the command line draws a table of the output. */
+  /** Formats the output for a terminal; by default the command line prints a table. */
   render?: (output: z.output<O>) => string
-  /** The exit code of its command, where an answer may be one that a script should stop at; 0 without it. */
+  /** Returns the exit code of its command, for outputs at which a script should stop; 0 by default. */
   exit?: (output: z.output<O>) => number
-  /** An output that is frozen is one that stays as it is, all of it: given again, it is not checked and written again. */
+  /** Runs it. A deeply frozen output must never change: it is validated once and cached. */
   run(input: z.output<I>, call: C): z.input<O> | Promise<z.input<O>>
-  /** How many there are without `limit` and `offset`, for an operation that lists. */
+  /** Returns the number of results without `limit` and `offset`, for an operation that lists. */
   count?(input: z.output<I>, call: C): number | Promise<number>
 }
 
@@ -64,7 +64,7 @@ export const Operations = point<Operation>('operations', {
   shape: { parse: checkOperation },
 })
 
-/** @throws TypeError that says what would be right */
+/** @throws TypeError that names the missing part */
 function checkOperation(definition: Operation): void {
   const { name, input, output, run } = definition
   if (typeof name !== 'string' || name === '') throw new TypeError('an operation needs a name, such as "weather.today"')
@@ -74,22 +74,22 @@ function checkOperation(definition: Operation): void {
 }
 
 /**
- * The only way to run an operation: checks the input, runs, shapes the output by its schema.
- * @throws InvalidInputError naming each wrong field
+ * Validates the input, runs an operation and parses the output by its schema. All interfaces call operations through this.
+ * @throws InvalidInputError that names each invalid field
  */
 export async function invoke(definition: Operation, raw: unknown, call: OperationCall): Promise<unknown> {
   const input = parse(definition.input, raw, 'The request')
-  // What it takes beyond its own fields it looks at itself, such as keys of the configuration.
+  // Fields beyond the schema, such as configuration keys, are checked by the operation.
   const fields = call.via === 'code' ? [] : Object.keys(definition.input.shape)
   const issue = fields.map(field => unstorable(input[field], [field])).find(found => found !== undefined)
   if (issue !== undefined) throw new InvalidInputError({ what: 'The request', issues: [issue] }, { errors: [issue] })
   return shapeOutput(definition.output, await definition.run(input as never, call))
 }
 
-/** Deeper JSON is refused: code that walks it by recursion would overflow the stack. */
+/** Maximum depth of JSON; recursive code would overflow the stack on deeper values. */
 const MAX_DEPTH = 200
 
-/** Finds what JSON cannot keep or code cannot walk: a number such as 1e999, or too many levels. */
+/** Finds a value that JSON cannot store or recursive code cannot process: a number such as 1e999, or too many levels. */
 function unstorable(value: unknown, path: readonly string[]): Issue | undefined {
   if (typeof value === 'number' && !Number.isFinite(value))
     return { path: path.join('.'), message: 'is a number that is too large to be stored' }
@@ -102,7 +102,7 @@ function unstorable(value: unknown, path: readonly string[]): Issue | undefined 
   return undefined
 }
 
-/** What is frozen and was checked once needs no second look. */
+/** Frozen outputs that were already validated. */
 const checked = new WeakMap<object, { schema: z.ZodType; output: unknown }>()
 
 function shapeOutput(schema: z.ZodType, output: unknown): unknown {
@@ -114,22 +114,22 @@ function shapeOutput(schema: z.ZodType, output: unknown): unknown {
   return made
 }
 
-/** Parses with zod and says what is wrong in one sentence. @throws InvalidInputError */
+/** Parses with zod. @throws InvalidInputError with all issues in one sentence */
 export function parse<S extends z.ZodType>(schema: S, raw: unknown, what: string): z.output<S> {
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
-  const issues = issuesOf(withoutMeasures(parsed.error))
+  const issues = issuesOf(dropSizeIssues(parsed.error))
   throw new InvalidInputError({ what, issues }, { errors: issues })
 }
 
-/** Without the measures of what is of the wrong kind: of a list where a text is meant zod says that it is too short a list. */
-function withoutMeasures({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
+/** Drops size issues of values that have the wrong type, because zod reports both. */
+function dropSizeIssues({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
   const placeOf = ({ path }: z.core.$ZodIssue) => path.join('.')
   const wrong = new Set(issues.filter(({ code }) => code === 'invalid_type').map(placeOf))
   return { issues: issues.filter(issue => issue.code === 'invalid_type' || !wrong.has(placeOf(issue))) }
 }
 
-/** zod's issues as ours. @param prefix stands before each path */
+/** Converts zod's issues to ours. @param prefix put before each path */
 export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[] {
   return error.issues.flatMap(issue => {
     const path = [...(prefix ? [prefix] : []), ...issue.path.map(String)].join('.')

@@ -4,7 +4,7 @@ import type { Hook, Hooks } from './hooks.ts'
 import type { CycleBoundary } from './interceptor.ts'
 import type { Undo } from './scope.ts'
 
-/** What the contributions of a point must be. */
+/** Requirements on the contributions of a point. */
 export interface PointRules<C> {
   /** Schema of a contribution: zod's, or a function that throws. Contributions of modules are checked in tests only. */
   shape?: { parse: (contribution: C) => unknown }

@@ -3,26 +3,27 @@ import type { LookupAddress } from 'node:dns'
 import type * as fs from 'node:fs/promises'
 import { TimeLimitError } from './errors.ts'
 
-/** Wall clock, monotonic clock and timers, in milliseconds. A test holds one of its own. */
+/** Wall clock, monotonic clock and timers, in milliseconds. Tests have a clock that they move themselves. */
 export interface Clock {
   now(): Date
   /** Wall clock, milliseconds since 1970. */
   ms(): number
-  /** Never jumps; only differences mean something. */
+  /** Monotonic; only differences are meaningful. */
   monotonic(): number
+  /** Calls `fn` once after `ms`. @returns a function that cancels it */
   after(ms: number, fn: () => void): () => void
   /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Lets the event loop do what is waiting. */
+  /** Resolves in the next turn of the event loop. */
   yield(): Promise<void>
-  /** Set where a test moves it by hand: then no other machine's clock counts. */
+  /** Set for clocks that a test moves by hand; clocks of other machines are then ignored. */
   readonly held?: true
 }
 
-/** Randomness keyed by (seed, stream, key…): concurrency cannot reorder it and a restart cannot repeat it. */
+/** Random numbers keyed by (seed, stream, key…), so that they do not depend on the order of concurrent calls. */
 export interface Random {
   readonly seed: number
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   number(stream: string, ...key: (string | number)[]): number
 }
 
@@ -31,10 +32,10 @@ export interface Ids {
   make(prefix: string, digits: number): string
 }
 
-/** `fetch`, as the platform has it. */
+/** The platform's `fetch`. */
 export interface Fetch {
   (input: string | URL, init?: RequestInit): Promise<Response>
-  /** It goes straight to the machine's network, over no proxy: Node's own HTTP, which costs less, does the same. */
+  /** Whether it connects without a proxy, so that Node's cheaper HTTP client can replace it. */
   readonly direct?: boolean
 }
 
@@ -44,30 +45,30 @@ export interface Ports {
   ids: Ids
   files: typeof fs
   /**
-   * Writes small files into a folder, which is made for them, at once: through the pool of threads that costs many times as
-   * much. Not there where `files` are not the machine's own.
+   * Creates a folder and writes small files into it, synchronously: the thread pool would cost many times as much. Absent
+   * if `files` is not the machine's file system.
    */
   filesNow?: (folder: string, files: Readonly<Record<string, string | Uint8Array>>) => void
-  /** Which file lies at a path, undefined for none; at once, for what is asked before every write. */
+  /** Returns the inode of a file, synchronously; undefined if it does not exist. */
   inodeOf: (path: string) => bigint | undefined
   /**
-   * What is another text whenever the file at a path is another or has changed; undefined for none. At once, as above. It ends with
-   * a colon and the size in bytes.
+   * Returns a fingerprint that changes whenever the file is replaced or modified, synchronously; undefined if it does not
+   * exist. It ends with a colon and the size in bytes.
    */
   stampOf: (path: string) => string | undefined
-  /** Sets when the file at a path was changed, in milliseconds since 1970; does nothing where there is none. At once, as above. */
+  /** Sets the modification time of a file, in milliseconds since 1970, synchronously; does nothing if it does not exist. */
   touch: (path: string, ms: number) => void
   fetch: Fetch
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
-  /** All addresses of a host. */
+  /** Returns all addresses of a host. */
   lookup: (host: string) => Promise<LookupAddress[]>
   presence: Presence
   env: Readonly<Record<string, string | undefined>>
 }
 
-/** How the processes of one machine show that they live: by sockets, which the system closes however a process ends. */
+/** Shows which processes run, by sockets, which the system closes however a process ends. */
 export interface Presence {
-  /** Listens at a path for as long as this process lives. @returns the release. Rejects when the path is taken or cannot be made */
+  /** Listens at a path until it is released or the process ends. @returns the release @throws if the path is taken or cannot be created */
   hold(path: string): Promise<() => Promise<void>>
   /** Returns whether a process listens at a path. Never rejects. */
   held(path: string): Promise<boolean>
@@ -76,10 +77,10 @@ export interface Presence {
 export type Log = Pick<import('pino').Logger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'child' | 'level'>
 
 export const ROLES = ['daemon', 'joined', 'server', 'mcp', 'cli'] as const
-/** What a process is for. One process may have several roles; `joined` is a daemon that may run beside the project's own. */
+/** Purpose of a process. A process may have several roles; `joined` is a daemon that runs beside the project's own. */
 export type Role = (typeof ROLES)[number]
 
-/** Where things lie in the project. */
+/** Paths of the project. */
 export interface Project {
   /** The folder that holds `.svc/`, `plugins/` and `profiles/`. */
   readonly root: string

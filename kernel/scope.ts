@@ -21,15 +21,15 @@ export class Scope {
     return this.#closed
   }
 
-  /** What is held now, oldest first: the names that tell what a reload left behind. */
+  /** Labels of what is held, oldest first. */
   get labels(): string[] {
     return [...this.#held].map(held => held.label)
   }
 
   /**
-   * Holds something that was just done, with the function that undoes it.
-   * @returns the undoing, which runs at most once however often it is called.
-   * @throws ScopeClosedError after `close`, once it has been undone.
+   * Holds the function that undoes something that was just done.
+   * @returns a function that undoes it earlier, at most once
+   * @throws ScopeClosedError after `close`; it is undone first
    */
   hold(label: string, undo: Undo): Undo {
     const held = { label, undo }
@@ -41,7 +41,7 @@ export class Scope {
     return () => (this.#held.delete(held) ? undo() : undefined)
   }
 
-  /** Undoes everything, last first. A failing undo stops none of the others; the failures are returned. Closing twice does nothing. */
+  /** Undoes everything, last first. @returns the errors; one error does not prevent the rest. A second call does nothing. */
   async close(): Promise<unknown[]> {
     this.#closed = true
     const failures: unknown[] = []

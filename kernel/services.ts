@@ -1,7 +1,7 @@
 import { defineError } from './errors.ts'
 import type { Undo } from './scope.ts'
 
-/** The typed name of a service, or of a value that modules share during a cycle. */
+/** Typed name of a service, or of a value that modules share during a cycle. */
 export interface Token<T> {
   readonly name: string
   /** Never set: carries the type. */
@@ -9,8 +9,8 @@ export interface Token<T> {
 }
 
 /**
- * Names a service, or a value of a cycle; two tokens of one name are the same. A name with a slash, such as
- * `schedules/book`, is for the module itself: a plugin that takes its place need not provide it.
+ * Creates the token of a service, or of a value of a cycle; tokens with the same name are the same. A service with a
+ * slash in its name, such as `schedules/book`, is internal to its module: a replacement need not provide it.
  */
 export function token<T>(name: string): Token<T> {
   return Object.freeze({ name })
@@ -20,7 +20,7 @@ export const ServiceMissingError = defineError({
   code: 'service_missing',
   status: 500,
   title: 'Service not provided',
-  message: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin switched off?`,
+  message: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin disabled?`,
 })
 
 interface Provider {
@@ -28,12 +28,12 @@ interface Provider {
   value: unknown
 }
 
-/** Who provides what. The newest provider of a token wins; when it leaves, the one before it is back. */
+/** Services and their providers. The newest provider of a token is used; when it is removed, the previous one is used again. */
 export class Services {
   readonly #providers = new Map<string, Provider[]>()
   readonly #withheld = new Map<string, () => Error>()
 
-  /** Makes each use of a service throw this error, whatever plugin provides it. */
+  /** Makes every use of a service throw this error, whichever plugin provides it. */
   withhold(name: string, error: () => Error): void {
     this.#withheld.set(name, error)
   }
@@ -49,7 +49,7 @@ export class Services {
     }
   }
 
-  /** The current provider's value. @throws ServiceMissingError, or why it is withheld */
+  /** Returns the current provider's value. @throws ServiceMissingError, or the error of `withhold` */
   use<T>(token: Token<T>): T {
     const refused = this.#withheld.get(token.name)
     if (refused) throw refused()

@@ -21,7 +21,7 @@ export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
 }
 
 /** A stream ended without its last event. */
-export const StreamCutError = defineError({
+const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
   title: 'Stream interrupted',

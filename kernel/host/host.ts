@@ -48,8 +48,8 @@ export class Host {
     }
     for (const each of order(loaded)) {
       const { name } = each.definition
-      const hindered = this.#needsError(each.definition)
-      if (hindered) throw this.#parts.support.explain(name, each.origin, hindered)
+      const unmet = this.#needsError(each.definition)
+      if (unmet) throw this.#parts.support.explain(name, each.origin, unmet)
       this.#swapper.live.set(name, this.#declare(each))
     }
     // In one loop, because modules may name each other's points in either order.
@@ -63,8 +63,8 @@ export class Host {
     this.#isStarted = true
     for (const version of this.live.values()) {
       try {
-        const hindered = this.#needsError(version.definition)
-        if (hindered) throw hindered
+        const unmet = this.#needsError(version.definition)
+        if (unmet) throw unmet
         await version.start(this.#stop.signal)
       } catch (error) {
         if (version.origin === 'builtin') throw error
@@ -135,7 +135,7 @@ export class Host {
   /** Removes one plugin and ends its running calls. Errors are logged; an unknown name is ignored. */
   async remove(name: string): Promise<void> {
     const version = [...this.live.values()].find(each => each.name === name)
-    if (version && !(await this.#giveBack(version))) await this.#swapper.end(version)
+    if (version && !(await this.#restoreModule(version))) await this.#swapper.end(version)
   }
 
   /** Removes all plugins, last first. */
@@ -172,10 +172,10 @@ export class Host {
     }
     // A plugin whose file moved is replaced by itself, not removed.
     const arriving = new Set(loaded.map(({ definition }) => definition.name))
-    outcomes.push(...(await this.#clear(found, arriving, only)))
-    for (const each of order(loaded)) outcomes.push(await this.#bring(each))
+    outcomes.push(...(await this.#removeMissing(found, arriving, only)))
+    for (const each of order(loaded)) outcomes.push(await this.#activate(each))
     // A moved plugin that failed to load is removed after all.
-    outcomes.push(...(await this.#clear(found, new Set(), only)))
+    outcomes.push(...(await this.#removeMissing(found, new Set(), only)))
     return [...outcomes, ...(await this.#settle(outcomes))]
   }
 
@@ -207,7 +207,7 @@ export class Host {
   }
 
   /** Removes the plugins that their sources no longer have. */
-  async #clear(found: readonly Found[], arriving: ReadonlySet<string>, only?: string): Promise<Outcome[]> {
+  async #removeMissing(found: readonly Found[], arriving: ReadonlySet<string>, only?: string): Promise<Outcome[]> {
     const here = new Set(found.map(({ plugin }) => plugin.origin))
     for (const [id, { plugin }] of this.#seen) if (!here.has(plugin.origin)) this.#seen.delete(id)
     const gone = [...this.live.values()].filter(version => {
@@ -215,11 +215,11 @@ export class Host {
       const named = only === undefined || [name, origin, stem].includes(only)
       return !isOfProgram(origin) && !here.has(origin) && !arriving.has(name) && named && !this.#needsRestart(place)
     })
-    return this.#leave(new Set(gone))
+    return this.#removeAll(new Set(gone))
   }
 
   /** Removes plugins and those that need them, last first. */
-  async #leave(gone: ReadonlySet<Version>): Promise<Outcome[]> {
+  async #removeAll(gone: ReadonlySet<Version>): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const versions = [...this.live.values()].reverse()
     const leaving = new Set(gone)
@@ -234,7 +234,7 @@ export class Host {
     }
     for (const version of versions.filter(each => leaving.has(each))) {
       const { name, origin } = version
-      if (!(await this.#giveBack(version))) await this.#swapper.remove(version)
+      if (!(await this.#restoreModule(version))) await this.#swapper.remove(version)
       if (gone.has(version))
         outcomes.push(await this.#report({ plugin: name, origin, outcome: 'removed', error: null }))
       else outcomes.push(this.#failure(name, origin, needsError(missing(version), this.live.keys())))
@@ -243,7 +243,7 @@ export class Host {
   }
 
   /** Activates a loaded definition in place of the version that it replaces. */
-  async #bring(loaded: LoadedPlugin): Promise<Outcome> {
+  async #activate(loaded: LoadedPlugin): Promise<Outcome> {
     const { definition, origin } = loaded
     const { name, replaces } = definition
     const place = replaces ?? name
@@ -259,7 +259,7 @@ export class Host {
       const isMoved = (each: Version) =>
         each.origin === origin && each.place !== place && (replaces ?? each.definition.replaces) !== undefined
       const moved = module ? undefined : [...this.live.values()].find(isMoved)
-      if (moved && !(await this.#giveBack(moved))) await this.#swapper.remove(moved)
+      if (moved && !(await this.#restoreModule(moved))) await this.#swapper.remove(moved)
       old = this.#placeOf(loaded)
       next = this.#declare(loaded, old)
       await this.#swapper.replace(old, next, this.#isStarted)
@@ -299,7 +299,7 @@ export class Host {
   }
 
   /** Restores the module that a version replaced. @returns whether there is one */
-  async #giveBack(version: Version): Promise<boolean> {
+  async #restoreModule(version: Version): Promise<boolean> {
     const module = this.#moduleBehind(version)
     if (module) await this.#swapper.replace(version, this.#declare(module, version), this.#isStarted)
     return module !== undefined
@@ -311,11 +311,11 @@ export class Host {
 
   /** Removes plugins whose needs are gone, and loads those that waited for what changed. */
   async #settle(before: readonly Outcome[]): Promise<Outcome[]> {
-    const outcomes = await this.#leave(new Set())
+    const outcomes = await this.#removeAll(new Set())
     for (const seen of this.#seen.values()) {
       if (!(await seen.retry?.([...before, ...outcomes])) || this.#needsError(seen)) continue
       const result = await this.#load(seen)
-      if (result) outcomes.push('outcome' in result ? result : await this.#bring(result))
+      if (result) outcomes.push('outcome' in result ? result : await this.#activate(result))
     }
     // Each change may be what another plugin waits for.
     return outcomes.length > 0 ? [...outcomes, ...(await this.#settle(outcomes))] : outcomes
@@ -323,8 +323,8 @@ export class Host {
 
   #declare(loaded: LoadedPlugin, old?: Version): Version {
     const { replaces } = loaded.definition
-    const hindered = this.#needsError(loaded.definition)
-    if (hindered) throw hindered
+    const unmet = this.#needsError(loaded.definition)
+    if (unmet) throw unmet
     const replaced = this.#moduleBehind(loaded)
     if (replaces !== undefined && !replaced)
       throw new TypeError(`replaces an unknown module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
@@ -380,7 +380,7 @@ export class Host {
   #isDisabled(name: string, origin: string): boolean {
     const need = this.#parts.disabled().get(name)
     if (need !== undefined)
-      this.#off.set(name, inactiveState(name, origin, 'disabled', need && `needs "${need}", which is switched off`))
+      this.#off.set(name, inactiveState(name, origin, 'disabled', need && `needs "${need}", which is disabled`))
     return need !== undefined
   }
 }

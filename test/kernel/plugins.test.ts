@@ -97,14 +97,14 @@ it('builtins that need each other, or need a missing one, do not start', async (
   await expect(missing).rejects.toThrow('"goals" (builtin): needs "store", which is not live')
 })
 
-it('builtins are switched off together with what they need, also indirectly, and the log names all of them', async () => {
+it('builtins are disabled together with what they need, also indirectly, and the log names all of them', async () => {
   const builtins = [needing('store'), needing('goals', 'store'), needing('swarm', 'goals'), needing('metrics')]
   await using home = await testHost({ builtins, config: { plugins: { disabled: ['store'] } } })
   expect(states(home)).toEqual({ metrics: 'live', store: 'disabled', goals: 'disabled', swarm: 'disabled' })
-  expect(errorOf(home, 'swarm')).toBe('needs "goals", which is switched off')
-  expect(home.logged('switched off: store; therefore also off: goals (needs store), swarm (needs goals)')).toHaveLength(
-    1,
-  )
+  expect(errorOf(home, 'swarm')).toBe('needs "goals", which is disabled')
+  expect(
+    home.logged('disabled: store; therefore also disabled: goals (needs store), swarm (needs goals)'),
+  ).toHaveLength(1)
 })
 
 it.each([

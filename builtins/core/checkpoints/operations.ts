@@ -197,7 +197,7 @@ export const checkpointOperations = [
 function line({ checkpoint_id, created_at, origin, label, parts, bytes }: CheckpointSummary): string {
   const when = created_at.slice(0, 19).replace('T', ' ')
   const size = `${(bytes / 1024).toFixed(1)} KiB`
-  return `${checkpoint_id}  ${when}  ${origin}  ${size}  ${parts.join(', ') || 'nothing'}${label ? `  "${label}"` : ''}`
+  return `${checkpoint_id}  ${when}  ${origin === 'asked' ? 'requested' : origin}  ${size}  ${parts.join(', ') || 'nothing'}${label ? `  "${label}"` : ''}`
 }
 
 const LONGEST_SHOWN = 200

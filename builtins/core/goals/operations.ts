@@ -72,7 +72,7 @@ async function abandon(
 
 export const goalsHistory = operation({
   name: 'goals.history',
-  summary: "List an agent's goals, newest first",
+  summary: "Page through an agent's goals, with filters",
   description: 'Includes goals that have ended, with their results.',
   input: DatedPage.extend({
     id,

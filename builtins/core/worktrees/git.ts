@@ -44,7 +44,7 @@ export async function tryGit(svc: PluginHandle, place: GitPlace, args: readonly 
   return run(svc, place, args, how)
 }
 
-export function gitFailed({ folder }: GitPlace, args: readonly string[], { stdout, stderr }: ProcessEnd) {
+function gitFailed({ folder }: GitPlace, args: readonly string[], { stdout, stderr }: ProcessEnd) {
   const problem = [stderr, stdout].map(({ head }) => head.toString().trim()).find(Boolean) ?? 'it printed nothing'
   const command = args.find((arg, n) => !arg.startsWith('-') && args[n - 1] !== '-c') ?? ''
   return new GitFailedError({ command, folder, problem: problem.split('\n').slice(0, 3).join(' ') })

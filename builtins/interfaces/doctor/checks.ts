@@ -32,7 +32,7 @@ async function checkWith(
   service: Token<unknown>,
   check: (svc: PluginHandle) => Promise<DoctorFinding>,
 ) {
-  return svc.has(service) ? check(svc) : ok('not checked: its module is switched off')
+  return svc.has(service) ? check(svc) : ok('not checked: its module is disabled')
 }
 
 /** Checks that the default model can be called: its key is set, its server answers. */

@@ -20,7 +20,7 @@ export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): Mcp
       ...aliases(name => svc.find(Operations, name)),
       ...svc.list(Operations).filter(({ mcp }) => mcp === true),
     ],
-    // Resources of modules that are switched off are left out.
+    // Resources of disabled modules are left out.
     resources: () => svc.list(McpResources).filter(({ operation }) => svc.find(Operations, operation) !== undefined),
     prompts: () => svc.list(McpPrompts),
     async run(operation, input, call) {

@@ -2,7 +2,7 @@ import { z } from '#kernel'
 
 /** Names of disabled plugins, in the section `plugins`. */
 export const DisabledPlugins = z.object({
-  disabled: z.array(z.string()).default([]).describe('Names of plugins that are switched off, including builtins'),
+  disabled: z.array(z.string()).default([]).describe('Names of disabled plugins, including builtins'),
 })
 
 /** Settings of plugin files, in the same section. */

@@ -174,8 +174,8 @@ export const schedulesUpdate = operation({
   output: Schedule,
   http: { method: 'PATCH', path: '/schedules/{schedule_id}' },
   cli: [
-    { usage: 'schedules enable <schedule_id>', preset: { enabled: true } },
-    { usage: 'schedules disable <schedule_id>', preset: { enabled: false } },
+    { usage: 'schedules enable <schedule_id>', summary: 'Enable a schedule', preset: { enabled: true } },
+    { usage: 'schedules disable <schedule_id>', summary: 'Disable a schedule', preset: { enabled: false } },
   ],
   mcp: true,
   errors: [ScheduleNotFoundError],

@@ -40,11 +40,11 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
   }
 }
 
-/** Lists all plugins that are switched off. */
+/** Lists all disabled plugins. */
 export function offCheck(svc: PluginHandle): DoctorCheck {
   return {
-    name: 'switched_off',
-    run: async () => finding.ok(offNow(svc) || 'no plugin is switched off'),
+    name: 'disabled',
+    run: async () => finding.ok(offNow(svc) || 'no plugin is disabled'),
   }
 }
 

@@ -20,12 +20,12 @@ export function pluginsOff(
   return off
 }
 
-/** Describes which plugins are off; empty when none is. */
+/** Lists the disabled plugins; empty if there are none. */
 export function describeOff(off: ReadonlyMap<string, string | null>): string {
   const disabled = [...off].filter(([, need]) => need === null).map(([name]) => name)
   const dependent = [...off].filter(([, need]) => need !== null).map(([name, need]) => `${name} (needs ${need})`)
   if (disabled.length === 0) return ''
-  return `switched off: ${disabled.join(', ')}${dependent.length > 0 ? `; therefore also off: ${dependent.join(', ')}` : ''}`
+  return `disabled: ${disabled.join(', ')}${dependent.length > 0 ? `; therefore also disabled: ${dependent.join(', ')}` : ''}`
 }
 
 /**

@@ -25,7 +25,7 @@ const ABOVE = `WITH RECURSIVE above(agent_id, spawned_by, distance) AS (
  * Returns the total limits for an agent's calls: its own and those of the agents above it, nearest first. Transient
  * profile shapes are skipped: they cannot change limits, and would cost a read per call.
  */
-export async function totalLimits(svc: PluginHandle, agent_id: string | null): Promise<TotalLimit[]> {
+async function totalLimits(svc: PluginHandle, agent_id: string | null): Promise<TotalLimit[]> {
   if (agent_id === null || !svc.has(Profiles)) return []
   const shapes = svc.list(ProfileShapes).filter(({ passing }) => !passing)
   const limits: TotalLimit[] = []

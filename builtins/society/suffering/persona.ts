@@ -5,7 +5,7 @@ import { thresholdsOf } from './state/dynamics.ts'
 import { clamp, DEFAULT_HOME, eachField, loadOf, type PersistedState } from './state/state.ts'
 
 /** Change of the base values when a goal ends. */
-export const OUTCOME: Readonly<Record<'completed' | 'abandoned', Partial<PersonaFields>>> = {
+const OUTCOME: Readonly<Record<'completed' | 'abandoned', Partial<PersonaFields>>> = {
   completed: { happiness: 0.05, risk_tolerance: -0.05 },
   abandoned: { happiness: -0.1 },
 }

@@ -115,7 +115,7 @@ export const swarmRoute = operation({
 
 export const agentsSpecialization = operation({
   name: 'agents.specialization',
-  summary: "Show an agent's skills",
+  summary: 'Show which kinds of work an agent is good at',
   description: 'Computes the specialization of the agent from its last 200 goals.',
   input: z.object({ id: AgentRef }),
   output: Specialization,

@@ -110,7 +110,7 @@ export async function drive(kernel: Kernel, cycles: number): Promise<number> {
 }
 
 /** Returns the mean processor time of a cycle, in milliseconds. */
-export async function costOfCycle(kernel: Kernel, cycles: number): Promise<number> {
+async function costOfCycle(kernel: Kernel, cycles: number): Promise<number> {
   let ended = 0
   const cost = await costOf(async () => {
     ended = await drive(kernel, cycles)

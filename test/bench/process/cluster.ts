@@ -162,7 +162,7 @@ function full(busy: number): string | undefined {
 }
 
 /** Measures a million agents that have nothing to do. */
-export async function crowd(server: PostgresServer): Promise<Row[]> {
+async function crowd(server: PostgresServer): Promise<Row[]> {
   const database = await testDatabase(server.url)
   await using dir = await project({ '.svc/config.yaml': 'daemon: { heartbeat: 86400 }\n' })
   const client = new pg.Client(database.url)
@@ -277,7 +277,7 @@ export async function addAgents(url: string, agents: number, name: string, from:
 }
 
 /** Returns the processor time of a process and its descendants, including those that have ended, in milliseconds. */
-export async function cpuOfTree(root: number): Promise<number> {
+async function cpuOfTree(root: number): Promise<number> {
   const children = new Map<number, number[]>()
   const used = new Map<number, number>()
   for (const name of await readdir('/proc')) {

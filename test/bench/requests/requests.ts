@@ -39,7 +39,7 @@ const ROUNDS = 10
  * Measures requests to `svc`, by number of agents, beside a bare Fastify route that returns the same bytes from memory:
  * the processor time of the serving process for one, in microseconds, and the ratio of the resulting rates.
  */
-export async function measureHttp(path: string, alive: number, count: number) {
+async function measureHttp(path: string, alive: number, count: number) {
   await using dir = await tempDir()
   const builtins = [store, models, profiles, agents, rest]
   await using kernel = await openKernel({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })

@@ -56,7 +56,7 @@ export async function streams(): Promise<Row[]> {
  * Measures the age of tokens on arrival, in milliseconds: of streams with fifty tokens a second each, beside a bare
  * server that writes the same text with one timer per stream. This one process serves all streams of a kind.
  */
-export async function measureStreams(streams: number, seconds: number) {
+async function measureStreams(streams: number, seconds: number) {
   await using dir = await tempDir()
   await using kernel = await openKernel({
     root: dir.path,

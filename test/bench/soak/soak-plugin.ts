@@ -4,7 +4,7 @@ export const UNSTEADY = 'unsteady'
 /** One in this number of versions cannot be loaded. */
 const BAD_EVERY = 4
 
-export const isBad = (version: number) => version % BAD_EVERY === 3
+const isBad = (version: number) => version % BAD_EVERY === 3
 
 export function unsteady(version: number): string {
   if (isBad(version))

@@ -4,7 +4,7 @@ import type { Target } from '../catalogue/names.ts'
 import type { SentMessage as Message } from '../contract.ts'
 
 /** User message added where a conversation would begin or end with the assistant. */
-export const GO_ON = 'Go on.'
+const GO_ON = 'Go on.'
 const NO_RESULT = 'No result: this call did not run.'
 const NO_OUTPUT = '(no output)'
 /** Assistant message added between a tool result and a user message where a server refuses the direct succession. */

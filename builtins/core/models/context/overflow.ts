@@ -12,7 +12,7 @@ interface OverflowSign {
  * (packages/ai/src/utils/overflow.ts), OpenClaw, opencode (provider/error.ts) and the OpenHands SDK
  * (llm/exceptions/classifier.py), read on 2026-11-24.
  */
-export const OVERFLOW_SIGNS: readonly OverflowSign[] = [
+const OVERFLOW_SIGNS: readonly OverflowSign[] = [
   { of: 'Anthropic', says: /prompt is too long/i, window: />\s*(\d[\d,]*)\s*maximum/i },
   {
     of: 'Anthropic',

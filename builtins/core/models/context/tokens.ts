@@ -35,7 +35,7 @@ export function toolsTokens(tools: readonly ToolSpec[]): number {
 type Size = Pick<SentImage, 'width' | 'height'>
 
 /** Estimates the tokens of an image, by its model's formula where that is known. */
-export function imageTokens(image: SentImage): number {
+function imageTokens(image: SentImage): number {
   return image.tokens ?? smallPatches(image)
 }
 

@@ -25,7 +25,7 @@ export function hasImages(messages: readonly SentMessage[]): boolean {
  * Returns the text that replaces an image: `[Image "plan.png" (image/png, 800 × 600 pixels): this model cannot see
  * images.]`
  */
-export function imageLine({ name, media_type, width, height }: SentImage, why: string): string {
+function imageLine({ name, media_type, width, height }: SentImage, why: string): string {
   return `[Image${name ? ` "${name}"` : ''} (${media_type}, ${width} × ${height} pixels): ${why}.]`
 }
 

@@ -6,7 +6,7 @@ import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
 /** Assumed window of an unknown model, in tokens: large, because a refusal corrects it, while cutting loses content. */
-export const ASSUMED_WINDOW = 400_000
+const ASSUMED_WINDOW = 400_000
 /** Time after which a server that did not report its window is asked again, in milliseconds. */
 const ASK_AGAIN_MS = 60_000
 /** Maximum number of conversations whose ratio is remembered; the least recently used is dropped. */

@@ -15,7 +15,7 @@ export const modelsForget = operation({
       .string()
       .min(1)
       .max(200)
-      .describe('Model as provider:model, as listed by models.list')
+      .describe('Model as provider:model, as listed by svc models')
       .meta({ examples: ['openai:gpt-5.4-mini'] }),
   }),
   output: z.array(LearnedModel).describe('Removed facts about the model'),

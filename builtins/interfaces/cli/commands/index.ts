@@ -16,7 +16,7 @@ const heartbeat = withHint(
   text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml"),
 )
 const detach = flag('detach', 'd', 'Run in the background')
-const dev = flag('dev', null, 'Reload plugin files when they are saved')
+const dev = flag('dev', null, 'Reload plugin files, and modules in a checkout, when they are saved')
 const join = flag('join', null, 'Join a running daemon: both drive the same agents')
 const LIFE =
   'The process runs until SIGTERM or Ctrl-C. With --json it prints one line of JSON for each lifecycle event: listening, ready, stopping, stopped.'
@@ -62,7 +62,7 @@ const COMMANDS: readonly Omit<OwnCommand, 'example'>[] = [
         flag('with-daemon', null, 'Run the daemon in this process'),
         { ...profiles, short: null },
         dev,
-        flag('reload', null, "With --dev: restart when the program's code changes"),
+        flag('reload', null, "Restart when the program's code changes; implies --dev"),
       ],
       () => import('./service/serve.ts'),
     ),

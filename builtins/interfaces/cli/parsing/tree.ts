@@ -89,6 +89,7 @@ function optionsOf(field: string, schema: Schema, command: CliCommand, required:
 }
 
 function optionOf(field: string, schema: Schema, command: CliCommand, required: readonly string[]): OptionSpec {
+  const preset = command.defaults?.[field]
   return {
     field,
     name:
@@ -96,9 +97,10 @@ function optionOf(field: string, schema: Schema, command: CliCommand, required: 
     short: command.short?.[field] ?? null,
     type: optionTypeOf(field, schema, command),
     required: required.includes(field),
-    default: command.defaults?.[field] ?? schema.default ?? null,
+    default: preset ?? schema.default ?? null,
     choices: choicesOf(schema),
-    description: schema.description ?? '',
+    // The description names the default over HTTP; the command has its own.
+    description: (schema.description ?? '').replace(preset === undefined ? '' : '; default: all', ''),
   }
 }
 

@@ -81,7 +81,7 @@ function ambiguous(text: string, blocks: readonly Block[], which: string): strin
 }
 
 /** Returns the line number of an index. */
-export function lineAt(text: string, index: number): number {
+function lineAt(text: string, index: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at >= 0 && at < index; at = text.indexOf('\n', at + 1)) line++
   return line

@@ -1,4 +1,5 @@
 import { defineError, errorMessage, type PluginHandle } from '#kernel'
+import { isAlive } from '#lib/is-alive'
 import { pluralize } from '#lib/pluralize'
 import { Jail, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
@@ -154,13 +155,5 @@ export class CodeTasks {
     throw new CodeTaskError({
       message: `${JSON.stringify(folder)} is not a folder of your workspace; create it first.`,
     })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

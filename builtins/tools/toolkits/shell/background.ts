@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { errorMessage, type PluginHandle, z } from '#kernel'
+import { isAlive } from '#lib/is-alive'
 import { contentTokens } from '#lib/output-limit'
 import { replaceFile } from '#lib/yaml'
 import { isoTime, Store } from '#platform/store/contract'
@@ -225,12 +226,4 @@ function lineOf({ process_id, command, started_at }: Record): string {
 function outcomeOf({ code, signal, timed_out }: ProcessEnd): string {
   if (timed_out) return 'ended: it ran for three days, which is the limit'
   return signal === null ? `ended with exit code ${code}` : `ended by ${signal}`
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

@@ -73,8 +73,8 @@ export const todosMark = operation({
   output: Todo,
   http: { method: 'PATCH', path: '/todos/{todo_id}' },
   cli: [
-    { usage: 'todos done <todo_id>', preset: { status: 'done' } },
-    { usage: 'todos reopen <todo_id>', preset: { status: 'pending' } },
+    { usage: 'todos done <todo_id>', summary: 'Mark a to-do item as done', preset: { status: 'done' } },
+    { usage: 'todos reopen <todo_id>', summary: 'Reopen a to-do item', preset: { status: 'pending' } },
   ],
   mcp: true,
   errors: [UnknownTodoError],

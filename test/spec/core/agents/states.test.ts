@@ -177,7 +177,7 @@ describe('a restart of the daemon', () => {
     await waitForCompletedGoal(Object.assign(home, { id }))
   })
 
-  it('does not run a call whose approval is pending when approvals are switched off', async () => {
+  it('does not run a call whose approval is pending when approvals are disabled', async () => {
     await using dir = await tempDir()
     const asks: Script = request =>
       asksForGoal(request) ? goalAnswer('Send word to Ann') : toolCall('send', { to: 'ann' })

@@ -88,15 +88,15 @@ describe('a service with only some of its modules', () => {
 
 describe('disabling a module', () => {
   const goesToo =
-    /^switched off: sessions; therefore also off: tasks \(needs sessions\), a2a-protocol \(needs sessions\)$/m
+    /^disabled: sessions; therefore also disabled: tasks \(needs sessions\), a2a-protocol \(needs sessions\)$/m
 
   it('names all modules that are disabled with it: config set, PATCH /config, start and doctor', async () => {
     await using dir = await project()
     const run = (...words: string[]) => command(words, { cwd: dir.path })
     const set = await run('config', 'set', 'plugins.disabled', '[sessions]')
     expect(set).toMatchObject({ code: 0, stdout: expect.stringMatching(goesToo) })
-    expect((await run('doctor')).stdout).toMatch(/therefore also off: tasks \(needs sessions\),\s+a2a-protocol/)
-    expect((await run('config', 'set', 'plugins.disabled', '[]')).stdout).not.toContain('therefore also off')
+    expect((await run('doctor')).stdout).toMatch(/therefore also disabled: tasks \(needs sessions\),\s+a2a-protocol/)
+    expect((await run('config', 'set', 'plugins.disabled', '[]')).stdout).not.toContain('therefore also disabled')
 
     const log: string[] = []
     await using svc = await Svc.open(dir.path, { roles: ['server'], log: { write: line => void log.push(line) } })
@@ -105,14 +105,14 @@ describe('disabling a module', () => {
     await using again = await Svc.open(dir.path, { log: { write: line => void log.push(line) } })
     expect(log.map(line => JSON.parse(line).msg)).toContainEqual(expect.stringMatching(goesToo))
     const tasks = again.kernel.host.list().find(({ name }) => name === 'tasks')
-    expect(tasks).toMatchObject({ state: 'disabled', error: 'needs "sessions", which is switched off' })
+    expect(tasks).toMatchObject({ state: 'disabled', error: 'needs "sessions", which is disabled' })
   })
 
   it('makes a command that needs it fail with an error that says so', async () => {
     await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [rest]\n' })
     const { code, stderr } = await command(['serve', '--port', '0'], { cwd: dir.path })
     expect(code).toBe(1)
-    expect(stderr).toContain('No plugin provides the service "rest"; is its plugin switched off?')
+    expect(stderr).toContain('No plugin provides the service "rest"; is its plugin disabled?')
   })
 })
 
