@@ -93,15 +93,15 @@ export type Checked = CheckedText
 export type Watched = WatchedPath
 
 // Parts of the program, which no module publishes any more.
-/** @deprecated Nothing stands in its place. */
+/** @deprecated No replacement. */
 export { cliCommandsOf as facesOf, type Place, readUsage } from '#interfaces/cli/parsing/usage'
-/** @deprecated Nothing stands in its place. */
+/** @deprecated No replacement. */
 export { Heartbeat, type HeartbeatParts } from '#platform/heartbeat/heartbeat'
-/** @deprecated Nothing stands in its place. */
+/** @deprecated No replacement. */
 export { type CycleParts, runPhases } from '#platform/heartbeat/phases'
-/** @deprecated Nothing stands in its place. */
+/** @deprecated No replacement. */
 export { PluginsConfig } from '#platform/plugin-files/config'
-/** @deprecated Nothing stands in its place. */
+/** @deprecated No replacement. */
 export { Config, type ConfigOptions } from '#platform/settings/config'
 /** @deprecated Use `DeleteHook`. */
 export type Farewell = DeleteHook
