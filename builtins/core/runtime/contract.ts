@@ -25,6 +25,8 @@ export interface PlannedCall {
   arguments: unknown
   /** Repairs made to the call. */
   repaired?: readonly string[]
+  /** Whether the answer reached its limit of tokens within the arguments. */
+  cut?: boolean
   step: number
 }
 

@@ -80,7 +80,10 @@ function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget
     all_tokens: tokensOf(set.tools.map(({ spec }) => spec)) + set.instructions_tokens,
     tools: set.tools.map(({ tool, spec, toolkit, owner }) => ({
       ...{ name: spec.name, toolkit, owner, tokens: tokensOf([spec]), offered: offered.has(spec.name) },
-      ...{ idempotent: tool.idempotent === true, requires_approval: tool.requires_approval === true },
+      ...{
+        idempotent: tool.idempotent === true || tool.read_only === true,
+        requires_approval: tool.requires_approval === true,
+      },
       ...{ danger: tool.danger ?? null, description: spec.description },
     })),
   }

@@ -17,6 +17,7 @@ export const ListedTool = z.object({
   description: z.string(),
   schema: z.record(z.string(), z.unknown()),
   destructive: z.boolean(),
+  read_only: z.boolean().default(false).describe('Whether the server declares the tool read-only'),
   repeatable: z.boolean().describe('Whether the server declares the tool read-only or idempotent'),
   hash: z.string().describe('Hash of the complete definition of the tool, before it is shortened'),
 })
@@ -83,6 +84,7 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
     description: cut(clean(description || title || annotations.title || name).trim(), LONGEST_DESCRIPTION),
     // A read-only tool is not destructive, even if the server says so.
     destructive: annotations.destructiveHint === true && annotations.readOnlyHint !== true,
+    read_only: annotations.readOnlyHint === true,
     repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
     hash: createHash('sha256').update(said).digest('hex'),
   }

@@ -73,6 +73,7 @@ function toolOf(
     description: `[MCP server ${server}] ${listed.description}`,
     parameters: parametersOf(listed.schema, check),
     idempotent: settings.trust_annotations && listed.repeatable,
+    read_only: settings.trust_annotations && listed.read_only,
     requires_approval: isAmong(settings.require_approval, listed.name),
     ...(listed.destructive ? { danger: `may destroy data of the MCP server "${server}"` } : {}),
     execute: (args, call) => run(name, listed, args as Record<string, unknown>, call),

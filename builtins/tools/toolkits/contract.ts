@@ -32,6 +32,11 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
   parameters: P
   /** Whether a call may run again when its outcome is unknown. */
   idempotent?: boolean
+  /**
+   * Whether a call changes nothing. It may then also run again, and neighbouring calls of one answer run at the same
+   * time; other calls run one after another.
+   */
+  read_only?: boolean
   /** Why a call can do harm, in a few words, such as `runs programs`; shown to the operator. */
   danger?: string
   /** Whether a person must approve each call; in a project only where `approval.enabled` is on. */

@@ -215,7 +215,7 @@ describe('writing', () => {
 
   test('writes are idempotent, edits are not', () => {
     const { tools } = kernel.points.find(Toolkits, 'file')!
-    const idempotent = tools.filter(tool => tool.idempotent).map(tool => tool.name)
+    const idempotent = tools.filter(tool => tool.idempotent || tool.read_only).map(tool => tool.name)
     expect(idempotent).toEqual(['file_read', 'file_write', 'list_dir', 'glob', 'grep'])
   })
 })

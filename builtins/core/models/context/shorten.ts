@@ -26,13 +26,12 @@ export function shortenTo(text: string, tokens: number): string {
 }
 
 /**
- * Replaces a tool result by one line that says what it was and how to get it again; undefined when that would save
- * nothing.
+ * Replaces a tool result by one line that says what it was; undefined when that would save nothing.
  */
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
   const what = sourceOf(message, messages)
-  const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. Call it again if you need it.]`
+  const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. What the call did stands; call it again only to read something.]`
   return { ...message, content }
 }
 

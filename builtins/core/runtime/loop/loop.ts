@@ -34,13 +34,19 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   const before = endOf(yield* resumeTurn(request, messages, parts), 0)
   if (before) return before
   let question: string | undefined
+  /** Text of the answer that the question was about. */
+  let asked = ''
   let empty = 0
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
     const news = await (request.newMessages ?? request.news).call(request)
     // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
-    if (news.length === 0 && messages.at(-1)?.role === 'assistant') question ??= questionOf(request)
+    const last = messages.at(-1)!
+    if (news.length === 0 && last.role === 'assistant' && question === undefined) {
+      question = questionOf(request)
+      asked = last.content
+    }
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
     const received = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
@@ -56,13 +62,14 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
             yield* runTurn(calls, request, messages, { ...parts, result_tokens: resultTokens(answer.spend.context) }),
             step,
           )
-        : endWithText(answer, question !== undefined, request, step)
+        : endWithText(answer, question === undefined ? undefined : asked, request, step)
     const objection = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
     if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
+    asked = objection || isRefusal(answer) ? '' : answer.text
     empty = isEmptyAnswer(message) ? empty + 1 : 0
     if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
   }
@@ -85,16 +92,24 @@ async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | W
 /**
  * Returns how an answer without tool calls ends the run, if it does. Unless `ends` is `text`, only an answer to the
  * loop's question can end it.
+ * @param asked the text that the loop asked about; undefined if it asked nothing
  */
-function endWithText(answer: ModelAnswer, asked: boolean, { ends }: RunRequest, steps: number): RunEnd | undefined {
-  const { text: summary, finish_reason } = answer
+function endWithText(
+  answer: ModelAnswer,
+  asked: string | undefined,
+  { ends }: RunRequest,
+  steps: number,
+): RunEnd | undefined {
+  const { text, finish_reason } = answer
   const isText = ends === 'text'
+  // The second text of a goal may only confirm the first, which has the result.
+  const summary = isText || !asked || text.includes(asked) ? text : `${asked}\n\n${text}`
   if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
-  const isAnswer = summary.trim() !== '' && !isRefusal(answer)
-  if (isAnswer && (isText || asked)) {
+  const isAnswer = text.trim() !== '' && !isRefusal(answer)
+  if (isAnswer && (isText || asked !== undefined)) {
     return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
   }
-  return asked && (isText || isRefusal(answer)) ? { status: 'refused', summary, steps } : undefined
+  return asked !== undefined && (isText || isRefusal(answer)) ? { status: 'refused', summary, steps } : undefined
 }
 
 function questionAfter({ finish_reason }: ModelAnswer, request: RunRequest): string {
@@ -144,10 +159,10 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   }
 }
 
-/** Common beginnings of refusals. This heuristic can only delay or prevent completion. */
+/** Common beginnings of refusals, where the provider does not report them. An apology or a question is an answer. */
 const REFUSAL =
-  /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|')?t|i can’t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i
+  /^\W*(?:(?:i['’]?m|i am) (?:very )?sorry|sorry|i apologi[sz]e|unfortunately)?\W*(?:but )?i(?: can['’]?t| cannot| can not| won['’]t| will not|(?:['’]m| am) (?:not able|unable) to) (?:help|assist|comply|do (?:that|this|it)|fulfil|provide|continue|engage)\b/i
 
 function isRefusal({ finish_reason, text }: ModelAnswer): boolean {
-  return finish_reason === 'content_filter' || REFUSAL.test(text)
+  return finish_reason === 'content_filter' || (REFUSAL.test(text) && !text.trimEnd().endsWith('?'))
 }

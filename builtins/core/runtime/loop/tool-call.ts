@@ -1,5 +1,5 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
-import type { Message } from '#core/models/contract'
+import type { Message, ToolSpec } from '#core/models/contract'
 import { type Clock, type Effect, errorMessage, issuesOf, withTimeLimit, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
@@ -59,6 +59,8 @@ export interface CallParts {
   result_tokens?: number | undefined
   /** Stores images that tools return; undefined if that module is disabled. */
   images?: Images | undefined
+  /** Returns the tools that the model has been offered by now; by default those of the start. */
+  offered?: () => readonly ToolSpec[]
 }
 
 /**
@@ -66,9 +68,12 @@ export interface CallParts {
  * @throws errors of the gate: no call was run then
  */
 export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
+  // An earlier call of the answer may have run until the abort.
+  if (request.signal.aborted) return failedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
   let checked: Awaited<ReturnType<typeof prepare>>
   try {
-    checked = await prepare(call.name, call.arguments, request)
+    if (call.cut) throw new Error(cutOff(request))
+    checked = await prepare(call.name, call.arguments, request, parts)
   } catch (error) {
     return failedOutcome(call, error)
   }
@@ -77,7 +82,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
-    const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request) : checked
+    const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request, parts) : checked
     crashPoint('tool begins')
     const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
@@ -100,6 +105,8 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || canonicalJson(one) === canonicalJson(other)
 }
 
+const NOT_RUN = 'The tool was not run.'
+
 /** The result of a call that began and whose outcome is unknown. */
 export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
 
@@ -115,11 +122,24 @@ export function toolError({ id, name }: PlannedCall, sentence: string): Message 
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 
+/** Describes a call whose arguments were cut off with the answer. */
+function cutOff({ max_tokens, parameters }: RunRequest): string {
+  const limit = parameters?.max_tokens ?? max_tokens
+  return `your answer reached its limit of ${limit} tokens within this call. ${NOT_RUN} Make smaller calls: write a long file in parts, the first with file_write and each next one as an edit that adds to it.`
+}
+
 /** Finds the tool and validates the arguments. Errors include the expected schema. */
-async function prepare(name: string, given: unknown, { tools }: RunRequest): Promise<{ tool: Tool; args: unknown }> {
+async function prepare(
+  name: string,
+  given: unknown,
+  { tools }: RunRequest,
+  { offered = () => tools.specs }: CallParts,
+): Promise<{ tool: Tool; args: unknown }> {
   const tool = tools.find(name)
   if (!tool) {
-    const known = tools.specs.map(spec => spec.name).join(', ')
+    const known = offered()
+      .map(spec => spec.name)
+      .join(', ')
     const closest = meantTool(name.slice(0, 100), tools.names)
     const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
@@ -132,9 +152,7 @@ async function prepare(name: string, given: unknown, { tools }: RunRequest): Pro
       : issuesOf(parsed.error)
           .map(({ path, message }) => (path ? `${path}: ${message}` : message))
           .join('; ')
-  throw new Error(
-    `${faults}. The tool was not run. Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`,
-  )
+  throw new Error(`${faults}. ${NOT_RUN} Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`)
 }
 
 async function run(

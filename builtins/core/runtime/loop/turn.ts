@@ -5,8 +5,11 @@ import { Finish } from './finish.ts'
 import { addNotice, isRepeating } from './repeats.ts'
 import { type CallOutcome, type CallParts, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
 
-/** Number of calls that start before the event loop runs once. */
-const IN_A_ROW = 8
+/** Maximum number of calls that run at the same time. */
+const MOST_AT_ONCE = 8
+
+/** Number of characters kept of the arguments of a call that was cut off. */
+const SHOWN_OF_CUT = 200
 
 const WAITING = 'another call of this turn waits for the operator. Finish the goal after the operator has decided.'
 
@@ -23,25 +26,31 @@ export type TurnEnd =
  * too, because plugins may provide models.
  */
 export function planCalls(
-  { tool_calls, dropped_calls = 0 }: ModelAnswer,
+  { tool_calls, dropped_calls = 0, finish_reason }: ModelAnswer,
   request: RunRequest,
   step: number,
 ): { calls: PlannedCall[]; dropped: number } {
   const allowed = tool_calls.slice(0, MAX_TOOL_CALLS)
-  const calls = allowed.map((call, n) => ({
-    call_id: `${request.call_prefix}:${step}:${n}`,
-    id: call.id,
-    name: call.name,
-    arguments: parseArguments(call.arguments),
-    ...(call.repaired ? { repaired: call.repaired } : {}),
-    step,
-  }))
+  const calls = allowed.map((call, n) => {
+    const given = parseArguments(call.arguments)
+    const isCut = finish_reason === 'length' && n === tool_calls.length - 1 && typeof given === 'string'
+    return {
+      call_id: `${request.call_prefix}:${step}:${n}`,
+      id: call.id,
+      name: call.name,
+      // The model is told to write it anew, and would pay for the part in each of its next requests.
+      ...(isCut ? { arguments: given.slice(0, SHOWN_OF_CUT), cut: true } : { arguments: given }),
+      ...(call.repaired ? { repaired: call.repaired } : {}),
+      step,
+    }
+  })
   return { calls, dropped: dropped_calls + tool_calls.length - allowed.length }
 }
 
 /** Runs the calls of an answer. */
 export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], parts: CallParts) {
-  return runAll(calls, call => executeCall(call, request, parts), request, messages, parts)
+  const offered = () => request.tools.toolsAfter(messages)
+  return runAll(calls, call => executeCall(call, request, { ...parts, offered }), request, messages)
 }
 
 /**
@@ -63,24 +72,39 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
   const execute = async (call: PlannedCall): Promise<CallOutcome> => {
     // After a restored checkpoint, calls of the transcript may have ended in the journal.
     const isOpen = request.unanswered?.has(call.id) ?? true
-    const idempotent = request.tools.find(call.name)?.idempotent === true
+    const tool = request.tools.find(call.name)
+    const idempotent = tool?.idempotent === true || tool?.read_only === true
     const safe = call.name === FINISH_GOAL || request.waiting?.has(call.call_id) || (isOpen && idempotent)
     if (safe) return executeCall(call, request, parts)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
-  return runAll(calls, execute, request, messages, parts)
+  return runAll(calls, execute, request, messages)
 }
 
 /**
- * Runs calls concurrently, yields each outcome as it comes, and adds all results in the order of the calls. The goal is
- * not finished in a turn in which another call waits for the operator.
+ * Splits the calls of an answer into groups that run one after another. Models send calls that need the effects of
+ * earlier ones, so only neighbours that change nothing run at the same time.
+ */
+function groupsOf(calls: readonly PlannedCall[], { tools }: RunRequest): PlannedCall[][] {
+  const groups: PlannedCall[][] = []
+  const readsOnly = (call: PlannedCall) => tools.find(call.name)?.read_only === true
+  for (const call of calls) {
+    const last = groups.at(-1)
+    if (last && last.length < MOST_AT_ONCE && readsOnly(call) && last.every(readsOnly)) last.push(call)
+    else groups.push([call])
+  }
+  return groups
+}
+
+/**
+ * Runs calls, yields each outcome as it comes, and adds all results in the order of the calls. The goal is not finished
+ * in a turn in which another call waits for the operator.
  */
 async function* runAll(
   calls: readonly PlannedCall[],
   execute: (call: PlannedCall) => Promise<CallOutcome>,
   request: RunRequest,
   messages: Message[],
-  { clock }: CallParts,
 ): AsyncGenerator<RunEvent, TurnEnd> {
   const note = dropNote(messages)
   const results = new Map<PlannedCall, Message>()
@@ -93,15 +117,13 @@ async function* runAll(
     return { call, end }
   }
   const running = new Map<PlannedCall, ReturnType<typeof begin>>()
-  for (const call of calls) {
-    // A call checks its arguments synchronously, so the event loop runs in between.
-    if (running.size > 0 && running.size % IN_A_ROW === 0) await clock.yield()
-    running.set(call, begin(call))
-  }
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
+  const groups = groupsOf(calls, request)
   let repeating = false
   try {
-    while (running.size > 0) {
+    for (;;) {
+      if (running.size === 0) for (const call of groups.shift() ?? []) running.set(call, begin(call))
+      if (running.size === 0) break
       const [only] = running.keys()
       // The first of several calls to end is nondeterministic, so it is recorded.
       const call = running.size > 1 ? calls[await recordInput('first to end', firstOf)]! : only!

@@ -11,7 +11,7 @@ export function peersTools(svc: PluginHandle) {
       name: 'list_agents',
       description: 'List other agents with id, name, role and current goal.',
       parameters: z.object({}),
-      idempotent: true,
+      read_only: true,
       async execute(_, { agent_id }) {
         return peerList(await svc.use(Peers).list(agent_id, LISTED))
       },
@@ -20,7 +20,7 @@ export function peersTools(svc: PluginHandle) {
       name: 'find_agent',
       description: 'Find agents whose name or role contains any of these words.',
       parameters: z.object({ capability: z.string().trim().min(1).max(200) }),
-      idempotent: true,
+      read_only: true,
       async execute({ capability }, { agent_id }) {
         return peerList(await svc.use(Peers).list(agent_id, LISTED, capability))
       },

@@ -84,7 +84,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
         description:
           'List the messages that you received, each with its beginning; read_message shows a whole message.',
         parameters: z.object({ unread_only: z.boolean().default(true) }),
-        idempotent: true,
+        read_only: true,
         async execute({ unread_only }, { agent_id: owner }) {
           const filter = { owner, box: 'inbox', ...(unread_only ? { unread: true } : {}) } as const
           const found = unread_only

@@ -50,7 +50,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
         name: 'list_alarms',
         description: 'List your pending alarms, the next one first.',
         parameters: z.object({}),
-        idempotent: true,
+        read_only: true,
         async execute(_, { agent_id }) {
           const alarms = await svc.use(Alarms).list(agent_id)
           return (

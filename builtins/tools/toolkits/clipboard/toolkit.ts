@@ -55,7 +55,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
             .default(0)
             .describe('Number of characters to skip, to continue a long text'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ offset }, { agent_id }) {
           const text = await clipboardOf(agent_id).read()
           return text === '' ? '[The clipboard is empty.]' : partOf(text, offset, PART)

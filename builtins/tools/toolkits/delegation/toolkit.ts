@@ -43,7 +43,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         name: 'check_delegation',
         description: 'Show the status and the result of a task that you delegated.',
         parameters: z.object({ id: z.string().min(1).max(128) }),
-        idempotent: true,
+        read_only: true,
         async execute({ id }, { agent_id }) {
           const { status, to_agent, objective, result } = await svc.use(Delegations).find(id, agent_id)
           const said = result ? `\n${markUntrusted(`the result from ${to_agent}`, result)}` : ''
@@ -54,7 +54,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         name: 'list_peers',
         description: 'List the agents to whom you can delegate, with their current goals.',
         parameters: z.object({}),
-        idempotent: true,
+        read_only: true,
         async execute(_, { agent_id }) {
           const { lines, more } = await svc.use(Peers).list(agent_id, LISTED)
           if (lines.length === 0) return 'There are no other agents.'

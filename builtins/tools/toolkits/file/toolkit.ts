@@ -45,7 +45,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           offset: z.coerce.number().int().min(0).default(0).describe('Number of rows to skip'),
           limit: z.coerce.number().int().min(1).max(5000).default(1000).describe('Maximum number of rows (1 to 5000)'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ path, offset, limit }, call) {
           const bytes = await texts.read(call, path)
           if (isImage(bytes)) return withImages(`${path} is an image.`, { data: bytes, name: path.slice(-200) })
@@ -136,7 +136,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             .default(200)
             .describe('Maximum number of entries (1 to 1000)'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ path, max_depth, offset, limit }, call) {
           const folder = await svc.use(Jail).folder(call, path)
           return listTree(svc.ports.files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })

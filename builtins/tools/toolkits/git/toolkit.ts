@@ -24,7 +24,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         name: 'git_status',
         description: 'Show the branch and which files of your workspace are changed, staged or untracked.',
         parameters: z.object({}),
-        idempotent: true,
+        read_only: true,
         execute: async (_, call) =>
           (await repository(call)).run(['status', '--short', '--branch', '--ignore-submodules=all']),
       }),
@@ -35,7 +35,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
           staged: z.boolean().default(false),
           path: path.optional().describe('Only this file or folder'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ staged, path }, call) {
           const git = await repository(call)
           const options = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=all']
@@ -50,7 +50,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
           count: z.coerce.number().int().min(1).max(200).default(10).describe('Maximum number of commits (1 to 200)'),
           skip: z.coerce.number().int().min(0).default(0).describe('Number of newest commits to skip'),
         }),
-        idempotent: true,
+        read_only: true,
         execute: async ({ count, skip }, call) =>
           (await repository(call)).run([
             ...['log', `--max-count=${count}`, `--skip=${skip}`, '--no-show-signature', '--no-color'],

@@ -43,7 +43,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           query: z.string().trim().min(1).max(500).describe('Words to search for'),
           limit: limit(50, 5),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ query, limit }, { agent_id }) {
           const hits = await memoryOf(agent_id).search(query, limit)
           if (hits.length === 0)
@@ -59,7 +59,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           limit: limit(100, 10),
           offset: z.coerce.number().int().min(0).default(0).describe('Number of newest notes to skip'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ limit, offset }, { agent_id }) {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: NOTE }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older notes.]' : '[You have no notes yet.]'
@@ -79,7 +79,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
             .default(0)
             .describe('Number of characters to skip, to continue a long note'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ note_id, offset }, { agent_id }) {
           const record = await memoryOf(agent_id).recall(note_id)
           return record ? partOf(record.thought, offset, PART) : unknown(note_id)

@@ -26,7 +26,7 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
       name: 'get_named_link',
       description: 'Get the address that you saved under a name.',
       parameters: z.object({ name }),
-      idempotent: true,
+      read_only: true,
       async execute({ name }, { agent_id }) {
         const key = nameOf(name)
         return (await linksOf(agent_id).get(key)) ?? unknown(key)
@@ -39,7 +39,7 @@ export function namedLinkTools(svc: PluginHandle): Tool[] {
         limit: z.coerce.number().int().min(1).max(100).default(50).describe('Number of names to show, at most 100'),
         offset: z.coerce.number().int().min(0).default(0).describe('Number of newest names to skip'),
       }),
-      idempotent: true,
+      read_only: true,
       async execute({ limit, offset }, { agent_id }) {
         const all = await linksOf(agent_id).entries()
         const shown = all.slice(offset, offset + limit)

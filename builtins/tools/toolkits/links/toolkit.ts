@@ -48,7 +48,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
           query: z.string().trim().min(1).max(500).describe('Words to look for'),
           limit: limit(50, 5),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ query, limit }, { agent_id }) {
           const hits = await memoryOf(agent_id).search(query, limit, { kind: LINK })
           if (hits.length === 0) return '[None of your saved links contains these words. Try others, or list_links.]'
@@ -60,7 +60,7 @@ export function linksToolkit(svc: PluginHandle): Toolkit {
         name: 'list_links',
         description: 'List the links that you saved, newest first.',
         parameters: z.object({ limit: limit(100, 20), offset: offset('Number of newest links to skip') }),
-        idempotent: true,
+        read_only: true,
         async execute({ limit, offset }, { agent_id }) {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: LINK }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older links.]' : '[You have saved no links yet.]'

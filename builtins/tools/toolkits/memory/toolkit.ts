@@ -28,7 +28,7 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
             .default(0)
             .describe('Number of characters to skip, to continue a long value'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ key, offset }, { agent_id }) {
           const values = valuesOf(agent_id)
           const value = await values.get(key)

@@ -31,7 +31,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         name: 'read_notepad',
         description: 'Read the newest entries of your notepad.',
         parameters: z.object(window),
-        idempotent: true,
+        read_only: true,
         execute: ({ limit, offset }, { agent_id, result_tokens }) =>
           notepads.read(agent_id, limit, offset, result_tokens),
       }),
@@ -51,7 +51,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         name: 'read_agent_notepad',
         description: "Read the newest entries of another agent's notepad, where the operator allows it.",
         parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id or name of the agent'), ...window }),
-        idempotent: true,
+        read_only: true,
         hidden: true,
         async execute({ agent_id: asked, limit, offset }, call) {
           if (asked === call.agent_id) return notepads.read(asked, limit, offset, call.result_tokens)

@@ -50,14 +50,14 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
         description:
           'Show the status of a code task: running, completed, failed, timeout, or lost when the service was restarted.',
         parameters: z.object({ task_id }),
-        idempotent: true,
+        read_only: true,
         execute: async ({ task_id }, { agent_id }) => lineOf(svc, await tasks.get(agent_id, task_id)),
       }),
       tool({
         name: 'list_code_tasks',
         description: 'List your code tasks with their status, newest first.',
         parameters: z.object({}),
-        idempotent: true,
+        read_only: true,
         async execute(_, { agent_id }) {
           const all = await tasks.list(agent_id)
           const lines = all.slice(0, MOST_LISTED).map(record => lineOf(svc, record))
@@ -72,7 +72,7 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
           task_id,
           offset: z.coerce.number().int().min(0).default(0).describe('Number of characters to skip'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ task_id, offset }, { agent_id }) {
           const record = await tasks.get(agent_id, task_id)
           return renderTask(svc, record, await tasks.output(agent_id, task_id), offset)

@@ -33,7 +33,7 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
         name: 'list_schedules',
         description: 'List your schedules with their recurring goals and next times.',
         parameters: z.object({}),
-        idempotent: true,
+        read_only: true,
         async execute(_, { agent_id }) {
           const schedules = await svc.use(Schedules).list(agent_id, false)
           return schedules.map(line).join('\n') || '[You have no schedules.]'

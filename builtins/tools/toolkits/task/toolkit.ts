@@ -66,7 +66,7 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
           status: z.enum([...STATUSES, 'all']).default('pending'),
           priority: priority.optional(),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ status, priority }, { agent_id }) {
           const which = { status: status === 'all' ? null : status, priority: priority ?? null }
           const rows = await listTodos(svc.use(Store), agent_id, { ...which, limit: SHOWN + 1 })

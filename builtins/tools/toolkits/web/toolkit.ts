@@ -47,7 +47,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
           offset: z.coerce.number().int().min(0).default(0).describe('Number of characters to skip'),
           links: z.boolean().default(false).describe('Whether to list the links of the page, too'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ url, offset, links }, call) {
           const page = await pageAt(url, offset, call)
           return renderPage(page, offset, links)
@@ -60,7 +60,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
           query: z.string().trim().min(1).max(400).describe('Words to look for'),
           limit: z.coerce.number().int().min(1).max(10).default(5).describe('Maximum number of results (1 to 10)'),
         }),
-        idempotent: true,
+        read_only: true,
         async execute({ query, limit }, call) {
           countRequest(call)
           const hits = await search(svc, config, query, call.signal)

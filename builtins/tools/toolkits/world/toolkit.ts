@@ -20,7 +20,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         parameters: z.object({
           query_type: z.enum(['jobs', 'skills', 'finances', 'status', 'market']).default('status'),
         }),
-        idempotent: true,
+        read_only: true,
         execute: ({ query_type }, { agent_id }) => svc.use(World).describe(agent_id, query_type),
       }),
       tool({

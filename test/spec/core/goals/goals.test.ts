@@ -207,7 +207,7 @@ describe('a pursuit', () => {
     expect((await goalsOf(home, id))[0]).toMatchObject({
       status: 'completed',
       unconfirmed: true,
-      result: 'Yes, it is all there.',
+      result: 'I have written it.\n\nYes, it is all there.',
     })
     expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
   })
@@ -283,13 +283,55 @@ describe('a pursuit', () => {
 })
 
 describe('tool calls', () => {
-  it('of one turn run in parallel, and the model gets their results in the order of the calls', async () => {
+  it('of one turn run one after another, so that each sees what those before it did', async () => {
+    await using home = await testHostWithModel(
+      script(
+        together(
+          toolCall('file_write', { path: 'a.txt', content: 'new' }),
+          toolCall('file_read', { path: 'a.txt' }),
+          toolCall('file_edit', { path: 'a.txt', old_text: 'new', new_text: 'newer' }),
+          toolCall('file_read', { path: 'a.txt' }),
+        ),
+        finish(),
+      ),
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const results = home.server.requests.at(-1)?.body.messages.filter(message => message.role === 'tool')
+    expect(results?.map(message => String(message.content).replace(/^ *1[^a-z]*/, ''))).toEqual([
+      expect.stringContaining('Wrote 3 bytes'),
+      expect.stringMatching(/new$/m),
+      expect.anything(),
+      expect.stringMatching(/newer$/m),
+    ])
+  })
+
+  it('that the limit of tokens cuts off are not run, and the model learns that its answer was too long', async () => {
+    const part = `{"path": "long.md", "content": "${'word '.repeat(100)}`
+    await using home = await testHostWithModel(
+      script({ ...toolCall('file_write', part), finish_reason: 'length' }, finish()),
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const messages = home.server.requests.at(-1)!.body.messages
+    const result = messages.find(message => message.role === 'tool')
+    expect(result?.content).toMatch(
+      /your answer reached its limit of \d+ tokens within this call.*was not run.*in parts/,
+    )
+    expect(JSON.stringify(messages).match(/word /g)!.length).toBeLessThan(50)
+  })
+
+  it('of one turn that only read run at the same time, and the model gets their results in the order of the calls', async () => {
     const { add, plugin } = counting()
     const waiting: (() => void)[] = []
     const slow = add('slow', {
+      read_only: true,
       execute: () => new Promise<string>(resolve => waiting.push(() => resolve('slow ran'))),
     } as never)
     const quick = add('quick', {
+      read_only: true,
       execute() {
         waiting.pop()?.()
         return 'quick ran'
@@ -306,7 +348,7 @@ describe('tool calls', () => {
   })
 
   it('that fail become results that the model can read, and do not affect each other', async () => {
-    const { add, plugin } = counting()
+    const { add, plugin, ran } = counting()
     const boom = add('boom', { execute: () => Promise.reject(new Error('it broke')) } as never)
     const odd = add('odd', { execute: () => ({ self: 1n }) } as never)
     const hangs = add('hangs', { execute: () => new Promise(() => {}) } as never)
@@ -326,7 +368,7 @@ describe('tool calls', () => {
     )
     await spawn(home)
     home.kernel.heartbeat.start()
-    await until(() => home.server.requests.length === 2)
+    await until(() => ran.includes('hangs'))
     const done = until(home, 'goal_completed')
     await home.clock.advance(7_000)
     await done

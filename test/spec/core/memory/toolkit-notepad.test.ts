@@ -211,5 +211,5 @@ describe("other agents' notepads", () => {
 
 test('every tool but write_notepad is idempotent', () => {
   const { tools } = kernel.points.find(Toolkits, 'notepad')!
-  expect(tools.filter(tool => !tool.idempotent).map(tool => tool.name)).toEqual(['write_notepad'])
+  expect(tools.filter(tool => !tool.idempotent && !tool.read_only).map(tool => tool.name)).toEqual(['write_notepad'])
 })

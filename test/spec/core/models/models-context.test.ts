@@ -42,7 +42,7 @@ describe('fitting a conversation into the window', () => {
     expect(cleared).toBeGreaterThan(0)
     expect(digested).toBe(0)
     expect(messages[3]!.content).toBe(
-      '[Old result of file_read {"path":"file-1.txt"}: 4000 characters, removed to save space. Call it again if you need it.]',
+      '[Old result of file_read {"path":"file-1.txt"}: 4000 characters, removed to save space. What the call did stands; call it again only to read something.]',
     )
     expect(messages.at(-2)!.content).toHaveLength(4_000)
   })

@@ -153,6 +153,15 @@ describe('a one-shot task', () => {
     expect(home.server.requests).toHaveLength(2)
   })
 
+  it.each(["I'm sorry to hear that. Which file do you mean?", "I can't find notes.md; the folder has only todo.md."])(
+    'takes an apology or a question for an answer: %s',
+    async says => {
+      await using home = await testHostWithTasks(() => text(says))
+      const response = await run(home, await spawn(home), 'Mend my file.')
+      expect(response).toMatchObject({ status: 'completed', output: says, steps_taken: 1 })
+    },
+  )
+
   it('accepts the answer that a model gives when it is asked again', async () => {
     await using home = await testHostWithTasks(() => text('It is done.'))
     home.server.enqueue(text(''))

@@ -235,7 +235,7 @@ export class InvariantChecker {
     const runs = (this.#runs.get(call_id) ?? 0) + 1
     this.#runs.set(call_id, runs)
     journal.write('tool_runs', { process, tool: tool.name, call_id, agent_id, runs })
-    if (runs > 1 && tool.idempotent !== true)
+    if (runs > 1 && tool.idempotent !== true && tool.read_only !== true)
       this.#report('at_most_once', `${tool.name} (${call_id}) ran ${runs} times`)
     const call = look.get<{ state: string; arguments: string }>(
       'SELECT state, arguments FROM tool_calls WHERE call_id = ?',

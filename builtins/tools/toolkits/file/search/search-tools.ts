@@ -75,7 +75,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         limit: limit(200).describe('Maximum number of files'),
         ...common,
       }),
-      idempotent: true,
+      read_only: true,
       execute: async ({ pattern, path, limit, include_ignored }, call) =>
         searchIn(call, path, include_ignored, search => globFiles(search, pattern, limit)),
     }),
@@ -100,7 +100,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         limit: limit(100).describe('Maximum number of matches'),
         ...common,
       }),
-      idempotent: true,
+      read_only: true,
       execute: async ({ path, include_ignored, ...options }, call) =>
         searchIn(call, path, include_ignored, search => grepFiles(search, options)),
     }),
