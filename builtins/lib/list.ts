@@ -3,7 +3,7 @@ import { type Operation, type OperationCall, type PluginHandle, parse, z } from 
 /** Page parameters of a list, as specified. */
 export const Page = z.object({
   limit: z.number().int().min(1).max(1000).optional().describe('Maximum number of results (1 to 1000); default: all'),
-  offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('Number of results to skip'),
+  offset: z.number().int().min(0).default(0).describe('Number of results to skip'),
 })
 
 /** Access to services: a plugin's handle, or the kernel. */

@@ -72,6 +72,7 @@ export function plainMessage(issue: RawIssue): string {
 function typeMessage({ expected, input }: Extract<RawIssue, { code: 'invalid_type' }>): string {
   if (input === undefined) return 'is missing'
   const isFraction = expected === 'int' && typeof input === 'number'
+  if (typeof input === 'number' && !Number.isFinite(input)) return 'must be a finite number'
   return `must be ${typeNamed(expected)}${isFraction ? '' : `, not ${typeOf(input)}`}`
 }
 

@@ -317,7 +317,7 @@ describe('a budget that cannot cover one more call', () => {
     ])
     expect((await detail(home, id)).next).toMatchObject({
       reason: expect.stringContaining(
-        'raise daemon.budget_usd to $0.05 or more, lower daemon.budget_reserve_usd_generation, or run: svc budget reset',
+        'raise daemon.budget_usd to $0.05 or more, or lower daemon.budget_reserve_usd_generation',
       ),
     })
     expect(await status(home)).toMatchObject({ tight: true })

@@ -347,7 +347,15 @@ export class AgentDirectory implements Agents {
 
   async #facets(agent: AgentRow): Promise<Partial<AgentDetail>> {
     const facets = this.#svc.list(AgentFacets)
-    return Object.fromEntries(await Promise.all(facets.map(async each => [each.name, await each.read(agent)])))
+    // A facet that fails, as where the preset is broken, must not hide the agent.
+    const read = async ({ name, read }: (typeof facets)[number]) => {
+      const failed = (error: unknown) => {
+        this.#svc.log.warn({ agent_id: agent.agent_id }, `cannot show "${name}" of the agent: ${errorMessage(error)}`)
+        return null
+      }
+      return [name, await (async () => read(agent))().catch(failed)]
+    }
+    return Object.fromEntries(await Promise.all(facets.map(read)))
   }
 
   async #alive(ref: string): Promise<AgentRow> {

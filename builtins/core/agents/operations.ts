@@ -30,6 +30,11 @@ const model = z
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
   .describe('Model as provider:model or provider:lite|standard|pro')
+const changedModel = z
+  .string()
+  .max(200)
+  .regex(/^[\x21-\x7e]*$/, 'must be one word without spaces')
+  .describe('Model as provider:model or provider:lite|standard|pro; empty or null for the default')
 const role = z
   .string()
   .trim()
@@ -57,7 +62,7 @@ const NameAnAgentError = defineError({
   status: 422,
   exit: 2,
   title: 'Agent not specified',
-  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or use --all.`,
+  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or use --all; not both.`,
 })
 const NothingToChangeError = defineError({
   code: 'nothing_to_change',
@@ -73,9 +78,10 @@ const Listed = Page.extend(AgentFilter.shape)
 const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('Apply it to all agents') })
 
 async function pauseOrResume(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
-  if (!all && id !== '*') {
-    if (id === undefined) throw new NameAnAgentError({ verb })
-    const { agent_id, status } = await svc.use(OwnAgents)[verb](id)
+  const one = id === '*' ? undefined : id
+  if (one === undefined ? !all && id === undefined : all) throw new NameAnAgentError({ verb })
+  if (one !== undefined) {
+    const { agent_id, status } = await svc.use(OwnAgents)[verb](one)
     return { agent_id, status }
   }
   await svc.use(OwnAgents).pauseOrResumeAll(verb)
@@ -200,7 +206,7 @@ export const agentsUpdate = operation({
   summary: "Change an agent's model, role or folders",
   description:
     'The active goal continues with the new model. `folders` replaces all folders of the agent except its workspace.',
-  input: z.strictObject({ id, model: model.optional(), role: role.optional(), ...given }),
+  input: z.strictObject({ id, model: changedModel.nullish(), role: role.optional(), ...given }),
   output: AgentDetail,
   http: { method: 'PATCH', path: '/agents/{id}' },
   cli: {
@@ -213,7 +219,7 @@ export const agentsUpdate = operation({
   errors: [...found, NothingToChangeError, ModelNameError, FolderError],
   run({ id, ...changes }, { svc }) {
     if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
-    return svc.use(OwnAgents).update(id, changes)
+    return svc.use(OwnAgents).update(id, { ...changes, model: changes.model === null ? '' : changes.model })
   },
   render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
 })

@@ -47,16 +47,17 @@ function asTable(presets: readonly Preset[]): string {
 function renderProfile({ name, file, error, profile }: Preset): string {
   if (!profile) return `${name}\n  not usable: ${error}`
   const { personality, persona, system_prompt, ...plain } = profile
-  const fields = Object.entries({ file, ...plain, ...personality, ...persona }).map(
-    ([key, value]) => `  ${key.padEnd(17)}${formatValue(value)}`,
-  )
+  const entries = Object.entries({ file, ...plain, ...personality, ...persona })
+  const width = Math.max(...entries.map(([key]) => key.length)) + 2
+  const fields = entries.map(([key, value]) => `  ${key.padEnd(width)}${formatValue(value)}`)
   const prompt = system_prompt.trimEnd().split('\n')
   return [name, ...fields, '  system_prompt', ...prompt.map(line => `    ${line}`.trimEnd())].join('\n')
 }
 
 function formatValue(value: unknown): string {
-  if (Array.isArray(value)) return value.join(', ') || '-'
-  return value === null || value === '' ? '-' : String(value)
+  if (Array.isArray(value)) return value.map(formatValue).join(', ') || '-'
+  if (value === null || value === '') return '-'
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 function cut(text: string, length: number): string {

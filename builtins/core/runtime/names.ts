@@ -4,7 +4,7 @@ import { Toolkits } from '#tools/toolkits/contract'
 import { FIND_TOOLS, FINISH_GOAL, LateTools, type Runtime } from './contract.ts'
 
 /** The group of the toolkits of all plugin files, also where there are none. */
-const PLUGIN_FILES_GROUP = 'plugins'
+export const PLUGIN_FILES_GROUP = 'plugins'
 
 /** Creates the function that reports names without a toolkit or tool. */
 export function unknownNames(svc: PluginHandle): Runtime['unknownNames'] {

@@ -8,6 +8,7 @@ import type { ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'
 import { finishGoal } from './loop/finish.ts'
 import { briefSchemaOf } from './loop/tool-call.ts'
+import { PLUGIN_FILES_GROUP } from './names.ts'
 import { type Candidate, Offer } from './offer.ts'
 
 /** Profile fields that select tools. */
@@ -108,9 +109,11 @@ function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly st
     .contributions(Toolkits)
     .filter(({ value }) => isAmong(value, only) && (isAmong(value, toolkits) || loadsSkills(value)))
   const inView = only ?? core ?? toolkits
+  // Profiles cannot know the plugins of a project.
+  const isPlugins = ({ group, everyday }: Toolkit) => group === PLUGIN_FILES_GROUP && everyday
   const placeOf = (kit: Toolkit) => {
     const place = inView?.findIndex(name => name === kit.name || name === kit.group) ?? (kit.everyday ? 0 : -1)
-    return place < 0 && !only && loadsSkills(kit) ? (inView?.length ?? 0) : place
+    return place < 0 && !only && (loadsSkills(kit) || isPlugins(kit)) ? (inView?.length ?? 0) : place
   }
   const ordered = kits.toSorted((a, b) => rank(placeOf(a.value)) - rank(placeOf(b.value)))
   const given = ordered.flatMap(({ value: kit, owner }) => {

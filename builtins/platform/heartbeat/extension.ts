@@ -28,8 +28,8 @@ export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
         return svc.add(Guards, hasWork ? { ...registered, hasWork } : registered)
       },
       wakeSource(source) {
-        checkFields(WakeSources.name, WakeSources.options.has, source, svc.name)
-        const { name } = source
+        const name = source?.name || svc.name
+        checkFields(WakeSources.name, WakeSources.options.has, { ...source, name, wait: source?.wait }, svc.name)
         const wait = intercept(interceptor, { kind: 'wake_source', name }, (end: AbortSignal) => source.wait(end))
         return svc.add(WakeSources, { name, wait })
       },

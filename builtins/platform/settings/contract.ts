@@ -45,7 +45,9 @@ export type ConfigKey = z.infer<typeof ConfigKey>
 const Note = z
   .string()
   .nullable()
-  .describe('Plugins that are off after a change of plugins.disabled, including those that need a disabled plugin')
+  .describe(
+    'Plugins that are disabled after a change of plugins.disabled, including those that need a disabled plugin; environment variables that override changed keys',
+  )
 
 export const ConfigPatched = z.object({
   config: Tree.describe('Contents of .svc/config.yaml after the change'),
@@ -61,6 +63,7 @@ export const ConfigValue = z.object({
   env: z.string().nullable().describe('The environment variable that overrides the file'),
   reload: ReloadClass,
   description: z.string(),
+  problem: z.string().nullable().describe('Why the configuration is not valid; the default may apply then'),
 })
 export type ConfigValue = z.infer<typeof ConfigValue>
 

@@ -62,7 +62,14 @@ export const configPatch = operation({
   errors: WRITE_ERRORS,
   async run(patch, { svc }) {
     const reload = await svc.config.patch(patch)
-    return { config: svc.config.tree('persisted'), reload, note: DISABLED in reload ? noteOf(svc, DISABLED) : null }
+    const variables = svc.config
+      .keys()
+      .flatMap(({ path, source, env }) => (path in reload && source === 'env' ? env : []))
+    const notes = [
+      DISABLED in reload && noteOf(svc, DISABLED),
+      variables.length > 0 && `overridden by the environment: ${variables.join(', ')}`,
+    ]
+    return { config: svc.config.tree('persisted'), reload, note: notes.filter(Boolean).join('; ') || null }
   },
 })
 

@@ -18,7 +18,7 @@ export function renderViews({ effective, live, sources, problem }: ConfigViews):
   return [...lines, ...(problem ? ['', `Not valid: ${problem}`] : [])].join('\n')
 }
 
-export function renderValue({ key, value, source, env, reload, description, ...rest }: ConfigValue): string {
+export function renderValue({ key, value, source, env, reload, description, problem, ...rest }: ConfigValue): string {
   const from = source === 'env' ? `the environment (${env})` : source === 'file' ? 'the file' : 'the default'
   const lines: [string, string][] = [
     [key, formatValue(value)],
@@ -27,6 +27,7 @@ export function renderValue({ key, value, source, env, reload, description, ...r
     ...(env ? [['variable', env] as [string, string]] : []),
     ['changes', reload === 'applied' ? 'take effect at the next heartbeat' : 'need a restart'],
     ...(description ? [['about', description] as [string, string]] : []),
+    ...(problem ? [['not valid', problem] as [string, string]] : []),
   ]
   const width = Math.max(...lines.map(([name]) => name.length))
   return lines.map(([name, line]) => `${name.padEnd(width)}  ${line}`).join('\n')

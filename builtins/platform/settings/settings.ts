@@ -37,7 +37,7 @@ export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
 
 /** Returns the value of one key. @throws UnknownConfigKeyError */
 export async function valueAt(config: Configuration, key: string): Promise<ConfigValue> {
-  await config.refresh()
+  const problem = (await config.refresh()) ?? null
   const path = config.pathOf(key)
   const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)!
   const { description = '' } = schema as { description?: string }
@@ -49,6 +49,7 @@ export async function valueAt(config: Configuration, key: string): Promise<Confi
     env: env ?? null,
     reload,
     description,
+    problem,
   }
 }
 

@@ -42,7 +42,8 @@ export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Dec
 }
 
 function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
-  const by = resolved_by ?? 'system'
+  // The user of requests without one is called `default`, which alone would read as an automatic decision.
+  const by = resolved_by === 'default' ? 'the user "default"' : (resolved_by ?? 'system')
   return new ApprovalResolvedError({ approval_id, status: status === 'denied' ? 'denied' : 'approved', by })
 }
 

@@ -95,7 +95,8 @@ function sentence({ spent, limits, exceeded, unlimited, tight }: BudgetState): s
   const used = usage(spent, limits)
   if (exceeded)
     return `exceeded: ${used} are spent; no model is called until a limit is raised, or the counters are reset (svc budget reset).`
-  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit, or reset the counters (svc budget reset).`
+  const reset = spent.micros + spent.tokens > 0 ? ', or reset the counters (svc budget reset)' : ''
+  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit${reset}.`
   return `${used} are spent.`
 }
 

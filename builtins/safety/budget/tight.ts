@@ -52,6 +52,7 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
     ...(calls > 0 ? [`wait for the running calls to end (${reserved} are reserved for ${calls})`] : []),
     `raise daemon.budget_${key} to ${shown(used[unit] + amount[unit])} or more`,
     ofConfiguration ? `lower daemon.budget_reserve_${key}_${phase}` : "lower the profile's max_tokens",
+    ...((byMoney ? row.spent_micros : row.spent_tokens) > 0 ? ['run: svc budget reset'] : []),
   ]
   const spent = byMoney ? dollars(used.micros) : count(used.tokens)
   return new BudgetExhaustedError({ spent, limit: shown(limits[unit]), next: shown(amount[unit]), frees })

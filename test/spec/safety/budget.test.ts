@@ -234,11 +234,12 @@ describe('a budget limit', () => {
       'The budget is too tight for another model call: $0.00 of $0.04 are spent or reserved, and this one may cost $0.05'
     expect((await detail(home, id)).waiting_for).toContain(why)
     const { render } = home.kernel.list(Operations).find(({ name }) => name === 'agents.why')!
-    expect(render!(await home.kernel.invoke('agents.why', { id }))).toMatch(/ or run: svc budget reset\. At \d{4}-/)
+    expect(render!(await home.kernel.invoke('agents.why', { id }))).toMatch(
+      /, or lower daemon\.budget_reserve_usd_generation\. At \d{4}-/,
+    )
     expect(await status(home)).toMatchObject({
       ...{ tight: true, exceeded: false },
-      message:
-        'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit, or reset the counters (svc budget reset).',
+      message: 'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit.',
     })
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })

@@ -223,6 +223,26 @@ describe('tool settings of a profile', () => {
     expect(namesIn(requests[1]!)).toEqual([...kitchen, 'water_plants'])
   })
 
+  it('offer the tools of plugin files after those of core, unless the plugin wants them found', async () => {
+    const { script, requests } = scriptCalls()
+    const plugin = (name: string, more = '') => `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: '${name}', setup(svc) {
+  svc.toolkit({ name: '${name}', ${more} tools: [{ name: 'ask_${name}', description: 'Asks.', parameters: z.object({}), execute: () => 'yes' }] })
+} })
+`
+    const files = {
+      'profiles/worker.yaml': 'name: worker\nrole: does its work\ncore: [kitchen]\n',
+      'plugins/weather.ts': plugin('weather'),
+      'plugins/rare.ts': plugin('rare', 'everyday: false,'),
+    }
+    await using home = await testHostWithModel(script, { builtins, files })
+    await driven(home)
+    const offered = namesIn(requests[0]!)
+    expect(offered).toContain('ask_weather')
+    expect(offered.indexOf('ask_weather')).toBeGreaterThan(offered.indexOf('sharpen_knives'))
+    expect(offered).not.toContain('ask_rare')
+  })
+
   it('are reported with the closest match when core names a toolkit that does not exist', async () => {
     const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchn]\n` }
     await using home = await testHostWithModel(scriptCalls().script, { builtins, files })

@@ -74,6 +74,30 @@ describe('an agent', () => {
     await expect(change({})).rejects.toMatchObject({ code: 'nothing_to_change', status: 422 })
     await expect(change({ name: 'x' })).rejects.toMatchObject({ status: 422 })
     await expect(change({ model: 'two words' })).rejects.toMatchObject({ status: 422 })
+    expect(await change({ model: '' })).toMatchObject({ role: 'sings', model: '' })
+    await change({ model: 'openai:other' })
+    expect(await change({ model: null })).toMatchObject({ model: '' })
+  })
+
+  it('is paused alone or with all others, never both by one request', async () => {
+    await using home = await testHostWithModel(idle)
+    const [id] = [await spawn(home), await spawn(home)]
+    const refused = { code: 'name_an_agent', status: 422 }
+    await expect(home.kernel.invoke('agents.pause', { id, all: true })).rejects.toMatchObject(refused)
+    await expect(home.kernel.invoke('agents.pause', { id: 'nobody', all: true })).rejects.toMatchObject(refused)
+    await expect(home.kernel.invoke('agents.pause', {})).rejects.toMatchObject(refused)
+    expect((await status(home)).map(agent => agent.status)).toEqual(['idle', 'idle'])
+    await home.kernel.invoke('agents.pause', { id: '*' })
+    expect((await status(home)).map(agent => agent.status)).toEqual(['paused', 'paused'])
+  })
+
+  it('is shown and changed while its preset is broken, also by a process that never read it before', async () => {
+    await using home = await testHostWithModel(idle)
+    const id = await spawn(home)
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: does its work\nmax_steps: lots\n' }
+    await using other = await testHostWithModel(idle, { root: home.root, files, roles: ['server'] })
+    expect(await detail(other, id)).toMatchObject({ agent_id: id, parameters: null, persona: null })
+    expect(await other.kernel.invoke('agents.update', { id, role: 'sings' })).toMatchObject({ role: 'sings' })
   })
 
   it('calls the model that it was changed to', async () => {
@@ -157,7 +181,7 @@ describe('a paused agent', () => {
     expect([await countWithStatus('paused'), await countWithStatus('dead')]).toEqual([249, 1])
     await home.kernel.invoke('agents.resume', { id: '*' })
     expect([await countWithStatus('idle'), await countWithStatus('dead')]).toEqual([249, 1])
-    await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow('Name the agent to pause, or use --all.')
+    await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow('Name the agent to pause, or use --all; not both.')
   })
 })
 
