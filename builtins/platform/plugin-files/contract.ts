@@ -23,6 +23,7 @@ export const PluginSuspendedError = defineError({
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins shows the last failure. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
+/** A plugin cannot be loaded; the message names the file and the line. */
 export const PluginError = defineError({
   code: 'plugin_error',
   status: 409,

@@ -228,6 +228,7 @@ export const RemovedMeanwhileError = defineError({
   title: 'Removed during the write',
   message: () => 'The record that this data belongs to was removed during the write; nothing was changed.',
 })
+/** The database file is damaged, empty, replaced, of another program or of a later version of svc. */
 export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,
