@@ -108,7 +108,9 @@ export interface Store {
    * Makes the project's other processes report all their writes from now on, to record them in order among this
    * process's own reads and writes. One process at a time. Absent where the engine cannot.
    */
-  overhear?(): Promise<NeighbourWrites>
+  startWriteReports?(): Promise<NeighbourWrites>
+  /** @deprecated Use `startWriteReports`. */
+  overhear?: Store['startWriteReports']
   /** Checkpoints a large write-ahead log into the file. Parts that a reader still needs stay. */
   trimLog(): Promise<void>
   /**
