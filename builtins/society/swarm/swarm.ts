@@ -188,7 +188,7 @@ export class Swarm implements Specialists {
     if (!policy)
       this.#svc.log.warn(
         { beat },
-        `There is no swarm policy "${this.#config.policy}", so no action is taken. Set swarm.policy to an existing policy.`,
+        `there is no swarm policy "${this.#config.policy}", so no action is taken. Set swarm.policy to an existing policy.`,
       )
     const wanted = policy?.act(await this.#situation(learned, specializations)) ?? []
     const standing = await standingEffects(store)

@@ -203,7 +203,7 @@ export class ContextEngine {
     await this.#svc
       .use(Store)
       .apply([appendEvent({ type, agent_id, cycle_num, data })])
-      .catch(error => this.#svc.log.error({ agent_id, error }, `Cannot record the event ${type}.`))
+      .catch(error => this.#svc.log.error({ agent_id, error }, `cannot record the event ${type}`))
   }
 }
 
