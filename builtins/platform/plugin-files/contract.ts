@@ -113,6 +113,6 @@ declare module '#kernel' {
      * Returns why no plugin file may run now; undefined if they may.
      * @param found number of files that do not run for this reason
      */
-    hindrance(found?: number): Promise<string | undefined>
+    blockedReason(found?: number): Promise<string | undefined>
   }
 }

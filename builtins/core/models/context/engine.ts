@@ -84,7 +84,7 @@ export class ContextEngine {
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
-      const room_made = this.#windows.roomMade(target, purpose, fitted)
+      const room_made = this.#windows.findNewShortening(target, purpose, fitted)
       if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
       const { window, sections } = fitted
       const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
