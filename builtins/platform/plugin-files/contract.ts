@@ -114,5 +114,7 @@ declare module '#kernel' {
      * @param found number of files that do not run for this reason
      */
     blockedReason(found?: number): Promise<string | undefined>
+    /** @deprecated Use `blockedReason`. */
+    hindrance?: PluginHost['blockedReason']
   }
 }
