@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes dist/: the program, the package's entry points and their types, and the commands as data.
+// Builds dist/: the program, the package's entry points and their types, and the commands as data.
 import { spawn } from 'node:child_process'
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -16,16 +16,16 @@ import config from './rolldown.config.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { version } = createRequire(import.meta.url)('../package.json')
 
-/** The API client, which is a file of its own. */
+/** The API client, which is bundled separately. */
 const CLIENT = 'builtins/interfaces/rest/client.ts'
 
-// While one works on the page: that alone, in its place.
+// Builds only the dashboard, for work on the page.
 if (process.argv[2] === 'dashboard') {
   await bundleDashboard(join(root, 'dist'))
   process.exit()
 }
 
-// Built aside and moved, so that a build in progress or a failed one leaves the last good one in place.
+// Built in a temporary folder and renamed, so that the last good build stays in place until then.
 const cache = join(root, 'node_modules', '.cache')
 await mkdir(cache, { recursive: true })
 const made = await mkdtemp(join(cache, 'svc-dist-'))
@@ -45,14 +45,14 @@ try {
   await rm(made, { recursive: true, force: true })
 }
 
-/** The program and the package's entry points, which share their chunks and thereby the same classes and tokens. */
+/** Bundles the program and the package's entry points. They share chunks, and so the same classes and tokens. */
 async function bundleProgram() {
   await bundle({ ...config, output: { ...config.output, dir: made } })
   await chmod(join(made, 'svc.js'), 0o755)
   await chmod(made, 0o755)
 }
 
-/** The client alone, for browsers too: one file, with nothing of Node in it. */
+/** Bundles the API client to one file without Node modules, for browsers too. */
 async function bundleClient() {
   await build({
     absWorkingDir: root,
@@ -64,14 +64,14 @@ async function bundleClient() {
     target: 'es2022',
     minifySyntax: true,
     minifyWhitespace: true,
-    // Node shows the line of an error that a program did not catch.
+    // Node prints the source line of an uncaught error, which may be the whole file otherwise.
     lineLimit: 120,
     legalComments: 'none',
     logLevel: 'warning',
   })
 }
 
-/** The dashboard: its page, one script, the worker that follows what happens for all tabs, and one stylesheet. */
+/** Bundles the dashboard: its page, script, stylesheet, and the worker that follows events for all tabs. */
 async function bundleDashboard(place) {
   const source = join(root, 'dashboard')
   const folder = join(place, 'dashboard')
@@ -94,7 +94,7 @@ async function bundleDashboard(place) {
     outdir: folder,
     tsconfig: join(source, 'tsconfig.json'),
   })
-  // Browsers of the last years nest selectors and tell light from dark by themselves.
+  // Current browsers support nesting and light-dark(), so neither is compiled away.
   await build({
     ...options,
     target: 'esnext',
@@ -105,7 +105,7 @@ async function bundleDashboard(place) {
   await compressPages(folder)
 }
 
-/** Compresses a folder's pages, scripts and styles beside themselves, as hard as it goes: they are served so (rest/pages.ts). */
+/** Writes .gz and .br files beside pages, scripts and styles; `page-files.ts` serves them. */
 async function compressPages(folder) {
   const names = (await readdir(folder)).filter(name => /\.(html|js|css|svg)$/.test(name))
   await Promise.all(
@@ -117,7 +117,7 @@ async function compressPages(folder) {
   )
 }
 
-/** The pages of the API's explorers, with what they take from two packages, and those packages' licences. */
+/** Copies the pages of the API explorers, with the files and licences of the two packages that they use. */
 async function copyExplorers() {
   const folder = join(made, 'docs')
   await cp(join(root, 'builtins/interfaces/docs/pages'), folder, { recursive: true })
@@ -128,24 +128,24 @@ async function copyExplorers() {
   await cp(join(redoc, 'LICENSE'), join(folder, 'redoc.LICENSE'))
   const bundle = join('bundles', 'redoc.standalone.js')
   await cp(join(redoc, `${bundle}.LICENSE.txt`), join(folder, 'redoc.standalone.js.LICENSE.txt'))
-  // The one thing that ReDoc loads from elsewhere.
+  // The only file that ReDoc loads from another server.
   const picture = 'https://cdn.redoc.ly/redoc/logo-mini.svg'
   const script = await readFile(join(redoc, bundle), 'utf8')
-  if (!script.includes(picture)) throw new Error(`redoc no longer holds ${picture}; see what it loads instead`)
+  if (!script.includes(picture)) throw new Error(`redoc no longer contains ${picture}; check what it loads instead`)
   const blank = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
   await writeFile(join(folder, 'redoc.standalone.js'), script.replaceAll(picture, blank))
   await compressPages(folder)
 }
 
-/** What may happen to agents, as data. */
+/** Copies the life-event catalogue. */
 async function copyLifeEvents() {
   await cp(join(root, 'builtins/society/economy/life/catalogue'), join(made, 'life-events'), { recursive: true })
 }
 
 /**
- * The builtins' commands and exit codes, so that the command line needs neither zod nor any module to parse its words; the
- * schemas of the configuration and of profiles, for editors of people who have made no project; and hashes of the sources, by
- * which a running program knows which of its modules were changed.
+ * Writes the commands and exit codes, so that the command line loads neither zod nor any module to parse its arguments; the
+ * JSON schemas of the configuration and of profiles, for editors; and hashes of the sources, which show a running program
+ * which modules have changed.
  */
 async function writeCommands() {
   const { Svc, Operations, errorCatalogue } = await import(pathToFileURL(join(made, 'index.js')))
@@ -171,7 +171,7 @@ async function writeCommands() {
   }
 }
 
-/** A type error is reported and fails `npm run check`; it is no reason for there to be no program. */
+/** Type errors are reported here and fail `npm run check`, but do not stop the build. */
 async function writeTypes() {
   const config = join(made, 'tsconfig.json')
   const compilerOptions = { outDir: join(made, 'types') }
@@ -185,7 +185,7 @@ async function writeTypes() {
   await rm(config)
 }
 
-/** The types of each `svc/<module>`, by its name. */
+/** Writes the type declarations of each `svc/<module>`. */
 async function writeModuleTypes() {
   const folder = join(made, 'types', 'modules')
   await mkdir(folder, { recursive: true })
@@ -194,7 +194,7 @@ async function writeModuleTypes() {
   }
 }
 
-/** Builds may run at the same time: the last one to end is the one that stays. */
+/** Replaces a folder. Builds may run at the same time; the last one to end stays. */
 async function replace(place, folder) {
   const old = `${folder}-old`
   for (;;) {

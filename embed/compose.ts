@@ -16,10 +16,10 @@ import { systemPorts } from '#lib/system-ports'
 import { HeartbeatConfig } from '#platform/heartbeat/contract'
 import { installHeartbeat } from '#platform/heartbeat/install'
 import { ModuleSource } from '#platform/module-source/module-source'
+import { blockedReasonFor, type PluginFilesAllowed } from '#platform/plugin-files/blocked-reason'
 import type { CheckoutModules, CheckoutParts } from '#platform/plugin-files/checkout/checkout'
 import { DisabledPlugins, PluginsConfig } from '#platform/plugin-files/config'
 import { RestartToken } from '#platform/plugin-files/contract'
-import { hindranceOf, type PluginFilesAllowed } from '#platform/plugin-files/hindrance'
 import { PluginFiles, type PluginFilesOptions } from '#platform/plugin-files/plugin-files'
 import { Config } from '#platform/settings/config'
 import { ConfigChecks, PluginsOff } from '#platform/settings/contract'
@@ -78,10 +78,10 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const modules = new ModuleSource(options.builtins)
   const settings = keysOf(config, 'plugins', PluginsConfig)
   const disabled = disabledPlugins(config, options)
-  const hindrance = hindranceOf(pluginFiles, { project, ports: machine, log })
+  const blockedReason = blockedReasonFor(pluginFiles, { project, ports: machine, log })
   const checkout = dev ? await checkoutModulesOf({ ports: machine, project, log, modules }) : undefined
   const sources = { before: [checkout ?? modules], fileOf: (builtin: string) => checkout?.fileOf(builtin) }
-  const files = { settings, modules: shared, hindrance, dev, meter: machine.clock, ...sources }
+  const files = { settings, modules: shared, blockedReason, dev, meter: machine.clock, ...sources }
   const daemon = keysOf(config, 'daemon', HeartbeatConfig)
   const support = (kernel: Kernel) => pluginFilesOf(kernel, files)
   const seams = { boundary: recordingBoundary, support }

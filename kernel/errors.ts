@@ -115,6 +115,7 @@ export const InvalidInputError = defineError({
   title: 'Invalid input',
   message: (p: { what: string; issues: readonly Issue[] }) => `${p.what} is not valid: ${describeIssues(p.issues)}.`,
 })
+/** The request conflicts with the present state, as when a name is taken; the message says with what. */
 export const ConflictError = defineError({
   code: 'conflict',
   status: 409,

@@ -15,7 +15,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const PARTNERS = [
   'builtins/observability/recordings/recording/recorder.ts → builtins/observability/recordings/recording/recorded-context.ts → builtins/observability/recordings/recording/recorder.ts',
   'builtins/platform/cluster/scheduler.ts → builtins/platform/cluster/store.ts → builtins/platform/cluster/scheduler.ts',
-  'builtins/platform/store/sqlite/database.ts → builtins/platform/store/sqlite/neighbours.ts → builtins/platform/store/sqlite/database.ts',
+  'builtins/platform/store/sqlite/database.ts → builtins/platform/store/sqlite/other-processes.ts → builtins/platform/store/sqlite/database.ts',
   'embed/agent.ts → embed/standalone.ts → embed/agent.ts',
 ]
 
@@ -349,7 +349,7 @@ describe('code quality', () => {
     'builtins/interfaces/rest/listener/listener.ts createListener': 'handlers around the state of one server',
     'builtins/lab/demos/detective-report.ts caseReport': 'one page of HTML',
     'builtins/observability/recordings/replay/fork.ts fork': 'the steps of one fork, whose resources end in reverse',
-    'builtins/observability/recordings/replay/playback.ts #repeat': 'one case for each kind of entry',
+    'builtins/observability/recordings/replay/playback.ts #replayEntry': 'one case for each kind of entry',
   }
 
   it('a function longer than 60 lines only declares things, or has a listed reason', () => {

@@ -71,9 +71,9 @@ export interface RecordingBackend {
   /** Records a committed transaction outside all cycles and tasks. */
   recordWrites(statements: readonly WrittenStatement[]): void
   /** Whether writes outside cycles and tasks are skipped, because the replay contains them. */
-  readonly pretends: boolean
+  readonly isReplaying: boolean
   /** Whether this is a replay in a separate project, which no other process has open, whatever its database says. */
-  readonly repeats: boolean
+  readonly isReplayProject: boolean
 }
 export const ActiveRecording: Token<RecordingBackend> = token('active-recording')
 

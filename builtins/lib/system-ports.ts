@@ -80,7 +80,7 @@ const ASCENDING_DIGITS = 12
 
 /**
  * Returns a maker of ids from the day (3 digits) and 4 random digits, which it keeps for some thousand ids, a number that
- * ascends by 1 to 256 so that neighbours are told apart (5 digits), and random digits. Rows with ascending ids are
+ * ascends by 1 to 256 so that successive ids look different (5 digits), and random digits. Rows with ascending ids are
  * appended to an index; with random ids, each changes another page, and a model turn writes a fifth more bytes.
  */
 function ascendingIds(): (digits: number) => string {

@@ -8,6 +8,7 @@ const MAX_BYTES = 1024 * 1024
 /** Maximum depth of nesting. */
 const MAX_DEPTH = 200
 
+/** A file of the project cannot be read or has invalid contents; the message names the file and the line. */
 export const BadFileError = defineError({
   code: 'bad_file',
   status: 409,

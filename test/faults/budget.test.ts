@@ -24,9 +24,7 @@ it('the daemon stays up when its budget is used up, and goes on when any process
   expect(before.spent.tokens).toBeLessThanOrEqual(20_000)
   expect(before.remaining.tokens).toBeLessThan(10_000)
   expect(before).toMatchObject({ tight: true, exceeded: false })
-  expect(before.message).toMatch(
-    /^tight: [\d,]+ of 20,000 tokens are spent; the [\d,]+ tokens left are less than a call/,
-  )
+  expect(before.message).toMatch(/^Tight: [\d,]+ of 20,000 tokens spent; the [\d,]+ tokens left are less than a call/)
   const asked = server.requests.length
 
   // A server without a daemon does not serve the budget over HTTP, and does not begin a new window.
@@ -56,7 +54,7 @@ it('a server with a daemon shows and resets the budget over HTTP', async () => {
     200,
     { limits: { usd: 3, tokens: null }, remaining: { usd: 3, tokens: null }, exceeded: false, mode: 'reserve' },
   ])
-  expect(await (await fetch(`${url}/daemon`)).json()).toMatchObject({ budget: '$0.00 of $3.00 are spent.' })
+  expect(await (await fetch(`${url}/daemon`)).json()).toMatchObject({ budget: '$0.00 of $3.00 spent.' })
   const reset = await fetch(`${url}/budget/reset`, { method: 'POST' })
   expect([reset.status, await reset.json()]).toMatchObject([200, { spent: { usd: 0, tokens: 0 } }])
   expect(await web.end('SIGTERM')).toBe(0)

@@ -53,7 +53,7 @@ it("the system's ids have the requested number of hex digits, also an odd one", 
   expect(ids.make('x', 12)).not.toBe(ids.make('x', 12))
 })
 
-it("the system's ids of 12 digits and more ascend in long stretches, and neighbours are told apart", () => {
+it("the system's ids of 12 digits and more ascend in long stretches, and successive ones look different", () => {
   const { ids } = systemPorts()
   const made = Array.from({ length: 1_000 }, (_, n) => ids.make('x', 12 + (n % 3)))
   const descents = made.filter((id, n) => n > 0 && id < made[n - 1]!)

@@ -77,12 +77,12 @@ describe('a price in models.yaml', () => {
     await using home = await local('daemon:\n  budget_usd: 0.01\n')
     expect(await home.json<BudgetStatus>('budget')).toMatchObject({
       tight: false,
-      message: '$0.00 of $0.01 are spent.',
+      message: '$0.00 of $0.01 spent.',
     })
     await writeFile(join(home.dir.path, 'models.yaml'), PRICE)
     expect(await home.json<BudgetStatus>('budget')).toMatchObject({
       tight: true,
-      message: expect.stringMatching(/^tight: /),
+      message: expect.stringMatching(/^Tight: /),
     })
   })
 

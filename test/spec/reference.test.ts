@@ -14,17 +14,20 @@ import { aliases } from '#interfaces/mcp/aliases'
 import { toolName } from '#interfaces/mcp/tools'
 import { ProtocolRoutes, StaticRoutes } from '#interfaces/rest/contract'
 import { Metrics } from '#observability/metrics/contract'
+import { LIFECYCLE } from '#platform/heartbeat/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { errorCatalogue, type Operation, Operations, type PluginState } from '../../kernel/index.ts'
 import { type TestHost, testHost } from '../support/index.ts'
 import { ROOT } from './authors.ts'
-import { cliPage, configPage, errorsPage, eventsPage, metricsPage, restPage, sentencesIn } from './reference.ts'
+import { cliPage, configPage, errorsPage, eventsPage, meaningsIn, metricsPage, restPage } from './reference.ts'
 
 let home: TestHost
 let modules: PluginState[] = []
 let operations: Operation[] = []
 /** Returns the module that registered a contribution, by the label of its scope. */
 const moduleOf = (label: string) => modules.find(({ registered }) => registered.includes(label))?.name ?? 'kernel'
+/** The heartbeat is no plugin, so no scope lists its events. */
+const moduleOfEvent = (name: string) => (name in LIFECYCLE ? 'heartbeat' : moduleOf(`event ${name}`))
 const moduleOfOperation = (name: string) => moduleOf(`${Operations.name}: ${name}`)
 
 beforeAll(async () => {
@@ -45,7 +48,7 @@ const sources = async (...folders: string[]): Promise<[path: string, text: strin
 }
 
 /** Compares a page with the file in `docs/reference`; `-u` updates the file. */
-const stands = (name: string, text: string) => expect(text).toMatchFileSnapshot(`../../docs/reference/${name}.md`)
+const expectPage = (name: string, text: string) => expect(text).toMatchFileSnapshot(`../../docs/reference/${name}.md`)
 
 it("the program's own operations are valid by the schema for operations of plugins", () => {
   for (const definition of operations) expect(() => Operations.options.shape!.parse(definition)).not.toThrow()
@@ -192,17 +195,17 @@ describe('JSON schemas for editors', () => {
 
 describe('the generated reference', () => {
   it('matches the configuration keys', async () => {
-    await stands('config', configPage(home.kernel.config.keys()))
+    await expectPage('config', configPage(home.kernel.config.keys()))
   })
 
   it('matches the events, each of which has a description', async () => {
     const emitting = (await sources('kernel', 'builtins/platform/heartbeat')).map(([, text]) => text).join('\n')
     const passing = new Set([...emitting.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
     const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
-      ...{ name, schema, module: moduleOf(`event ${name}`), passing: passing.has(name) },
+      ...{ name, schema, module: moduleOfEvent(name), passing: passing.has(name) },
     }))
     expect(events.filter(({ schema }) => !schema.description).map(({ name }) => name)).toEqual([])
-    await stands(
+    await expectPage(
       'events',
       eventsPage(
         events,
@@ -220,17 +223,20 @@ describe('the generated reference', () => {
       /^export const \w+ = defineError\(|^const \w+ = defineError\(/m.test(text),
     )
     for (const [file] of defining) await import(/* @vite-ignore */ join(ROOT, file))
-    const sentences = new Map(files.flatMap(([, text]) => sentencesIn(text)))
-    await stands('errors', errorsPage(errorCatalogue(), sentences, operations))
+    const meanings = new Map(files.flatMap(([, text]) => meaningsIn(text)))
+    const errors = errorCatalogue()
+    // An error whose message is computed needs a docstring.
+    expect(errors.filter(({ code }) => !meanings.has(code)).map(({ code }) => code)).toEqual([])
+    await expectPage('errors', errorsPage(errors, meanings, operations))
   })
 
   it('matches the commands', async () => {
-    await stands('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], moduleOfOperation))
+    await expectPage('cli', cliPage([...OWN_COMMANDS, ...commandsOf(operations)], moduleOfOperation))
   })
 
   it('matches the operations with their routes, commands and tools', async () => {
     const { kernel } = home
-    await stands(
+    await expectPage(
       'rest',
       restPage({
         ...{ operations, modules, moduleOf: moduleOfOperation, toolOf: toolName },
@@ -245,7 +251,7 @@ describe('the generated reference', () => {
   })
 
   it('matches the metrics', async () => {
-    await stands('metrics', metricsPage(home.kernel.list(Metrics)))
+    await expectPage('metrics', metricsPage(home.kernel.list(Metrics)))
   })
 })
 

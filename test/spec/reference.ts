@@ -4,7 +4,7 @@ import { TOPICS } from '#interfaces/cli/parsing/topics'
 import type { Metric } from '#observability/metrics/contract'
 import { type ConfigKeyInfo, type errorCatalogue, type Operation, type PluginState, z } from '../../kernel/index.ts'
 
-/** Renders the pages of the generated reference from declarations alone, independent of their order. */
+/** Renders the pages of the generated reference. They do not depend on the order of declarations. */
 
 interface Schema {
   type?: string | string[]
@@ -23,7 +23,7 @@ interface Schema {
 
 const page = (title: string, about: string, ...parts: readonly (string | readonly string[])[]): string =>
   `${[
-    '<!-- Made from what the program declares; renew it with: npx vitest run test/spec/reference.test.ts -u -->',
+    '<!-- Generated from the source; update with: npx vitest run test/spec/reference.test.ts -u -->',
     `# ${title}`,
     about,
     ...parts.flat(),
@@ -37,7 +37,7 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 const code = (text: string) => `\`${text}\``
 /** Escapes `<` outside of code, so that it starts no tag. */
 const prose = (text: string) => text.replaceAll(/(`[^`]*`)|</g, (whole, span) => span ?? `\\${whole}`)
-const sentence = (text: string) => (text === '' || /[.!?]$/.test(text) ? prose(text) : `${prose(text)}.`)
+const withFullStop = (text: string) => (text === '' || /[.!?]$/.test(text) ? prose(text) : `${prose(text)}.`)
 
 function groupBy<T, K>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>()
@@ -58,26 +58,25 @@ function byModule<T>(
   return [...modules].sort(([a], [b]) => a.localeCompare(b))
 }
 
-/** Describes the valid values of a schema in words. */
+/** Returns the type of a schema as the pages show it: `string`, `integer, at least 1`, `array of string`. */
 function kindOf(schema: Schema): string {
   if (schema.enum) return schema.enum.map(value => code(String(value))).join(', ')
   if (schema.const !== undefined) return code(String(schema.const))
   const choices = schema.anyOf ?? schema.oneOf
   if (choices) return [...new Set(choices.map(kindOf))].join(' or ')
-  const types = [schema.type ?? 'anything'].flat()
+  const types = [schema.type ?? 'any'].flat()
   return types.map(type => kindOfType(type, schema)).join(' or ')
 }
 
 function kindOfType(type: string, schema: Schema): string {
-  if (type === 'string') return 'text'
   if (type === 'number' || type === 'integer') return `${type}${boundsOf(schema)}`
-  if (type === 'array') return `list of ${schema.items ? kindOf(schema.items) : 'anything'}`
+  if (type === 'array') return schema.items ? `array of ${kindOf(schema.items)}` : type
   if (type !== 'object') return type
   const { properties, additionalProperties: more } = schema
-  if (isProblem(properties)) return 'a problem'
+  if (isProblem(properties)) return 'problem'
   if (properties && Object.keys(properties).length > 0)
-    return `mapping (${Object.keys(properties).map(code).join(', ')})`
-  return typeof more === 'object' && more.type !== undefined ? `mapping to ${kindOf(more)}` : 'mapping'
+    return `object (${Object.keys(properties).map(code).join(', ')})`
+  return typeof more === 'object' && more.type !== undefined ? `map of ${kindOf(more)}` : type
 }
 
 function isProblem(properties: Readonly<Record<string, Schema>> = {}): boolean {
@@ -104,25 +103,25 @@ export function configPage(keys: readonly ConfigKeyInfo[]): string {
     shownValue(value),
     reload === 'applied' ? 'next heartbeat' : 'restart',
     [
-      sentence((schema as Schema).description ?? ''),
+      withFullStop((schema as Schema).description ?? ''),
       ...(env ? [`Variable: ${code(env)}.`] : []),
       ...(secret ? ['Secret.'] : []),
     ].join(' '),
   ]
-  const heads = ['Key', 'Takes', 'Default', 'In force', 'Meaning']
+  const heads = ['Key', 'Type', 'Default', 'Takes effect', 'Meaning']
   const ordered = [...sections].sort(([a], [b]) => a.localeCompare(b))
   return page(
     'Configuration',
     [
       'The keys of `.svc/config.yaml`. Durations are seconds; amounts are US dollars unless the key says otherwise.',
-      'The environment goes before the file, the file before the default. A change is in force on the *next heartbeat*, or',
-      'after a *restart*. `svc config get <key>` shows a key with its value and its source, `svc config set` writes',
-      'one and keeps comments, `svc config validate` looks the whole file over. Plugins have their keys under',
+      'Environment variables override the file, which overrides the defaults. A change takes effect at the *next heartbeat*',
+      'or after a *restart*. `svc config get <key>` shows a key with its value and its source; `svc config set` writes one',
+      'and keeps comments; `svc config validate` checks the whole file. Plugins have their keys under',
       '`plugins.config.<name>`. *Secret* values are shown as `***`.',
     ].join('\n'),
     ordered.flatMap(([section, own]) => [`## ${section || 'Top level'}`, table(heads, own.map(row))]),
     '## Variables',
-    'Those that stand above a key of the file, and those that every command heeds. Keys of models are in [models](../models.md).',
+    'Variables that override configuration keys, and those that every command reads. API keys are listed in [models](../models.md).',
     table(
       ['Variable', 'Meaning'],
       [
@@ -147,18 +146,18 @@ export interface EventEntry {
 export function eventsPage(events: readonly EventEntry[], streams: readonly Operation[]): string {
   const row = ({ name, schema, passing }: EventEntry) => {
     const { description = '', properties = {} } = jsonOf(schema)
-    return [code(name), `${sentence(description)}${passing ? ' *' : ''}`, fieldsOf(properties)]
+    return [code(name), `${withFullStop(description)}${passing ? ' *' : ''}`, fieldsOf(properties)]
   }
   return page(
     'Events',
     [
-      'Events have these names: to plugins by `svc.on(name, handler)`, and to clients by `GET /events` and',
-      '`svc events` (`--follow` goes on). There each is the data of an envelope:',
+      'Plugins subscribe with `svc.on(name, handler)`; clients read `GET /events` or `svc events`, where each event has this',
+      'envelope:',
     ].join('\n'),
     '```json\n{ "seq": 17, "type": "goal_completed", "v": 1, "at": "2026-11-21T09:30:00.000Z", "agent_id": "coder-1a2b3c4d",\n  "cycle_num": 4, "run_id": "run-5e6f7a8b", "data": { "agent_id": "coder-1a2b3c4d", "goal_id": "goal-9c0d1e2f3a4b" } }\n```',
     [
-      '`seq` only rises; `v` is raised when a payload changes otherwise than by a further field. Events marked with * are emitted only',
-      'in the process in which they happen and are not stored. Fields are strings by default.',
+      '`seq` increases; `v` increases when a payload changes incompatibly. Events marked with * are not stored: only plugins in',
+      'the process that emits them receive them. Fields are strings by default.',
     ].join('\n'),
     byModule(
       events,
@@ -166,7 +165,7 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
       event => event.name,
     ).flatMap(([module, own]) => [`## ${module}`, table(['Event', 'When', 'Data'], own.map(row))]),
     '## Streams',
-    'Operations that answer with server-sent events, and what each of these holds. *A problem* is a problem document, as in [errors](errors.md).',
+    'Operations that answer with server-sent events, with the data of each event. A *problem* is a problem document, as in [errors](errors.md).',
     table(
       ['Operation', 'Events'],
       streams
@@ -174,7 +173,7 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
         .map(({ name, events = {} }) => [
           code(name),
           Object.entries(events)
-            .map(([event, schema]) => `${code(event)}: ${fieldsOf(jsonOf(schema).properties ?? {}) || 'anything'}`)
+            .map(([event, schema]) => `${code(event)}: ${fieldsOf(jsonOf(schema).properties ?? {}) || 'any'}`)
             .join('; '),
         ]),
     ),
@@ -184,22 +183,36 @@ export function eventsPage(events: readonly EventEntry[], streams: readonly Oper
 const jsonOf = (schema: z.ZodType) => z.toJSONSchema(schema, { unrepresentable: 'any' }) as Schema
 
 function fieldsOf(properties: Readonly<Record<string, Schema>>): string {
-  if (isProblem(properties)) return 'a problem'
+  if (isProblem(properties)) return 'problem'
   return Object.entries(properties)
     .map(([field, schema]) => {
       const kind = kindOf(schema)
-      return kind === 'text' ? code(field) : `${code(field)} (${kind})`
+      return kind === 'string' ? code(field) : `${code(field)} (${kind})`
     })
     .join(', ')
 }
 
-/** Returns error messages in a source by code, with `…` for variable parts; skips those composed of several strings. */
-export function sentencesIn(source: string): [code: string, sentence: string][] {
+/**
+ * Returns what the errors in a source mean, by code: the message, with `…` for variable parts, or the docstring of an error
+ * whose message is computed or has hardly any fixed words.
+ */
+export function meaningsIn(source: string): [code: string, meaning: string][] {
   const definitions = source.matchAll(/defineError\(\{\s*code: '(\w+)'[\s\S]*?message: [^=]*=>\s*/g)
   return [...definitions].flatMap(({ 0: head, 1: name, index }) => {
-    const text = literalAt(source, index + head.length)
-    return text === undefined ? [] : [[name!, text] as [string, string]]
+    const message = literalAt(source, index + head.length)
+    const isClear = (message?.match(/\w+/g)?.length ?? 0) >= 3
+    const meaning = isClear ? message : docstringBefore(source, index)
+    return meaning === undefined ? [] : [[name!, meaning] as [string, string]]
   })
+}
+
+/** Returns the docstring of the constant whose value starts at `end`, without its tags. */
+function docstringBefore(source: string, end: number): string | undefined {
+  const [, text] = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:export )?const \w+ = $/.exec(source.slice(0, end)) ?? []
+  return text
+    ?.replaceAll(/\s*\n\s*\*/g, '')
+    .replace(/@\w+[\s\S]*/, '')
+    .trim()
 }
 
 /** Returns the string or template that starts at `start`, unless it is only part of an expression. */
@@ -228,11 +241,11 @@ function holeEnd(source: string, start: number): number {
 
 export function errorsPage(
   errors: ReturnType<typeof errorCatalogue>,
-  sentences: ReadonlyMap<string, string>,
+  meanings: ReadonlyMap<string, string>,
   operations: readonly Operation[],
 ): string {
   const MOST = 3
-  const answeredBy = (wanted: string) => {
+  const returnedBy = (wanted: string) => {
     const names = operations.filter(({ errors = [] }) => errors.some(({ code }) => code === wanted)).map(o => o.name)
     const listed = names.sort().slice(0, MOST).map(code).join(', ')
     return names.length > MOST ? `${listed}, and ${names.length - MOST} more` : listed
@@ -241,22 +254,21 @@ export function errorsPage(
   return page(
     'Errors',
     [
-      'Every error has a stable `code`. Over HTTP it is a problem document with this status, on the command line a sentence',
-      'on standard error with this exit code, in code an `SvcError` with both. The sentence, with `…` for what differs, says what',
-      'was wrong and what would be right; it is for people and may change. *Answered by* names operations that say of themselves',
-      'that they can fail so.',
+      'Every error has a stable `code`. Over HTTP it is a problem document with this status; on the command line, a message',
+      'and this exit code; in code, an `SvcError` with both. The message says what is wrong and what to do. It is for people',
+      'and may change; `…` marks variable parts. *Returned by* lists the operations that declare the error.',
     ].join('\n'),
     [...statuses]
       .sort(([a], [b]) => a - b)
       .flatMap(([status, own]) => [
         `## ${status}`,
         table(
-          ['Code', 'Means', 'Exit', 'Answered by'],
+          ['Code', 'Meaning', 'Exit', 'Returned by'],
           own.map(error => [
             code(error.code),
-            prose(sentences.get(error.code) ?? `${error.title}.`),
+            prose(meanings.get(error.code) ?? `${error.title}.`),
             String(error.exit),
-            answeredBy(error.code),
+            returnedBy(error.code),
           ]),
         ),
       ]),
@@ -266,12 +278,12 @@ export function errorsPage(
 export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: string) => string): string {
   const entry = (spec: CommandSpec) => {
     const described = [
-      ...spec.arguments.map(({ field, description }) => [code(field), sentence(description)]),
+      ...spec.arguments.map(({ field, description }) => [code(field), withFullStop(description)]),
       ...spec.options.map(option => [code(flagsOf(option)), describe(option)]),
     ].filter(([, meaning]) => meaning !== '')
     return [
       `### \`${usageOf(spec)}\``,
-      [sentence(spec.summary), sentence(spec.description)].filter(Boolean).join(' '),
+      [withFullStop(spec.summary), withFullStop(spec.description)].filter(Boolean).join(' '),
       ...(described.length > 0 ? [table(['Argument or option', 'Meaning'], described)] : []),
     ]
   }
@@ -284,15 +296,15 @@ export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: 
   return page(
     'Commands',
     [
-      'Every command takes `--json` (answer with JSON), `--root <folder>` (the project, instead of the nearest one upwards',
-      'from here; also `SVC_ROOT`) and `--help`. Agents are named by id, or by name where only one has it. Output is coloured on',
+      'Every command takes `--json` (print JSON), `--root <folder>` (the project; by default the nearest one at or above the',
+      'current folder; also `SVC_ROOT`) and `--help`. Agents are named by id, or by name if it is unique. Output is coloured on',
       'terminals only.',
     ].join('\n'),
-    'Variables that stand above the configuration are listed with [its keys](config.md#variables).',
+    '[Configuration](config.md#variables) lists the environment variables.',
     '## Exit codes',
     table(
       ['Code', 'Meaning'],
-      TOPICS['exit-codes']!.rows.map(([number, meaning]) => [code(number), sentence(meaning)]),
+      TOPICS['exit-codes']!.rows.map(([number, meaning]) => [code(number), withFullStop(meaning)]),
     ),
     '## Project and processes',
     own.toSorted((a, b) => a.path.join(' ').localeCompare(b.path.join(' '))).flatMap(entry),
@@ -303,8 +315,8 @@ export function cliPage(commands: readonly CommandSpec[], moduleOf: (operation: 
 function describe({ description, default: value, required }: OptionSpec): string {
   const usual = value === null || value === false || value === '' || (Array.isArray(value) && value.length === 0)
   return [
-    sentence(description),
-    ...(required ? ['Needed.'] : []),
+    withFullStop(description),
+    ...(required ? ['Required.'] : []),
     ...(usual ? [] : [`Default: ${shownValue(value)}.`]),
   ].join(' ')
 }
@@ -320,15 +332,7 @@ export interface RestEntry {
   pages: readonly string[]
 }
 
-export function restPage({
-  operations,
-  modules,
-  moduleOf: roomOf,
-  toolOf,
-  aliases,
-  protocols,
-  pages,
-}: RestEntry): string {
+export function restPage({ operations, modules, moduleOf, toolOf, aliases, protocols, pages }: RestEntry): string {
   const placeOf = ({ http, events }: Operation) => {
     if (!http) return '–'
     const marks = [...(events ? ['stream'] : []), ...(http.open ? ['no key'] : []), ...(http.daemon ? ['daemon'] : [])]
@@ -342,7 +346,7 @@ export function restPage({
       .join(', ') || '–'
   const row = (operation: Operation) => [
     code(operation.name),
-    sentence(operation.summary),
+    withFullStop(operation.summary),
     placeOf(operation),
     commandsOf(operation),
     operation.mcp ? code(toolOf(operation)) : '–',
@@ -351,29 +355,29 @@ export function restPage({
   return page(
     'Operations',
     [
-      'What an operator can do, by the module that offers it, with the three ways to ask for it: a REST route, a command, a tool',
-      'of MCP clients. Code in the process has all of them as `svc.invoke(name, input)`, the typed client those with a route.',
-      'What each takes and gives stands in the OpenAPI document, `GET /openapi.json`, which `/docs` and `/redoc` show.',
+      'All operations by module, with their REST route, command and MCP tool. Inputs and outputs are in the OpenAPI document,',
+      '`GET /openapi.json`, which `/docs` and `/redoc` show. Code in the process calls them as `svc.invoke(name, input)`; the',
+      'typed client has those with a route.',
     ].join('\n'),
-    '*Stream*: it answers with server-sent events. *No key*: also when one is set. *Daemon*: 503 where no daemon runs in the process.',
+    '*Stream*: the answer is server-sent events. *No key*: needs no key, even if one is set. *Daemon*: 503 if no daemon runs in the process.',
     byModule(
       operations,
-      ({ name }) => roomOf(name),
+      ({ name }) => moduleOf(name),
       ({ name }) => name,
     ).flatMap(([module, own]) => [
       `## ${module}`,
       aboutModule(module),
-      table(['Operation', 'Does', 'REST', 'Command', 'MCP tool'], own.map(row)),
+      table(['Operation', 'Summary', 'REST', 'Command', 'MCP tool'], own.map(row)),
     ]),
-    '## Further names of MCP tools',
+    '## Aliases of MCP tools',
     table(
-      ['Tool', 'Is'],
+      ['Tool', 'Operation'],
       aliases.map(([tool, operation]) => [code(tool), code(operation)]),
     ),
-    '`svc mcp` adds `svc_init`, `svc_start` and `svc_stop`, which are about the project in whose folder it was started.',
+    '`svc mcp` adds `svc_init`, `svc_start` and `svc_stop`, for the project in the folder where it was started.',
     '## Other routes',
     table(
-      ['Route', 'Is'],
+      ['Route', 'Description'],
       [
         ...protocols
           .toSorted((a, b) => a.path.localeCompare(b.path))
@@ -384,7 +388,7 @@ export function restPage({
         ...pages
           .filter(path => !path.startsWith('/assets/'))
           .toSorted()
-          .map(path => [code(`GET ${path}`), 'a page (no key); what it loads lies below `/assets/`']),
+          .map(path => [code(`GET ${path}`), 'a page (no key), with its files below `/assets/`']),
       ],
     ),
   )
@@ -397,12 +401,12 @@ export function metricsPage(metrics: readonly Metric[]): string {
   return page(
     'Metrics',
     [
-      '`GET /metrics` in the text format of Prometheus. Gauges of agents, goals and money are of the whole project, from the',
-      'database; what says “of this process” is counted in the process that answers, from its start on.',
+      '`GET /metrics` in the Prometheus text format. Gauges of agents, goals and money cover the whole project, from the',
+      'database. Metrics described as “of this process” count from the start of the process that answers.',
     ].join('\n'),
     '## The service',
-    table(['Metric', 'Type', 'Means'], sortByName(host)),
+    table(['Metric', 'Type', 'Meaning'], sortByName(host)),
     '## The process',
-    table(['Metric', 'Type', 'Means'], sortByName(metrics.filter(metric => !host.includes(metric)))),
+    table(['Metric', 'Type', 'Meaning'], sortByName(metrics.filter(metric => !host.includes(metric)))),
   )
 }

@@ -396,6 +396,7 @@ export const GoalEndedError = defineError({
   title: 'Goal ended',
   message: (p: { goal_id: string; status: string }) => `Goal ${p.goal_id} is ${p.status} already.`,
 })
+/** The goal has the maximum number of active subgoals, or is as deep as goals may be. */
 export const TooManySubgoalsError = defineError({
   code: 'too_many_subgoals',
   status: 409,

@@ -3,23 +3,23 @@ import { parentPort } from 'node:worker_threads'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 
-// The thread that checks values by JSON Schemas of others: `schemas.ts` asks, one question at a time. Its code needs no loader,
-// so that it runs from the sources as well as in the package.
+// Worker thread that validates values against JSON Schemas from outside, for `schemas.ts`, one request at a time. Plain
+// JavaScript, so that it runs from the sources and in the package.
 
-/** Milliseconds without a question after which the thread ends and gives back its memory. */
+/** Time without a request after which the thread ends, to free its memory, in milliseconds. */
 const IDLE_MS = 30_000
-/** Compiled schemas that are kept. */
-const KEPT = 32
+/** Maximum number of cached schemas. */
+const MAX_CACHED = 32
 const TOO_LONG = 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 
 const context = createContext({ work: undefined })
 const script = new Script('work()')
 const standard = new Ajv2020({ strict: false, logger: false })
-/** By the text of their schemas, the latest last. */
+/** Compiled schemas by their JSON, most recently used last. */
 const compiled = new Map()
 let end
 
-// The time that compiling the standard itself takes counts against no schema.
+// Compiles the metaschema now, so that its time does not count towards the limit of the first schema.
 standard.validateSchema({})
 parentPort.on('message', ({ schema, value, limit_ms }) => {
   clearTimeout(end)
@@ -27,7 +27,10 @@ parentPort.on('message', ({ schema, value, limit_ms }) => {
   end = setTimeout(() => process.exit(), IDLE_MS)
 })
 
-/** @returns `{ errors, left_out }`, of what ajv found and what of the schema it does not check; or `{ problem }`, or `{ isSlow }` */
+/**
+ * Validates a value. Returns `{ errors, left_out }`, where `left_out` lists what ajv ignores in the schema; `{ problem }` for
+ * an invalid schema; or `{ isSlow }` after the time limit.
+ */
 function answerTo(schema, value, limit_ms) {
   context.work = () => {
     const { validate, left_out } = validatorOf(schema)
@@ -38,7 +41,7 @@ function answerTo(schema, value, limit_ms) {
     return { errors: errors.map(({ instancePath, message, params }) => ({ instancePath, message, params })), left_out }
   } catch (error) {
     if (error.code === TOO_LONG) return { isSlow: true }
-    // A schema that refers to itself without end is followed until the stack is full.
+    // A schema with an endless cycle of references overflows the stack.
     const isCircle = error instanceof RangeError
     return { problem: isCircle ? 'a $ref in it leads back to itself without end' : String(error.message ?? error) }
   } finally {
@@ -51,11 +54,11 @@ function validatorOf(schema) {
   const known = compiled.get(key) ?? compile(schema)
   compiled.delete(key)
   compiled.set(key, known)
-  if (compiled.size > KEPT) compiled.delete(compiled.keys().next().value)
+  if (compiled.size > MAX_CACHED) compiled.delete(compiled.keys().next().value)
   return known
 }
 
-/** By an instance of its own: what is named in one schema is no other's. */
+/** Uses a new instance for each schema, so that names in one do not apply to another. */
 function compile(schema) {
   if (!standard.validateSchema(schema)) throw new Error(standard.errorsText(undefined, { dataVar: '' }))
   const left_out = []

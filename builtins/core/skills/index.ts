@@ -45,7 +45,7 @@ export default definePlugin({
         (await files.list()).flatMap(({ file, error }) => (error ? [{ path: file, message: error }] : [])),
     })
     const settle = () =>
-      settleProposals(svc).catch(error => svc.log.warn({}, `Cannot process drafts of skills: ${errorMessage(error)}`))
+      settleProposals(svc).catch(error => svc.log.warn({}, `cannot process drafts of skills: ${errorMessage(error)}`))
     svc.on('question_answered', settle)
     svc.on('beat', settle)
   },

@@ -76,7 +76,7 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
       }
       await files.rm(draft, { recursive: true, force: true })
     } catch (error) {
-      svc.log.warn({ skill: name }, `Cannot move the skill "${name}" to skills/: ${errorMessage(error)}`)
+      svc.log.warn({ skill: name }, `cannot move the skill "${name}" to skills/: ${errorMessage(error)}`)
     }
   }
 }
@@ -98,7 +98,7 @@ async function reportDeclined(
   await svc
     .invoke('agents.nudge', { id: agent_id, message })
     .catch(error =>
-      svc.log.warn({ agent_id }, `Cannot notify the agent that its skill was declined: ${errorMessage(error)}`),
+      svc.log.warn({ agent_id }, `cannot notify the agent that its skill was declined: ${errorMessage(error)}`),
     )
 }
 

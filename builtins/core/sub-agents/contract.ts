@@ -74,6 +74,7 @@ export const SubAgentEndedError = defineError({
   message: (p: { sub_agent_id: string; status: string }) =>
     `${p.sub_agent_id} has ended (${p.status}); you can read its result, but it no longer works.`,
 })
+/** The agent has the maximum number of running sub-agents, is nested too deeply, or is dead. */
 export const SubAgentLimitError = defineError({
   code: 'sub_agent_limit',
   status: 409,

@@ -165,6 +165,7 @@ export const TaskNotFoundError = defineError({
   message: (p: { task_id: string }) =>
     `There is no task "${p.task_id}" of this user; list those of an agent with: svc tasks <agent>`,
 })
+/** The model declined the task twice, or returned no answer twice. */
 export const TaskRefusedError = defineError({
   code: 'task_refused',
   status: 422,

@@ -59,6 +59,7 @@ declare module '#kernel' {
   }
 }
 
+/** The agent has no git worktree, or no branch for the goal; list its branches with: svc diff <agent> */
 export const NoWorktreeError = defineError({
   code: 'no_worktree',
   status: 409,

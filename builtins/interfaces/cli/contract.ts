@@ -120,6 +120,7 @@ export const UnknownCommandError = defineError({
   message: (p: { words: string; near: string[] }) =>
     `There is no command "${p.words}"; ${p.near.length > 0 ? `did you mean "svc ${p.near.join('" or "svc ')}"?` : 'list them with: svc --help'}`,
 })
+/** An argument or option of the command is missing or invalid. */
 export const UsageError = defineError({
   code: 'usage',
   status: 400,

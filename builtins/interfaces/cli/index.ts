@@ -28,7 +28,7 @@ async function writeCommands(svc: PluginHandle): Promise<void> {
   const { files } = svc.ports
   try {
     // The commands of plugins that may not run here are unknown.
-    if ((await svc.use(HostToken).hindrance()) !== undefined) return
+    if ((await svc.use(HostToken).blockedReason()) !== undefined) return
     const commands = commandsOf(pluginOperations(svc))
     const provides = pluginServices(svc)
     const text = `${JSON.stringify({ version: '', commands, modules: [], exits: {}, provides } satisfies CommandTree)}\n`

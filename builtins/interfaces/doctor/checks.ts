@@ -98,8 +98,8 @@ async function plugins(svc: PluginHandle) {
       'restart the daemon: svc restart',
     )
   }
-  const hindrance = await svc.use(HostToken).hindrance()
-  if (svc.config.get('plugins.enabled') === true && hindrance === undefined) return ok(`${foreign.length} live`)
+  const blockedReason = await svc.use(HostToken).blockedReason()
+  if (svc.config.get('plugins.enabled') === true && blockedReason === undefined) return ok(`${foreign.length} live`)
   return ok('plugin files were not run for this check; check one with: svc plugins check <file>')
 }
 

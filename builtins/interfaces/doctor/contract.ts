@@ -6,8 +6,8 @@ import type { DatabaseFiles } from '#platform/store/contract'
 
 export { type DoctorCheck, DoctorChecks, DoctorFinding, DoctorReport, finding } from '#lib/doctor-check'
 
-/** Subject of the checks that run before any module is started, with the helpers that they use. */
-export interface Patient {
+/** What the checks examine before any module is started, with the helpers that they use. */
+export interface CheckContext {
   ports: Ports
   /** Folder of the project, or the message that there is none. */
   project: { root: string } | { missing: string }
@@ -31,7 +31,10 @@ export interface Patient {
   progress(name: string): void
 }
 
+/** @deprecated Use `CheckContext`. */
+export type Patient = CheckContext
+
 /** The part of the doctor that the command line loads. */
 export interface DoctorModule {
-  examine(patient: Patient): Promise<DoctorReport[]>
+  examine(context: CheckContext): Promise<DoctorReport[]>
 }

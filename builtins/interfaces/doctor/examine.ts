@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { errorMessage } from '#kernel'
-import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+import { type CheckContext, type DoctorFinding, type DoctorReport, finding } from './contract.ts'
 import { clock, diskSpace, nativeModule, nodeVersion, openFiles, permissions, port, watches } from './machine.ts'
 import { daemon, database, databaseLock, logs, moduleChecks } from './project.ts'
 
 const { ok, fail } = finding
 
 /** Checks a machine, a project and its processes for problems. Changes nothing and runs no plugin file. */
-export async function examine(patient: Patient): Promise<DoctorReport[]> {
-  const { ports, project, progress } = patient
+export async function examine(context: CheckContext): Promise<DoctorReport[]> {
+  const { ports, project, progress } = context
   const found: DoctorReport[] = []
   const look = async (name: string, check: () => DoctorFinding | Promise<DoctorFinding>) => {
     progress(name)
@@ -19,13 +19,13 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
     return result.level !== 'fail'
   }
 
-  await look('node', () => nodeVersion(patient))
-  const native = await look('native_module', () => nativeModule(patient))
+  await look('node', () => nodeVersion(context))
+  const native = await look('native_module', () => nativeModule(context))
   await look('open_files', () => openFiles(ports))
   await look('watches', () => watches(ports, 'root' in project ? project.root : '.'))
   const svc = 'root' in project ? join(project.root, '.svc') : undefined
-  const daemons = svc ? await patient.findDaemons(svc) : []
-  const servers = svc ? await patient.findServers(svc) : []
+  const daemons = svc ? await context.findDaemons(svc) : []
+  const servers = svc ? await context.findServers(svc) : []
   const serves = daemons.flatMap(({ alive, holder }) => (alive && holder.serves ? [holder.serves] : []))
   await look('port', () => port(ports, [...serves, ...servers]))
   if ('missing' in project) {
@@ -40,9 +40,9 @@ export async function examine(patient: Patient): Promise<DoctorReport[]> {
   await look('clock', () => clock(root, ports))
   await look('logs', () => logs(root, ports))
   await look('daemon', async () => daemon(daemons, ports))
-  const whole = ours && native && (await look('database', () => database(root, patient)))
-  const free = whole && (await look('database_lock', () => databaseLock(root, patient)))
+  const whole = ours && native && (await look('database', () => database(root, context)))
+  const free = whole && (await look('database_lock', () => databaseLock(root, context)))
   progress('modules')
-  if (ours && native) found.push(...(await moduleChecks(patient, whole && free)))
+  if (ours && native) found.push(...(await moduleChecks(context, whole && free)))
   return found
 }

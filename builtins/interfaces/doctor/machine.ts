@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TcpAddress } from '#interfaces/rest/contract'
 import { errorMessage, type Ports } from '#kernel'
-import { type DoctorFinding, finding, type Patient } from './contract.ts'
+import { type CheckContext, type DoctorFinding, finding } from './contract.ts'
 
 const { ok, warn, fail } = finding
 
@@ -28,7 +28,7 @@ export function shellWord(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }
 
-export function nodeVersion({ needsNode }: Patient): DoctorFinding {
+export function nodeVersion({ needsNode }: CheckContext): DoctorFinding {
   const numbers = (text: string) => text.replace(/^\D*/, '').split('.').map(Number)
   const [major = 0, minor = 0] = numbers(process.version)
   const [needsMajor = 0, needsMinor = 0] = numbers(needsNode)
@@ -40,7 +40,7 @@ export function nodeVersion({ needsNode }: Patient): DoctorFinding {
   )
 }
 
-export async function nativeModule({ database, packageRoot }: Patient): Promise<DoctorFinding> {
+export async function nativeModule({ database, packageRoot }: CheckContext): Promise<DoctorFinding> {
   try {
     return ok(`SQLite ${await (await database()).engineVersion()}`)
   } catch (error) {

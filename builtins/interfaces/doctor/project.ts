@@ -5,7 +5,7 @@ import { projectAt } from '#lib/project'
 import { readYaml } from '#lib/yaml'
 import type { FoundDaemon } from '#platform/daemon/contract'
 import { DatabaseUnusableError } from '#platform/store/contract'
-import { type DoctorFinding, type DoctorReport, finding, type Patient } from './contract.ts'
+import { type CheckContext, type DoctorFinding, type DoctorReport, finding } from './contract.ts'
 import { shellWord } from './machine.ts'
 
 const { ok, warn, fail } = finding
@@ -13,7 +13,7 @@ const { ok, warn, fail } = finding
 const LOGS_MOST = 500 * 1024 * 1024
 const MIB = 1024 * 1024
 
-export async function database(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+export async function database(root: string, { ports, database }: CheckContext): Promise<DoctorFinding> {
   const file = join(root, '.svc', 'svc.db')
   try {
     const loss = await (await database()).lossOf(file, ports)
@@ -48,7 +48,7 @@ function databaseFinding(error: unknown): DoctorFinding | undefined {
   return fail(problem!, remedy.join('; '))
 }
 
-export async function databaseLock(root: string, { ports, database }: Patient): Promise<DoctorFinding> {
+export async function databaseLock(root: string, { ports, database }: CheckContext): Promise<DoctorFinding> {
   const file = join(root, '.svc', 'svc.db')
   if (!(await ports.files.stat(file).catch(() => undefined))) return ok('no process holds it')
   try {
@@ -102,33 +102,33 @@ export async function logs(root: string, { files }: Ports): Promise<DoctorFindin
  * Runs the checks of modules: in the daemon, if one answers, with its plugins and its environment; else in a process
  * without plugins.
  */
-export async function moduleChecks(patient: Patient, usable: boolean): Promise<DoctorReport[]> {
-  const answered = usable ? await patient.askDaemon() : undefined
+export async function moduleChecks(context: CheckContext, usable: boolean): Promise<DoctorReport[]> {
+  const answered = usable ? await context.askDaemon() : undefined
   // Without a daemon the modules check a copy, because opening a database writes to it.
-  const file = join('root' in patient.project ? patient.project.root : '.', '.svc', 'svc.db')
+  const file = join('root' in context.project ? context.project.root : '.', '.svc', 'svc.db')
   const isHere = usable && answered === undefined
-  const copy = isHere ? await (await patient.database()).snapshot(file, patient.ports) : undefined
+  const copy = isHere ? await (await context.database()).snapshot(file, context.ports) : undefined
   try {
-    return await look(patient, usable, answered, copy?.file)
+    return await look(context, usable, answered, copy?.file)
   } finally {
     await copy?.discard()
   }
 }
 
 async function look(
-  patient: Patient,
+  context: CheckContext,
   usable: boolean,
   answered: readonly DoctorReport[] | undefined,
   copy: string | undefined,
 ): Promise<DoctorReport[]> {
-  const opened = await patient.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
+  const opened = await context.open(copy ? ['cli'] : [], copy).catch((error: unknown) => ({ error }))
   if ('error' in opened) {
     const found = databaseFinding(opened.error)
     if (found) return [{ name: 'start', ...found }]
     if (!(opened.error instanceof SvcError)) {
       return [{ name: 'config', ...fail(errorMessage(opened.error), 'reinstall svc: its files are incomplete') }]
     }
-    const faults = await patient.faults()
+    const faults = await context.faults()
     const message = faults.length > 0 ? describeIssues(faults) : opened.error.message
     const remedy =
       'correct it; svc config unset <key> removes a key from the file, .svc/schema/config.json defines the valid values'

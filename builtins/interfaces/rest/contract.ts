@@ -230,7 +230,7 @@ export const UnauthorizedError = defineError({
   code: 'unauthorized',
   status: 401,
   title: 'Unauthorized',
-  message: () => 'The header X-Svc-Key is missing or does not hold the key of this server.',
+  message: () => 'The header X-Svc-Key is missing or wrong.',
 })
 export const TooManyAttemptsError = defineError({
   code: 'too_many_attempts',
@@ -252,6 +252,7 @@ export const ForbiddenOriginError = defineError({
   message: (p: { origin: string }) =>
     `Pages of ${p.origin} may not change anything on this server; to allow them, add the origin to server.cors_origins.`,
 })
+/** The URL, a header or the body of the request is malformed; the message names it. */
 export const MalformedRequestError = defineError({
   code: 'malformed_request',
   status: 400,

@@ -125,7 +125,7 @@ export interface DemoOptions {
   show(lines: readonly string[]): void
 }
 
-export interface DemoTheatre {
+export interface DemoRunner {
   list(): readonly Demo[]
   /**
    * Plays a demo.
@@ -136,4 +136,6 @@ export interface DemoTheatre {
   /** Returns the report as one self-contained HTML file with plots. */
   html(report: DemoReport): string
 }
-export const DemoTheatre = token<DemoTheatre>('demos')
+/** @deprecated Use `DemoRunner`. */
+export type DemoTheatre = DemoRunner
+export const DemoTheatre = token<DemoRunner>('demos')

@@ -20,8 +20,8 @@ import { beginRecording, type LiveRecording, maskerOf, pluginsIn } from './recor
 import { creationTime, RecordingFiles } from './recording/recording-files.ts'
 import { isFile, readFixture, writeFixture } from './replay/fixture.ts'
 import { fork } from './replay/fork.ts'
+import { countsIn, stepsIn, taskIn } from './replay/parsed-recording.ts'
 import { type Original, replay } from './replay/replay.ts'
-import { countsIn, stepsIn, taskIn } from './replay/score.ts'
 
 /** Maximum number of events read from a log. */
 const MOST_EVENTS = 1_000_000
@@ -55,13 +55,13 @@ export class RecordingService implements Recordings {
 
   /**
    * Records the daemon's run that has just begun in this process.
-   * @param overhears whether it is the project's own daemon
+   * @param hasReports whether other processes report their writes, as for the project's own daemon
    * @returns a function that ends the recording
    */
-  async record(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
+  async record(hasReports: boolean): Promise<(() => Promise<void>) | undefined> {
     await this.#beginning
     if (!this.#config.enabled) return undefined
-    const begun = this.#recordDaemon(overhears)
+    const begun = this.#recordDaemon(hasReports)
     // A task that begins meanwhile joins this recording: a separate recording would capture the cycles too.
     const clearCapture = () => {
       this.#beginning = undefined
@@ -70,7 +70,7 @@ export class RecordingService implements Recordings {
     return begun
   }
 
-  async #recordDaemon(overhears: boolean): Promise<(() => Promise<void>) | undefined> {
+  async #recordDaemon(hasReports: boolean): Promise<(() => Promise<void>) | undefined> {
     const run = await this.#svc
       .use(Store)
       .get<{ run_id: string; kind: string }>(
@@ -79,7 +79,7 @@ export class RecordingService implements Recordings {
       )
     if (!run) return undefined
     await this.#endTasks()
-    return this.#begin(run, overhears)
+    return this.#begin(run, hasReports)
   }
 
   follow(): Promise<void> | undefined {
@@ -109,12 +109,12 @@ export class RecordingService implements Recordings {
     this.#end = async () => {}
   }
 
-  async #begin(run: { run_id: string; kind: string }, overhears = false): Promise<(() => Promise<void>) | undefined> {
+  async #begin(run: { run_id: string; kind: string }, hasReports = false): Promise<(() => Promise<void>) | undefined> {
     let removeListeners: Undo = () => {}
     const startCapture = (backend: RecordingBackend) => {
       removeListeners = this.#hang(backend)
     }
-    const begun = beginRecording(this.#svc, this.files, this.#config, run, startCapture, overhears)
+    const begun = beginRecording(this.#svc, this.files, this.#config, run, startCapture, hasReports)
     const live = await begun.catch(error => this.#svc.log.warn({}, `this run is not recorded: ${errorMessage(error)}`))
     // The content of an abandoned recorder would never be written.
     if (!live) await removeListeners()
@@ -217,7 +217,7 @@ export class RecordingService implements Recordings {
     const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'the recording ends before the task does')
     return {
       about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
-      ...{ entries: task.entries, actor: task.actor },
+      ...{ entries: task.entries, context: task.context },
       ...{ state, events },
     }
   }
@@ -270,7 +270,7 @@ export class RecordingService implements Recordings {
     const entries = await this.files.entries(within ?? run_id)
     if (within === null) return stepsIn(entries)
     const task = taskIn(entries, run_id)
-    return task ? stepsIn(entries, task.actor) : []
+    return task ? stepsIn(entries, task.context) : []
   }
 
   async save(run_id: string, file: string): Promise<void> {

@@ -77,7 +77,7 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
   return [`${time}  ${mark}${what}`, took, cost, context, detail, notice].filter(Boolean).join('  ')
 }
 
-const ROOM_MADE = {
+const SHORTENED = {
   summary: 'older turns replaced by a summary',
   digest: 'older turns replaced by a digest',
   cleared: 'old results cleared',
@@ -91,7 +91,7 @@ function contextOf(recorded: unknown): string {
   const { window, system, tools, messages, answer, room_made } = data
   const percent = (tokens: number) => Math.round((tokens / window) * 100)
   const parts = `system ${percent(system)}, tools ${percent(tools)}, messages ${percent(messages)}, answer ${percent(answer)}`
-  const freed = room_made ? `; ${ROOM_MADE[room_made]}` : ''
+  const freed = room_made ? `; ${SHORTENED[room_made]}` : ''
   return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${freed}`
 }
 

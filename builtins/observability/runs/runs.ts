@@ -83,7 +83,7 @@ export class RunDirectory implements Runs {
    */
   async beginDaemon(): Promise<() => Promise<void>> {
     // This process holds the lock, so no other daemon is alive here.
-    await this.#bury(run => run.kind === 'daemon' && this.#isOurs(run))
+    await this.#markCrashed(run => run.kind === 'daemon' && this.#isOurs(run))
     const run_id = await this.begin('daemon')
     return () => this.end(run_id, 'stopped')
   }
@@ -130,7 +130,7 @@ export class RunDirectory implements Runs {
     }
     const dead = new Set<string>()
     for (const run of await openRuns(this.#store)) if (!(await this.#isAlive(run))) dead.add(run.run_id)
-    await this.#bury(({ run_id }) => dead.has(run_id))
+    await this.#markCrashed(({ run_id }) => dead.has(run_id))
   }
 
   async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
@@ -207,7 +207,7 @@ export class RunDirectory implements Runs {
     return (await this.#isAlive(row)) ? 'running' : 'crashed'
   }
 
-  async #bury(which: (run: RunRow) => boolean): Promise<void> {
+  async #markCrashed(which: (run: RunRow) => boolean): Promise<void> {
     for (const run of (await openRuns(this.#store)).filter(which)) {
       const at = (await lastEventAt(this.#store, run.run_id)) ?? run.started_at
       await this.#store.apply([endRun({ run_id: run.run_id, exit: 'crashed', at })])

@@ -7,6 +7,7 @@ export const NoClusterError = defineError({
   message: () =>
     'This project uses an SQLite file on this machine. To use several machines, set store.url or SVC_STORE_URL to a PostgreSQL address, such as postgres://user@host/svc.',
 })
+/** No node, or more than one, has a name that begins or ends with the given one; list the nodes with: svc cluster */
 export const NodeNotFoundError = defineError({
   code: 'node_not_found',
   status: 404,

@@ -9,7 +9,7 @@ import { RestartToken } from '#platform/plugin-files/contract'
 import { Store } from '#platform/store/contract'
 import { DaemonListener, DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
 import { holdLock, socketPlace, takePlace } from './lock.ts'
-import { bury, enter, isAccompanied, listOtherNodes } from './nodes.ts'
+import { hasOtherNodes, listOtherNodes, registerNode, releaseDeadNodes } from './nodes.ts'
 
 /** Interval at which the time of the loop's last round is recorded, in milliseconds. */
 const NOTE_MS = 1_000
@@ -56,7 +56,7 @@ export class DaemonLife {
     const { project, heartbeat, log, ports } = this.#svc
     const id = ports.ids.make(OWN_NAME, 8)
     const { holder, joined } = await this.#place(await this.#describe(id), id, beside)
-    this.#undo.push(await enter(this.#svc, holder))
+    this.#undo.push(await registerNode(this.#svc, holder))
     crashPoint('place taken')
     const freed = await this.#recover()
     if (freed > 0) log.info({}, `released ${freed} leases of a daemon that has ended`)
@@ -98,7 +98,7 @@ export class DaemonLife {
 
   /** Releases leases of dead processes and makes their agents due again. Returns how many were released. */
   async #recover(): Promise<number> {
-    await bury(this.#svc)
+    await releaseDeadNodes(this.#svc)
     const living = await listOtherNodes(this.#svc)
     return this.#svc.use(Store).recover(living.map(({ owner }) => owner))
   }
@@ -132,8 +132,8 @@ export class DaemonLife {
     }
   }
 
-  async #bury(): Promise<void> {
-    const freed = await bury(this.#svc)
+  async #takeOverAgents(): Promise<void> {
+    const freed = await releaseDeadNodes(this.#svc)
     if (freed > 0)
       this.#svc.log.warn({}, `another daemon has ended; this daemon takes over ${pluralize(freed, 'agent')}`)
   }
@@ -164,8 +164,8 @@ export class DaemonLife {
     const stop = new AbortController()
     let seen = ''
     const look = async () => {
-      if (await isAccompanied(this.#svc)) {
-        await this.#bury()
+      if (await hasOtherNodes(this.#svc)) {
+        await this.#takeOverAgents()
         await sleepToRound(clock, LOOK_MS, stop.signal)
       } else seen = await this.#svc.use(Store).waitForChange(seen, stop.signal)
     }

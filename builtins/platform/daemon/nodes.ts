@@ -18,7 +18,7 @@ interface Node {
 }
 
 /** Registers this process as one that drives agents. @returns a function that removes it */
-export async function enter(svc: PluginHandle, holder: Holder): Promise<Undo> {
+export async function registerNode(svc: PluginHandle, holder: Holder): Promise<Undo> {
   const store = svc.use(Store)
   const key = store.owner
   const namespace = namespaceOf(store)
@@ -42,13 +42,13 @@ export async function isDriven(svc: PluginHandle): Promise<boolean> {
 }
 
 /** Returns whether other processes have registered; they may be dead. */
-export async function isAccompanied(svc: PluginHandle): Promise<boolean> {
+export async function hasOtherNodes(svc: PluginHandle): Promise<boolean> {
   const store = svc.use(Store)
   return (await store.get(`${OTHERS} LIMIT 1`, [namespaceOf(store), store.owner])) !== undefined
 }
 
 /** Releases leases of dead processes at once, before they expire. @returns the number of leases */
-export async function bury(svc: PluginHandle): Promise<number> {
+export async function releaseDeadNodes(svc: PluginHandle): Promise<number> {
   const store = svc.use(Store)
   const { gone } = await nodesByState(svc)
   if (gone.length === 0) return 0

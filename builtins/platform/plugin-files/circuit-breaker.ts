@@ -3,7 +3,7 @@ import { type Clock, errorMessage } from '#kernel'
 /** Duration of the first suspension, in milliseconds; each further one is twice as long. */
 const COOL_DOWN_MS = 30_000
 /** Share of failed calls from which on a plugin counts as ailing. */
-const AILING = 0.25
+const HIGH_FAILURE_RATE = 0.25
 
 export interface CircuitBreakerParts {
   clock: Pick<Clock, 'monotonic'>
@@ -39,8 +39,8 @@ export class CircuitBreaker {
   }
 
   /** Whether it fails often, even if not many times in a row. */
-  get isAiling(): boolean {
-    return this.failures >= this.#parts.max_failures && failureRate(this) >= AILING
+  get failsOften(): boolean {
+    return this.failures >= this.#parts.max_failures && failureRate(this) >= HIGH_FAILURE_RATE
   }
 
   recordSuccess(): void {

@@ -23,6 +23,7 @@ export const PluginSuspendedError = defineError({
     `The plugin "${p.plugin}" is suspended after ${p.failures} failures in a row; svc plugins shows the last failure. It is tried again later, or at once with: svc plugins reload ${p.plugin}`,
 })
 
+/** A plugin cannot be loaded; the message names the file and the line. */
 export const PluginError = defineError({
   code: 'plugin_error',
   status: 409,
@@ -112,6 +113,8 @@ declare module '#kernel' {
      * Returns why no plugin file may run now; undefined if they may.
      * @param found number of files that do not run for this reason
      */
-    hindrance(found?: number): Promise<string | undefined>
+    blockedReason(found?: number): Promise<string | undefined>
+    /** @deprecated Use `blockedReason`. */
+    hindrance?: PluginHost['blockedReason']
   }
 }

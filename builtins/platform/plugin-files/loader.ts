@@ -38,7 +38,7 @@ export interface LoaderParts {
   /** Modules that plugin files import by name, such as `svc`, or by the absolute path of their file. */
   modules: () => Promise<Record<string, object>>
   /** Returns why no plugin file may run now; undefined if they may. Called only if there are files. */
-  hindrance: (found?: number) => Promise<string | undefined>
+  blockedReason: (found?: number) => Promise<string | undefined>
   /** Called with the code that is about to run, and when it has given back control. */
   watch: Supervisor['watch']
   /** How long a file may take to load, in milliseconds. */
@@ -85,7 +85,7 @@ export class Loader {
         if (look) found.push(look)
       }
     }
-    const reason = found.length > 0 ? await this.#parts.hindrance(found.length) : undefined
+    const reason = found.length > 0 ? await this.#parts.blockedReason(found.length) : undefined
     this.unloaded =
       reason === undefined ? [] : found.map(({ stem, file }) => inactiveState(stem, file, 'unloaded', reason))
     return reason === undefined ? found : []
@@ -113,7 +113,7 @@ export class Loader {
     const { clock } = this.#parts.ports
     const { file, stem, fingerprint } = plugin
     if (!SCRIPT.test(file)) throw new TypeError(`is not a plugin file: its name must end in ${ENDINGS.join(', ')}`)
-    const reason = await this.#parts.hindrance()
+    const reason = await this.#parts.blockedReason()
     if (reason !== undefined) throw new Error(reason)
     const began = clock.monotonic()
     const runner = await this.#getRunner()

@@ -30,7 +30,7 @@ import { PluginWatch } from './watch.ts'
 /** Time after a swap within which a failing version is rolled back, in milliseconds. */
 const PROBATION_MS = 300_000
 
-export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindrance'> {
+export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'blockedReason'> {
   settings: PluginsConfig
   /** Clock that times and limits calls of plugins' code. It is not recorded: a replay runs the same code uncounted. */
   meter: Pick<Clock, 'monotonic' | 'after'>
@@ -45,7 +45,7 @@ export interface PluginFilesOptions extends Pick<LoaderParts, 'modules' | 'hindr
 /** Finds, loads and watches plugin files, counts their calls and explains their failures. */
 export class PluginFiles implements PluginSource, PluginSupport {
   readonly sources: readonly PluginSource[]
-  readonly hindrance: LoaderParts['hindrance']
+  readonly blockedReason: LoaderParts['blockedReason']
   readonly #kernel: Kernel
   readonly #settings: PluginsConfig
   readonly #meter: PluginFilesOptions['meter']
@@ -55,17 +55,17 @@ export class PluginFiles implements PluginSource, PluginSupport {
   /** Interceptors of the versions that accept calls now, by plugin name. */
   readonly #taking = new Map<string, PluginInterceptor>()
 
-  constructor(kernel: Kernel, { settings, meter, modules, hindrance, dev, before, fileOf }: PluginFilesOptions) {
+  constructor(kernel: Kernel, { settings, meter, modules, blockedReason, dev, before, fileOf }: PluginFilesOptions) {
     this.#kernel = kernel
     this.sources = [...before, this]
-    this.hindrance = hindrance
+    this.blockedReason = blockedReason
     const { config, ports, project, log } = kernel
     this.#settings = settings
     this.#meter = meter
     this.#fileOf = fileOf
     const allowlist = () => settings.allowlist
     const watch: Supervisor['watch'] = (...code) => this.#supervisor?.watch(...code)
-    this.#loader = new Loader({ ports, project, log, modules, hindrance, watch, allowlist })
+    this.#loader = new Loader({ ports, project, log, modules, blockedReason, watch, allowlist })
     this.#watch = new PluginWatch({
       ...{ files: ports.files, clock: ports.clock, folders: project.plugins, log, dev },
       findChanged: () => kernel.host.listChanged(),
@@ -90,9 +90,9 @@ export class PluginFiles implements PluginSource, PluginSupport {
       blame: (...failure) => this.blame(...failure),
       definitions: () => this.definitions(),
       leftTimers: () => packageTimers.leftTimers(),
-      hindrance: found => this.hindrance(found),
+      blockedReason: found => this.blockedReason(found),
     }
-    return withEarlierNames(service, { ofFiles: 'definitions' })
+    return withEarlierNames(service, { ofFiles: 'definitions', hindrance: 'blockedReason' })
   }
 
   get unloaded(): readonly PluginState[] {
@@ -173,7 +173,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
     const before = version.previous?.interceptor?.report()
     const isYoung = this.#meter.monotonic() - since < PROBATION_MS
     const isWorse = before !== undefined && failureRate(breaker) > 2 * failureRate(before)
-    if (isYoung && isWorse && (suspends || breaker.isAiling)) host.rollBack(version, problem)
+    if (isYoung && isWorse && (suspends || breaker.failsOften)) host.rollBack(version, problem)
     else if (suspends) log.error({ plugin }, `is suspended: its code failed several times in a row (${problem})`)
   }
 

@@ -23,23 +23,23 @@ export function retryAfter(
   { config, hooks, services, ports }: { config: Configuration; hooks: Hooks; services: Services; ports: Ports },
 ): Retry | undefined {
   if (cause instanceof ConflictError) return onRemovalOrReload
-  if (cause instanceof UnknownHookError) return isAnother(() => String(hooks.names()))
-  if (cause instanceof ServiceMissingError) return isAnother(() => JSON.stringify(services.list()))
-  if (cause instanceof InvalidConfigError) return isAnother(() => config.text())
+  if (cause instanceof UnknownHookError) return onChange(() => String(hooks.names()))
+  if (cause instanceof ServiceMissingError) return onChange(() => JSON.stringify(services.list()))
+  if (cause instanceof InvalidConfigError) return onChange(() => config.text())
   const lacking = lackingPackage(cause)
-  return lacking === undefined ? undefined : hasCome(ports.files, origin, lacking)
+  return lacking === undefined ? undefined : onPackageInstalled(ports.files, origin, lacking)
 }
 
 const onRemovalOrReload: Retry = outcomes =>
   outcomes.some(({ outcome }) => outcome === 'removed' || outcome === 'reloaded')
 
-function isAnother(look: () => string): Retry {
+function onChange(look: () => string): Retry {
   const before = look()
   return () => look() !== before
 }
 
 /** Returns a check for whether a package that a file could not import has been installed since. */
-function hasCome(files: Ports['files'], file: string, name: string): Retry {
+function onPackageInstalled(files: Ports['files'], file: string, name: string): Retry {
   const folders = createRequire(file).resolve.paths(name) ?? []
   const timeIn = (folder: string) =>
     files.stat(join(folder, name, 'package.json')).then(

@@ -173,6 +173,7 @@ export const AlarmNotFoundError = defineError({
   message: (p: { alarm_id: string; whose: string }) =>
     `There is no pending alarm "${p.alarm_id}"${p.whose ? `${p.whose}.` : '; list them with: svc alarms'}`,
 })
+/** The schedule is invalid: it has no objective, more than one rhythm, or one that never recurs. */
 export const BadScheduleError = defineError({
   code: 'bad_schedule',
   status: 422,
@@ -180,6 +181,7 @@ export const BadScheduleError = defineError({
   title: 'Invalid schedule',
   message: (p: { problem: string }) => p.problem,
 })
+/** The time of the alarm is unreadable, has passed or is more than a hundred years ahead. */
 export const BadAlarmError = defineError({
   code: 'bad_alarm',
   status: 422,

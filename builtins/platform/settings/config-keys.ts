@@ -87,7 +87,7 @@ export class ConfigKeys {
   }
 
   /** Returns the message for an unknown path, with the closest match. */
-  strange(path: readonly string[]): string {
+  unknownKeyMessage(path: readonly string[]): string {
     const [close] = path.some(step => step.includes('.')) ? [] : near(path.join('.'), [...this.#keys.keys()])
     return `is not a known key${close ? `; did you mean ${close}?` : ''}`
   }

@@ -33,7 +33,7 @@ export function changesOf(patch: Tree, keys: ConfigKeys, yaml: YamlFile, env: Po
         if (forbidden) addIssue([...path, ...forbidden], 'is not a known key')
         else if (!isStated(key, path, value, yaml, env)) changes.push({ path, value })
       } else if (keys.isSection(path)) addIssue(path, 'is a section: it takes a mapping of keys')
-      else if (!isAsShown(path, value, keys, yaml)) addIssue(path, keys.strange(path))
+      else if (!isAsShown(path, value, keys, yaml)) addIssue(path, keys.unknownKeyMessage(path))
     }
   }
   walk(patch, [])

@@ -108,7 +108,9 @@ export interface Store {
    * Makes the project's other processes report all their writes from now on, to record them in order among this
    * process's own reads and writes. One process at a time. Absent where the engine cannot.
    */
-  overhear?(): Promise<NeighbourWrites>
+  startWriteReports?(): Promise<NeighbourWrites>
+  /** @deprecated Use `startWriteReports`. */
+  overhear?: Store['startWriteReports']
   /** Checkpoints a large write-ahead log into the file. Parts that a reader still needs stay. */
   trimLog(): Promise<void>
   /**
@@ -228,6 +230,7 @@ export const RemovedMeanwhileError = defineError({
   title: 'Removed during the write',
   message: () => 'The record that this data belongs to was removed during the write; nothing was changed.',
 })
+/** The database file is damaged, empty, replaced, of another program or of a later version of svc. */
 export const DatabaseUnusableError = defineError({
   code: 'database_unusable',
   status: 503,

@@ -4,8 +4,8 @@ import { DiskFullError } from '#lib/errors'
 import { ActiveRecording } from '#lib/recording-context'
 import { DatabaseCopy, type EngineParts, Medium, type OpenedStore, wakeAgents } from './contract.ts'
 import { LocalScheduler } from './scheduler.ts'
-import { Neighbours } from './sqlite/neighbours.ts'
 import { openDatabase } from './sqlite/open.ts'
+import { OtherProcesses } from './sqlite/other-processes.ts'
 import type { Snapshot } from './sqlite/snapshot.ts'
 import { SqliteStore } from './store.ts'
 
@@ -41,9 +41,9 @@ export async function openEmbedded(
   database.recording = () => (svc.has(ActiveRecording) ? svc.use(ActiveRecording) : undefined)
   database.ending = ending
   const owner = svc.ports.ids.make(`${hostname()}:${process.pid}`, 8)
-  database.neighbours = new Neighbours(database, svc.clock, owner)
-  // Long-running processes introduce themselves to the others before their first write.
-  if (STAYING.some(role => svc.roles.has(role))) void database.neighbours.introduce().catch(() => {})
+  database.otherProcesses = new OtherProcesses(database, svc.clock, owner)
+  // Long-running processes register with a recording process before their first write.
+  if (STAYING.some(role => svc.roles.has(role))) void database.otherProcesses.register().catch(() => {})
   const store = new SqliteStore(svc, database, planner)
   store.scheduler = new LocalScheduler({
     database,

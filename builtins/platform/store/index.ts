@@ -55,7 +55,11 @@ export default definePlugin({
     svc.start(
       async ending => {
         opened = await open(ending)
-        svc.provide(Store, withEarlierNames(opened.store, EARLIER_NAMES))
+        const { store } = opened
+        const names = store.startWriteReports
+          ? { ...EARLIER_NAMES, overhear: 'startWriteReports' as const }
+          : EARLIER_NAMES
+        svc.provide(Store, withEarlierNames(store, names))
         svc.provide(SchedulerToken, opened.scheduler)
         return () => opened?.close()
       },

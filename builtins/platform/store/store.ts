@@ -210,10 +210,10 @@ export class SqliteStore implements Store {
     return this.#database.waiting(() => this.#database.image())
   }
 
-  async overhear(): Promise<NeighbourWrites> {
-    const { neighbours } = this.#database
-    await neighbours!.overhear()
-    return neighbours!
+  async startWriteReports(): Promise<NeighbourWrites> {
+    const { otherProcesses } = this.#database
+    await otherProcesses!.startWriteReports()
+    return otherProcesses!
   }
 
   trimLog(): Promise<void> {

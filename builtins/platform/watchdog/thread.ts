@@ -51,12 +51,12 @@ async function keepWatch(): Promise<never> {
     } else if (++still % STEPS === 0) {
       const halted = await haltMainThread(ports.clock)
       const { frames, resume } = halted
-      const culprit = find(frames)
-      if (culprit) await quarantineOffender(culprit, still)
-      if (!culprit && !reported)
+      const offender = find(frames)
+      if (offender) await quarantineOffender(offender, still)
+      if (!offender && !reported)
         await say(50, `${describeBlock(still)}, but not by the code of a plugin${describePosition(frames)}`)
       reported = true
-      if (culprit || still >= STEPS * PATIENCE) await restart(halted)
+      if (offender || still >= STEPS * PATIENCE) await restart(halted)
       resume()
     }
   }

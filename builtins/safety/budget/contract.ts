@@ -105,6 +105,7 @@ declare module '#kernel' {
   }
 }
 
+/** The budget is used up, or does not cover one more call; raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset */
 export const BudgetExhaustedError = defineError({
   code: 'budget_exhausted',
   status: 409,
@@ -121,6 +122,7 @@ export const UnknownPriceError = defineError({
   message: (p: { model: string; why: string; remedy: string }) =>
     `The price of ${p.model} is unknown, ${p.why}; ${p.remedy}.`,
 })
+/** The agent has used up its profile's max_cost_usd or max_total_cost_usd; raise that, or set 0 for no limit. */
 export const AgentBudgetExhaustedError = defineError({
   code: 'agent_budget_exhausted',
   status: 409,

@@ -141,7 +141,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#store.apply([releaseAttempt({ call_id, amount, bound })]).catch(error => {
       this.#svc.log.warn(
         { agent_id: purpose.agent_id },
-        `The reservation for ${call_id} is not released yet: ${errorMessage(error)}`,
+        `the reservation for ${call_id} is not released yet: ${errorMessage(error)}`,
       )
     })
   }
@@ -209,7 +209,7 @@ export class Ledger implements Budget, CallLimit {
       appendEvent({ type: 'budget_exceeded', agent_id: null, data }),
     ])
     const used = usage({ micros: spent_micros, tokens: spent_tokens }, this.#limits)
-    if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `The budget is used up: ${used} are spent.`)
+    if (first) this.#svc.log.warn({ code: 'budget_exceeded' }, `the budget is used up: ${used} spent`)
   }
 
   /** Reports that the remaining budget is less than one call may cost; once, until a call fits again. */
@@ -326,7 +326,7 @@ export class Ledger implements Budget, CallLimit {
     if (abandoned === 0) return false
     await this.#store.apply([presumeSpent({ daemon })])
     const calls = abandoned === 1 ? 'a model call' : `${abandoned} model calls`
-    this.#svc.log.warn({}, `The amount reserved for ${calls} of a dead process was booked as spent.`)
+    this.#svc.log.warn({}, `the amount reserved for ${calls} of a dead process was booked as spent`)
     return true
   }
 

@@ -113,7 +113,7 @@ export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: numbe
 }
 
 /** Returns whether nothing was ever booked in this database, and its budget was never reset. */
-export async function isVirgin(store: Store): Promise<boolean> {
+export async function isUnused(store: Store): Promise<boolean> {
   const row = await store.get<{ used: number }>(
     'SELECT budget_window > 1 OR EXISTS (SELECT 1 FROM spend) AS used FROM budget',
   )

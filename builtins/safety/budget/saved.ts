@@ -4,7 +4,7 @@ import { replaceFile } from '#lib/yaml'
 import { Store, usdOf } from '#platform/store/contract'
 import { microsOf } from './config.ts'
 import { BudgetUnreadableError, bookSpend } from './contract.ts'
-import { budgetRow, isVirgin } from './repository.ts'
+import { budgetRow, isUnused } from './repository.ts'
 
 const Saved = z.object({ spent_usd: z.number().min(0), spent_tokens: z.number().int().min(0) })
 
@@ -32,7 +32,7 @@ export class SavedBudget {
   async takeIn(): Promise<void> {
     if (this.#taken) return
     const store = this.#svc.use(Store)
-    const saved = (await isVirgin(store)) ? await this.#read() : undefined
+    const saved = (await isUnused(store)) ? await this.#read() : undefined
     if (saved) await store.apply([importSpend(saved)])
     this.#taken = true
   }

@@ -23,7 +23,7 @@ export interface Facts {
   problem: string | null
 }
 
-/** Returns the state of the budget, as numbers and as a sentence. */
+/** Returns the state of the budget, as numbers and as a message. */
 export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   const { row, unsure, unconfirmed, refused, problem } = facts
   const limits = limitsOf(config)
@@ -37,7 +37,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
-  const summary = problem ?? sentence({ spent, limits, exceeded, unlimited, tight })
+  const summary = problem ?? summaryOf({ spent, limits, exceeded, unlimited, tight })
   const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
     spent: toUsdAndTokens(spent),
@@ -90,14 +90,14 @@ interface BudgetState {
   tight: string | undefined
 }
 
-function sentence({ spent, limits, exceeded, unlimited, tight }: BudgetState): string {
-  if (unlimited) return `unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens are spent.`
+function summaryOf({ spent, limits, exceeded, unlimited, tight }: BudgetState): string {
+  if (unlimited) return `Unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens spent.`
   const used = usage(spent, limits)
   if (exceeded)
-    return `exceeded: ${used} are spent; no model is called until a limit is raised, or the counters are reset (svc budget reset).`
+    return `Exceeded: ${used} spent; no model is called until a limit is raised, or the counters are reset (svc budget reset).`
   const reset = spent.micros + spent.tokens > 0 ? ', or reset the counters (svc budget reset)' : ''
-  if (tight) return `tight: ${used} are spent; ${tight}. Raise a limit${reset}.`
-  return `${used} are spent.`
+  if (tight) return `Tight: ${used} spent; ${tight}. Raise a limit${reset}.`
+  return `${used} spent.`
 }
 
 /** Formats amounts against the limits that are set: `$1.20 of $5.00 and 300 of 1,000 tokens`. */

@@ -44,6 +44,6 @@ export default definePlugin({
 
 function applyNowAndThen(svc: PluginHandle) {
   return eachRound(svc.clock, LOOK_MS, () =>
-    applyDefaults(svc).catch(error => svc.log.warn({}, `Cannot apply defaults of questions: ${errorMessage(error)}`)),
+    applyDefaults(svc).catch(error => svc.log.warn({}, `cannot apply defaults of questions: ${errorMessage(error)}`)),
   )
 }

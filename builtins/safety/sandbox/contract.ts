@@ -215,6 +215,7 @@ export const ReadOnlyError = defineError({
   message: (p: { path: string; folder: string }) =>
     `${JSON.stringify(p.path)} was not changed: the folder ${p.folder} is read-only for you. Write in another of your folders.`,
 })
+/** A tool cannot use the path: it does not exist, has the wrong type or size, or is closed to agents. */
 export const PathError = defineError({
   code: 'bad_path',
   name: 'PathError',
@@ -222,6 +223,7 @@ export const PathError = defineError({
   title: 'Invalid path',
   message: (p: { path: string; problem: string }) => `${JSON.stringify(p.path)} ${p.problem}.`,
 })
+/** The folder cannot be given to an agent: it does not exist, holds keys, or is no usable git repository. */
 export const FolderError = defineError({
   code: 'bad_folder',
   name: 'FolderError',

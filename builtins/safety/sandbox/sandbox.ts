@@ -58,7 +58,7 @@ export class Processes implements Sandbox {
     return runGroup(this.#svc.ports, {
       argv: [
         ...limitArguments({ ...this.#limits, ...request.limits }),
-        ...(await this.#wall(program, cwd, request)),
+        ...(await this.#sandboxCommand(program, cwd, request)),
         program,
         ...args,
       ],
@@ -129,7 +129,7 @@ export class Processes implements Sandbox {
    * Returns the bubblewrap command to prepend to the program; empty without a sandbox. @throws NoSandboxError,
    * ProgramError
    */
-  async #wall(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
+  async #sandboxCommand(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
@@ -161,10 +161,10 @@ export class Processes implements Sandbox {
     const { root: cwd } = this.#svc.project
     const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
     const nothing = { closed: [], network: false, read: [], write: [] }
-    const wall = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
+    const sandbox = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
-        ...{ argv: [path, ...wall, 'true'], cwd, env: cleanEnv({}, cwd, cwd, false, []) },
+        ...{ argv: [path, ...sandbox, 'true'], cwd, env: cleanEnv({}, cwd, cwd, false, []) },
         ...{ input: '', time_limit_ms: PROBE_LIMIT_MS, signal: undefined, started: undefined },
       })
       if (code === 0) return { path }

@@ -184,6 +184,7 @@ export const MessageToSelfError = defineError({
   title: 'Message to self',
   message: () => 'A message cannot go to its own sender.',
 })
+/** The message is empty, or longer than a2a.max_body. */
 export const MessageSizeError = defineError({
   code: 'message_size',
   status: 422,

@@ -251,7 +251,7 @@ export interface World {
 }
 export const World = token<World>('world')
 
-/** An action that the rules of the economy do not allow now; the message suggests a remedy. */
+/** The rules of the economy do not allow the action now; the message suggests a remedy. */
 export const WorldError = defineError({
   code: 'world_refused',
   name: 'WorldError',

@@ -16,6 +16,7 @@ import {
 
 const LONGEST_NOTE = 300
 
+/** The text is empty or blocked by a guardrail, or the agent has too many open questions or no such question. */
 const ReflectionRefusedError = defineError({
   code: 'reflection_refused',
   status: 422,

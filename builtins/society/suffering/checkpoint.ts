@@ -3,7 +3,7 @@ import type { CheckpointPart } from '#core/checkpoints/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { findLot, restoreLife } from './repository.ts'
-import { newborn, PersistedState } from './state/state.ts'
+import { initialState, PersistedState } from './state/state.ts'
 
 /**
  * Captures and restores an agent's inner state. Stores base values and stressors, not effective values, which would
@@ -15,9 +15,9 @@ export function checkpointPart(svc: PluginHandle): CheckpointPart {
     schema: PersistedState,
     async capture(agent_id) {
       const inner = (await findLot(svc.use(Store), agent_id))?.inner
-      return isDeepStrictEqual(inner, newborn()) ? undefined : inner
+      return isDeepStrictEqual(inner, initialState()) ? undefined : inner
     },
-    restore: async (agent_id, inner = newborn()) => [restoreLife({ agent_id, inner })],
+    restore: async (agent_id, inner = initialState()) => [restoreLife({ agent_id, inner })],
   }
   return part as CheckpointPart
 }

@@ -18,7 +18,7 @@ import { applyPersona, baseOf, effectiveOf, homeOf } from './persona.ts'
 import { findLife, findLot, type LotRow, recordCycle, recordMoment } from './repository.ts'
 import { msUntilChange, pass, type Settings, thresholdsOf } from './state/dynamics.ts'
 import { feelingOf, moodOf } from './state/mood.ts'
-import { eachField, loadOf, newborn, type PersistedState, type ReportedState } from './state/state.ts'
+import { eachField, initialState, loadOf, type PersistedState, type ReportedState } from './state/state.ts'
 import { DEFAULT_RATE } from './state/stressors.ts'
 
 /** Minimum change of the load or of a persona field that is reported, and minimum time between two reports. */
@@ -186,14 +186,14 @@ export class SufferingService implements Suffering {
 
   /** Returns the state of an agent without events, from which changes are reported. */
   async #newInner(agent_id: string, home: PersonaFields): Promise<PersistedState> {
-    const inner = newborn()
+    const inner = initialState()
     const state = await this.#stateOf(agent_id, inner, home)
     const reported = { key: keyOf(state), load: 0, persona: { ...home }, at: this.#svc.clock.ms() }
     return { ...inner, told: reported }
   }
 
   async #innerOf(agent_id: string): Promise<PersistedState> {
-    return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? newborn()
+    return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? initialState()
   }
 
   /** Returns the profile before this module changes it. A broken or missing profile does not stop the cycle. */

@@ -151,7 +151,7 @@ export class Swarm implements Specialists {
     if (!this.#svc.has(Memory)) return
     for (const effect of await unfinishedEffects(this.#store)) {
       try {
-        await (effect.status === 'planned' ? this.#teach(effect) : this.#untell(effect))
+        await (effect.status === 'planned' ? this.#applyEffect(effect) : this.#revertEffect(effect))
       } catch (error) {
         if (!(error instanceof SvcError)) throw error
         const { agent_id, effect_id } = effect
@@ -161,7 +161,7 @@ export class Swarm implements Specialists {
     }
   }
 
-  async #teach(effect: SwarmEffect): Promise<void> {
+  async #applyEffect(effect: SwarmEffect): Promise<void> {
     const { effect_id, report_id, agent_id, text } = effect
     const memory = this.#svc.use(Memory)
     const id = memory.idOf(`swarm/${effect_id}`)
@@ -171,7 +171,7 @@ export class Swarm implements Specialists {
       await memory.of(agent_id).forget(id)
   }
 
-  async #untell({ effect_id, agent_id }: SwarmEffect): Promise<void> {
+  async #revertEffect({ effect_id, agent_id }: SwarmEffect): Promise<void> {
     const memory = this.#svc.use(Memory)
     await memory.of(agent_id).forget(memory.idOf(`swarm/${effect_id}`))
     await this.#store.apply([moveEffect({ effect_id, from: 'reverting', to: 'reverted' })])
@@ -188,7 +188,7 @@ export class Swarm implements Specialists {
     if (!policy)
       this.#svc.log.warn(
         { beat },
-        `There is no swarm policy "${this.#config.policy}", so no action is taken. Set swarm.policy to an existing policy.`,
+        `there is no swarm policy "${this.#config.policy}", so no action is taken. Set swarm.policy to an existing policy.`,
       )
     const wanted = policy?.act(await this.#situation(learned, specializations)) ?? []
     const standing = await standingEffects(store)

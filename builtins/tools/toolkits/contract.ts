@@ -57,8 +57,8 @@ export function tool<P extends z.ZodType>(definition: Tool<P>): Tool {
 }
 
 /**
- * An error result that the model reads, which does not count as a failure of the plugin. Any other thrown error reaches
- * the model too, and is also logged and counted.
+ * A tool cannot do what was asked; the model reads the message. Does not count as a failure of the plugin, unlike any
+ * other thrown error.
  * @example throw new ToolError({ problem: 'There is no city of this name; list them with list_cities.' })
  */
 export const ToolError = defineError({

@@ -114,8 +114,8 @@ class Switch {
           return on ? this.live!.recorder.begin(...cycle) : undefined
         },
         recordWrites: (...transaction) => (on ? this.live!.recorder.recordWrites(...transaction) : undefined),
-        pretends: false,
-        repeats: false,
+        isReplaying: false,
+        isReplayProject: false,
       } satisfies RecordingBackend)
     },
   })

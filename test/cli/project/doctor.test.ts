@@ -1,7 +1,7 @@
 import { chmod, constants, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
+import type { CheckContext, DoctorReport } from '#interfaces/doctor/contract'
 import { diskSpace, nativeModule, nodeVersion, openFiles, permissions, watches } from '#interfaces/doctor/machine'
 import { systemPorts } from '#lib/system-ports'
 import { RunningSvc } from '../../support/cli.ts'
@@ -140,9 +140,9 @@ describe('svc doctor', () => {
   })
 
   it('reports problems of the machine itself, with remedies', async () => {
-    const patient = { needsNode: '>=99.1', ports: systemPorts() } as unknown as Patient
-    expect(nodeVersion(patient)).toMatchObject({ level: 'fail', message: expect.stringContaining('>=99.1 is needed') })
-    const brokenModule = async (error: Error) => nativeModule({ ...patient, database: () => Promise.reject(error) })
+    const context = { needsNode: '>=99.1', ports: systemPorts() } as unknown as CheckContext
+    expect(nodeVersion(context)).toMatchObject({ level: 'fail', message: expect.stringContaining('>=99.1 is needed') })
+    const brokenModule = async (error: Error) => nativeModule({ ...context, database: () => Promise.reject(error) })
     const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
     expect(await brokenModule(missing)).toMatchObject({ level: 'fail', remedy: expect.stringContaining('npm install') })
     const foreign = await brokenModule(new Error('was compiled against a different Node.js version\nmore'))

@@ -47,7 +47,7 @@ it('a budget too small for one more call is reported before its limit is reached
   await using home = await testHostWithModel(() => undefined, { builtins: [doctor], config })
   expect(await runCheck(home, 'budget')).toMatchObject({
     level: 'warn',
-    message: expect.stringMatching(/^tight: /),
+    message: expect.stringMatching(/^Tight: /),
     remedy: expect.stringContaining('svc budget reset'),
   })
 })

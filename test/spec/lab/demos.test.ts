@@ -41,9 +41,9 @@ afterAll(async () => {
 })
 
 const signal = () => new AbortController().signal
-const theatre = () => home.kernel.use(DemoTheatre)
+const runner = () => home.kernel.use(DemoTheatre)
 const play = (options: Partial<DemoOptions> & { name: string }): Promise<DemoReport> =>
-  theatre().play({ seed: 7, signal: signal(), say() {}, show() {}, ...options })
+  runner().play({ seed: 7, signal: signal(), say() {}, show() {}, ...options })
 const rowOf = ({ blocks }: DemoReport, name: string) =>
   blocks.flatMap(block => (block.kind === 'table' ? block.rows : [])).find(([who]) => who === name)!
 const trials = async () => (await readdir(temporary.path)).filter(name => name.startsWith('svc-trial-'))
@@ -51,7 +51,7 @@ const trials = async () => (await readdir(temporary.path)).filter(name => name.s
 describe('the survival demo', () => {
   it('gives the same report for the same seed, byte for byte, and another for another seed', async () => {
     const reports = []
-    for (const seed of [3, 3, 4]) reports.push(theatre().markdown(await play({ name: 'survival', cycles: 4, seed })))
+    for (const seed of [3, 3, 4]) reports.push(runner().markdown(await play({ name: 'survival', cycles: 4, seed })))
     expect(reports[1]).toBe(reports[0])
     expect(reports[2]).not.toBe(reports[0])
     expect(reports[0]).toContain('Model: sim/rules-1 (simulated, not an AI model). Seed 3.')
@@ -100,7 +100,7 @@ describe('the detective demo', () => {
     const reports: DemoReport[] = []
     for (const { name, solution } of BUILT_IN) {
       const report = await play({ name: 'detective', part: name })
-      expect(theatre().markdown(report)).toContain(solution.explanation.slice(0, 40))
+      expect(runner().markdown(report)).toContain(solution.explanation.slice(0, 40))
       expect(rowOf(report, 'Vera')[2]).toMatch(/^[✓✗] /)
       reports.push(report)
     }
@@ -131,7 +131,7 @@ describe('the detective demo', () => {
   })
 })
 
-describe('the demo theatre', () => {
+describe('the demo runner', () => {
   it('leaves no temporary project behind when it is stopped in the middle', async () => {
     const stop = new AbortController()
     const stopped = play({ name: 'survival', signal: stop.signal, show: () => stop.abort() })

@@ -11,7 +11,7 @@ import { CONTRIBUTED, type Entry } from '#observability/recordings/recording/ent
 import { RecordedContext } from '#observability/recordings/recording/recorded-context'
 import { Recorder } from '#observability/recordings/recording/recorder'
 import { RecordingFiles } from '#observability/recordings/recording/recording-files'
-import { Score } from '#observability/recordings/replay/score'
+import { ParsedRecording } from '#observability/recordings/replay/parsed-recording'
 import { Runs } from '#observability/runs/contract'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { FencedError } from '#platform/heartbeat/contract'
@@ -419,12 +419,12 @@ test('a changed prompt is reported as a divergence', async () => {
 
 test('a recorded value does not change with its object', () => {
   const recorder = new Recorder(text => text)
-  const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
-  const actor = recorder.begin(right, new CycleEnd())!
-  const given = actor.take('tool look', () => ({ result: 'four sheep' })) as { result: string }
+  const identity = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
+  const context = recorder.begin(identity, new CycleEnd())!
+  const given = context.take('tool look', () => ({ result: 'four sheep' })) as { result: string }
   given.result = 'none'
   const asked: (string | object)[] = ['How many?']
-  actor.take(
+  context.take(
     'model',
     () => Object.freeze({ text: 'Four.' }),
     () => asked,
@@ -440,16 +440,16 @@ test('a recorded value does not change with its object', () => {
 
 test('a repeated long answer is recorded once', () => {
   const recorder = new Recorder(text => text)
-  const right = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
-  const actor = recorder.begin(right, new CycleEnd())!
+  const identity = { id: 'worker-1', kind: 'agent', owner: 'me', epoch: 1, cycle_num: 1 } as const
+  const context = recorder.begin(identity, new CycleEnd())!
   const answers = ['model', 'tool look', 'model', 'tool look'].map(what => {
     const text = 'four sheep '.repeat(1000)
-    return actor.take(what, () => (what === 'model' ? Object.freeze({ text }) : text))
+    return context.take(what, () => (what === 'model' ? Object.freeze({ text }) : text))
   })
   const entries = JSON.parse(`[${recorder.take()}]`) as Entry[]
   expect(entries.filter(([kind]) => kind === 'x')).toHaveLength(2)
-  const score = new Score(entries, { was: 1, is: 1 })
-  const values = entries.flatMap(entry => (entry[0] === 'v' ? [score.value(entry[4])] : []))
+  const recording = new ParsedRecording(entries, { was: 1, is: 1 })
+  const values = entries.flatMap(entry => (entry[0] === 'v' ? [recording.value(entry[4])] : []))
   expect(values).toEqual(answers)
 })
 
@@ -499,10 +499,10 @@ function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => En
   return entry => {
     if (entry[0] === 'v') return [entry.with(3, digests.get(entry[3] as number) ?? 0) as Entry]
     if (entry[0] !== 'p') return [entry]
-    let actor = 0
+    let context = 0
     return entry[1].flatMap((each): Entry[] => {
-      if (each >= 0) return [each % 3 ? ['v', actor, (each - 1) / 3, 0, null] : ['r', actor, [each / 3]]]
-      actor = -each - 1
+      if (each >= 0) return [each % 3 ? ['v', context, (each - 1) / 3, 0, null] : ['r', context, [each / 3]]]
+      context = -each - 1
       return []
     })
   }

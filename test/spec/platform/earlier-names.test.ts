@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
-import { ConflictError, defineError, definePlugin } from '#kernel'
+import { ConflictError, defineError, definePlugin, HostToken } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Runs } from '#observability/runs/contract'
 import { Daemon, Freeze } from '#platform/daemon/contract'
@@ -35,7 +35,8 @@ it('services support the earlier names of their methods', async () => {
   expect(await use(Mail).unread!('coder-1a2b3c4d', 1)).toEqual([])
   const others = [
     ...[use(Schedules).made, use(Alarms).made, use(Runs).begun, use(Runs).ended, use(Runs).begins, use(Runs).ends],
-    ...[use(Mail).shown, use(Store).changed, use(Sandbox).tell, use(Jail).closed],
+    ...[use(Mail).shown, use(Store).changed, use(Store).overhear, use(Sandbox).tell, use(Jail).closed],
+    use(HostToken).hindrance,
   ]
   expect(others.map(method => typeof method)).toEqual(others.map(() => 'function'))
 })

@@ -184,7 +184,7 @@ describe('a budget limit', () => {
       exceeded: true,
       remaining: { usd: 0, tokens: null },
       limits: { usd: 0.01, tokens: null },
-      message: expect.stringMatching(/^exceeded: \$0\.\d+ of \$0\.01 are spent; no model is called/),
+      message: expect.stringMatching(/^Exceeded: \$0\.\d+ of \$0\.01 spent; no model is called/),
     })
     expect(await budgetOf(home).isExceeded()).toBe(true)
     expect(await eventsOf(home, 'budget_exceeded')).toHaveLength(1)
@@ -217,7 +217,7 @@ describe('a budget limit', () => {
     expect(home.server.requests).toHaveLength(1)
     expect(await status(home)).toMatchObject({ tight: true, message: expect.stringContaining('may cost (990 tokens)') })
     await call(home, { max_tokens: 10 })
-    expect(await status(home)).toMatchObject({ tight: false, message: expect.stringMatching(/ tokens are spent\.$/) })
+    expect(await status(home)).toMatchObject({ tight: false, message: expect.stringMatching(/ tokens spent\.$/) })
   })
 
   it('that leaves too little for a call makes the cycle guarded, and the agent shows the reason', async () => {
@@ -239,7 +239,7 @@ describe('a budget limit', () => {
     )
     expect(await status(home)).toMatchObject({
       ...{ tight: true, exceeded: false },
-      message: 'tight: $0.00 of $0.04 are spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit.',
+      message: 'Tight: $0.00 of $0.04 spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit.',
     })
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })
@@ -369,7 +369,7 @@ describe('the budget status', () => {
       ...{ spent: { usd: 0, tokens: 0 }, reserved: { usd: 0, tokens: 0 } },
       ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
       ...{ mode: 'reserve', exceeded: false, tight: false, unlimited: true, problem: null, window_began_at: null },
-      ...{ message: 'unlimited: $0.00 and 0 tokens are spent.', approximate: { usd: 0, tokens: 0 } },
+      ...{ message: 'Unlimited: $0.00 and 0 tokens spent.', approximate: { usd: 0, tokens: 0 } },
       ...{ unconfirmed: { usd: 0, tokens: 0 }, unpriced_tokens: 0 },
     })
   })
@@ -382,7 +382,7 @@ describe('the budget status', () => {
     await home.server.request(1)
     expect(await status(home)).toMatchObject({
       ...{ reserved: { usd: 0.1, tokens: 500 }, remaining: { usd: 0.9, tokens: 4_500 } },
-      ...{ message: '$0.00 of $1.00 and 0 of 5,000 tokens are spent.', exceeded: false, unlimited: false },
+      ...{ message: '$0.00 of $1.00 and 0 of 5,000 tokens spent.', exceeded: false, unlimited: false },
     })
     calls.push(call(home))
     await Promise.all(calls)
@@ -397,7 +397,7 @@ describe('the budget status', () => {
     expect({ approximate, spent }).toEqual({ approximate: { usd: 0, tokens: 0 }, spent: { usd: 0, tokens: 50 } })
     expect(unpriced_tokens).toBe(50)
     expect(message).toBe(
-      'unlimited: $0.00 and 50 tokens are spent. 50 tokens went to models whose price is unknown: their cost is not counted.',
+      'Unlimited: $0.00 and 50 tokens spent. 50 tokens went to models whose price is unknown: their cost is not counted.',
     )
   })
 })

@@ -14,7 +14,7 @@ import {
   thresholdsOf,
 } from '#society/suffering/state/dynamics'
 import { circumplex, feelingOf } from '#society/suffering/state/mood'
-import { DEFAULT_HOME, eachField, loadOf, newborn, type PersistedState } from '#society/suffering/state/state'
+import { DEFAULT_HOME, eachField, initialState, loadOf, type PersistedState } from '#society/suffering/state/state'
 import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/state/stressors'
 
 const HOUR = 3_600_000
@@ -29,7 +29,7 @@ const effectsOf = (name: string) => BUILT_IN.find(each => each.name === name)?.e
 const effective = (inner: PersistedState, home: PersonaFields = DEFAULT_HOME) =>
   effectiveOf(inner, home, effectsOf, config)
 const under = (severities: Record<string, number>, trend: 'rising' | 'easing' = 'rising'): PersistedState => ({
-  ...newborn(),
+  ...initialState(),
   stressors: Object.entries(severities).map(([stressor, severity]) => ({
     ...{ stressor, severity, peak: severity, trend, since: 0 },
   })),
@@ -71,7 +71,7 @@ describe('suffering dynamics', () => {
   it('stay within their bounds after any sequence of events and any length of time', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60 }), fields, (actions, home) => {
-        let inner = newborn()
+        let inner = initialState()
         for (const each of actions) {
           inner = applyAction(inner, each, home)
           const numbers = [
@@ -111,7 +111,7 @@ describe('suffering dynamics', () => {
   })
 
   it('S: a raised stressor starts at the initial severity, and raising it again adds nothing', () => {
-    const once = applyVerdict(newborn(), 'futility', 'raise', 7, settings)
+    const once = applyVerdict(initialState(), 'futility', 'raise', 7, settings)
     expect(once.stressors).toEqual([{ stressor: 'futility', severity: 0.2, peak: 0.2, trend: 'rising', since: 7 }])
     expect(applyVerdict(once, 'futility', 'raise', 8, settings)).toEqual(once)
     // Alternating between easing and rising does not increase the severity.
@@ -209,7 +209,7 @@ describe('suffering dynamics', () => {
   it('O and B: each goal moves the base by a bounded step, and the base returns with its time constant', () => {
     fc.assert(
       fc.property(fields, fc.array(fc.boolean(), { minLength: 1, maxLength: 80 }), (home, goals) => {
-        let inner = newborn()
+        let inner = initialState()
         for (const completed of goals) {
           const before = baseOf(inner, home)
           inner = afterOutcome(inner, completed ? 'completed' : 'abandoned', home)

@@ -62,12 +62,12 @@ export const goalsContext = operation({
       parameters: profile.parameters,
       purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
     })
-    return { agent_id, goal_id, last_room_made: await lastRoomMade(svc.use(Store), agent_id, goal_id), ...report }
+    return { agent_id, goal_id, last_room_made: await lastShortening(svc.use(Store), agent_id, goal_id), ...report }
   },
   render,
 })
 
-async function lastRoomMade(
+async function lastShortening(
   store: Store,
   agent_id: string,
   goal_id: string | null,

@@ -215,7 +215,7 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
   if (dropped_calls) {
     log.warn(
       { agent_id, goal_id, cycle_num, code: 'tool_calls_dropped', dropped_calls },
-      `An answer contained ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped.`,
+      `an answer contained ${tool_calls.length + dropped_calls} tool calls; ${dropped_calls} over the limit of ${MAX_TOOL_CALLS} were dropped`,
     )
   }
   for (const { name, repaired } of tool_calls) {
@@ -223,7 +223,7 @@ function tellRepairs(answer: ModelAnswer, { agent_id, goal_id, cycle_num }: Call
     const how = repaired.join(', ')
     log.info(
       { agent_id, goal_id, cycle_num, code: 'tool_call_repaired', repaired },
-      `An invalid call of ${name} was repaired: ${how}.`,
+      `an invalid call of ${name} was repaired: ${how}`,
     )
   }
 }

@@ -84,7 +84,7 @@ export class ContextEngine {
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
-      const room_made = this.#windows.roomMade(target, purpose, fitted)
+      const room_made = this.#windows.findNewShortening(target, purpose, fitted)
       if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
       const { window, sections } = fitted
       const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
@@ -203,7 +203,7 @@ export class ContextEngine {
     await this.#svc
       .use(Store)
       .apply([appendEvent({ type, agent_id, cycle_num, data })])
-      .catch(error => this.#svc.log.error({ agent_id, error }, `Cannot record the event ${type}.`))
+      .catch(error => this.#svc.log.error({ agent_id, error }, `cannot record the event ${type}`))
   }
 }
 

@@ -74,7 +74,7 @@ export class ContextWindows {
    * Returns the way in which this request was shortened further than the last one of its conversation; undefined when
    * it was not.
    */
-  roomMade(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
+  findNewShortening(target: Target, purpose: CallPurpose, { cleared, summarized, digested, cut }: FittedRequest) {
     const conversation = this.#conversationOf(target.id, purpose)
     const previous = conversation.left_out
     const left_out: LeftOut = { summary: summarized, digest: digested, cleared, cut }

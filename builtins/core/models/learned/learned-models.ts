@@ -64,7 +64,7 @@ export class LearnedModels {
       .use(Store)
       .apply([keepLearned({ model: target.id, endpoint: endpointOf(target), facts, configuration })])
       .catch(error =>
-        this.#svc.log.error({}, `Cannot save what was learned about ${target.id}: ${errorMessage(error)}`),
+        this.#svc.log.error({}, `cannot save what was learned about ${target.id}: ${errorMessage(error)}`),
       )
   }
 

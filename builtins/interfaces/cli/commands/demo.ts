@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Ports, SvcError } from '#kernel'
-import { type DemoReport, DemoTheatre } from '#lab/demos/contract'
+import { type DemoReport, type DemoRunner, DemoTheatre } from '#lab/demos/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { StatusLines } from '../process/status-lines.ts'
@@ -22,9 +22,9 @@ const demo: HandWritten = async (input, context) => {
     roles: ['cli'],
     log: { level: 'warn', write: warningsOn(terminal) },
   })
-  const theatre = kernel.use(DemoTheatre)
+  const runner = kernel.use(DemoTheatre)
   if (input.name === undefined) {
-    terminal.out(listing(theatre, context))
+    terminal.out(listing(runner, context))
     return 0
   }
   const signal = endSignal()
@@ -34,7 +34,7 @@ const demo: HandWritten = async (input, context) => {
   const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
   let report: DemoReport
   try {
-    report = await theatre.play({
+    report = await runner.play({
       ...(given as { name: string }),
       signal,
       say: line => stand.say(line),
@@ -50,9 +50,9 @@ const demo: HandWritten = async (input, context) => {
     throw new UsageError({ problem: `demo: ${(error as Error).message}`, usage: USAGE })
   }
   stand.end()
-  const text = theatre.markdown(report)
+  const text = runner.markdown(report)
   await writeOutput(ports, input.output, text, 0o644)
-  await writeOutput(ports, input.html, theatre.html(report), 0o644)
+  await writeOutput(ports, input.html, runner.html(report), 0o644)
   terminal.out(json ? printableJson(JSON.stringify(report, null, 2)) : printable(text.trimEnd()))
   if (keep !== undefined) terminal.err(`svc: the project of the demo is in ${printable(resolve(String(keep)))}`)
   return 0
@@ -70,8 +70,8 @@ async function placeFor({ files, env }: Ports, named: string | undefined) {
   return { root, [Symbol.asyncDispose]: () => files.rm(root, { recursive: true, force: true }) }
 }
 
-function listing(theatre: DemoTheatre, { json, terminal }: Context): string {
-  const all = theatre.list().map(({ name, summary, parts }) => ({ name, summary, parts: parts?.() ?? [] }))
+function listing(runner: DemoRunner, { json, terminal }: Context): string {
+  const all = runner.list().map(({ name, summary, parts }) => ({ name, summary, parts: parts?.() ?? [] }))
   if (json) return printableJson(JSON.stringify(all, null, 2))
   const lines = all.flatMap(({ name, summary, parts }) => [
     `${terminal.style.bold(name)}  ${printable(summary)}`,

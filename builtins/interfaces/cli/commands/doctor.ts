@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { DoctorReport, Patient } from '#interfaces/doctor/contract'
+import type { CheckContext, DoctorReport } from '#interfaces/doctor/contract'
 import { errorMessage, type Kernel } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
@@ -24,7 +24,7 @@ const doctor: HandWritten = (_input, context) =>
   interruptible(context.ports.clock, async signal => {
     const { terminal, json } = context
     const { examine } = await context.program.doctor()
-    const found = await examine(await patientOf(context))
+    const found = await examine(await checkContextOf(context))
     terminal.pass('')
     if (signal.aborted) return INTERRUPTED
     const failed = found.some(({ level }) => level === 'fail')
@@ -34,7 +34,7 @@ const doctor: HandWritten = (_input, context) =>
   })
 export default doctor
 
-async function patientOf(context: Context): Promise<Patient> {
+async function checkContextOf(context: Context): Promise<CheckContext> {
   const { program, ports, terminal, named } = context
   const root = await findProject(ports, named).catch((error: unknown) => {
     if (error instanceof NoProjectError) return error

@@ -5,31 +5,31 @@ import type { Folder, Scenario, ToolUse } from '../contract.ts'
 export type Files = Readonly<Record<string, string>>
 type FolderTest = (folder: Folder) => boolean | Promise<boolean>
 
-/** A piece of work in a folder, with a check by program and a solution that passes it. */
+/** Work in a folder, with checks of the result and a solution that passes them. */
 export interface WorkGoal {
   name: string
   title: string
   /** The goal as the agent reads it. */
   asks: string
-  /** The preset that works on it. Default: `coder`. */
+  /** Preset of the agent. Default: `coder`. */
   preset?: string
-  /** What the folder begins with. */
+  /** Initial files of the folder. */
   files: Files | (() => Files)
-  /** What the agent is shown as the terms of its goal, and held to. */
+  /** Acceptance criteria of the goal, which the agent sees. */
   acceptance: NonNullable<z.input<typeof Scenario>['acceptance']>
-  /** What is looked at in the end, which the agent is not shown: by what it finds. */
+  /** Checks of the result, by name, which the agent does not see. */
   checks: Readonly<Record<string, FolderTest>>
-  /** Calls of tools that reach the goal. */
+  /** Tool calls that reach the goal. */
   solution: () => readonly ToolUse[]
-  /** What the agent says in the end. */
+  /** Summary with which the agent ends the goal. */
   summary?: string
   arrivals?: z.input<typeof Scenario>['arrivals']
-  /** What the operator answers when the agent asks. */
+  /** Answer of the operator to a question of the agent. */
   operator?: string
   ends?: 'completed' | 'abandoned'
 }
 
-/** Makes a work goal one of the scenarios that models are put to. */
+/** Converts a work goal to a benchmark scenario. */
 export function workGoal(category: string, goal: WorkGoal): z.input<typeof Scenario> {
   const { checks, asks, summary = 'Done as asked, and checked.', ends = 'completed', solution, preset, ...rest } = goal
   const end = { tool: FINISH_GOAL, arguments: { reached: ends === 'completed', summary, evidence: [] } }
@@ -48,19 +48,19 @@ export function workGoal(category: string, goal: WorkGoal): z.input<typeof Scena
 /** Programs that agents run in a sandbox only. */
 const PROGRAMS = /^(node|sleep)\b/
 
-/** A program with its tests, which `node --test` runs. */
+/** Returns the files of a project whose tests run with `node --test`. */
 export function project(files: Files): Files {
   const manifest = { name: 'project', type: 'module', private: true, scripts: { test: 'node --test' } }
   return { 'package.json': `${JSON.stringify(manifest, null, 2)}\n`, ...files }
 }
 
-/** A file of tests for `node --test`. @param cases what is promised, and the code that checks it */
+/** Returns a test file for `node --test`. @param cases code of each test, by its name */
 export function testFile(imports: string, cases: Files): string {
   const tests = Object.entries(cases).map(([name, code]) => `test('${name}', async () => {\n  ${code}\n})\n`)
   return `import assert from 'node:assert/strict'\nimport test from 'node:test'\n${imports}\n\n${tests.join('\n')}`
 }
 
-/** Numbers from 0 up to `below`, the same on every machine. */
+/** Returns a generator of integers from 0 to `below` - 1, the same for a seed on every machine. */
 export function numbers(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761 + 1
   return below => {
@@ -79,22 +79,22 @@ export const edit = (path: string, old_text: string, new_text: string): ToolUse 
   arguments: { path, old_text, new_text },
 })
 
-/** Holds when a command exits with 0. @param hidden files of a folder of their own beside which it is run, as `{check}` */
+/** Passes if a command exits with 0. @param hidden files in a separate folder, which the command names as `{check}` */
 export function passes(command: string, hidden: Files = {}): FolderTest {
   return async folder => (await folder.run(command, hidden)).code === 0
 }
 
-/** Holds when tests that the agent has not seen pass. They import what they check from `../`. */
+/** Passes if hidden tests pass. They import the agent's code from `../`. */
 export function passesTests(imports: string, cases: Files): FolderTest {
   return passes('node --test {check}/hidden.test.js', { 'hidden.test.js': testFile(imports, cases) })
 }
 
-/** Holds when a file is as it was. */
+/** Passes if a file has exactly this text. */
 export function fileEquals(path: string, text: string): FolderTest {
   return async folder => (await folder.file(path)) === text
 }
 
-/** Holds when what a file says passes. */
+/** Passes if the text of a file passes the test. */
 export function fileMatches(path: string, test: (text: string) => boolean): FolderTest {
   return async folder => {
     const text = await folder.file(path)
@@ -102,12 +102,12 @@ export function fileMatches(path: string, test: (text: string) => boolean): Fold
   }
 }
 
-/** Holds when a file is this text, but for white space at the ends of lines and of the file. */
+/** Passes if a file has this text, ignoring white space at the ends of lines and of the file. */
 export function reads(path: string, wanted: string): FolderTest {
   return fileMatches(path, text => trimmed(text) === trimmed(wanted))
 }
 
-/** Holds when a file is JSON of this value. Keys may stand in any order. */
+/** Passes if a file is JSON of this value. The order of keys does not matter. */
 export function holdsJson(path: string, wanted: unknown): FolderTest {
   return fileMatches(path, text => {
     try {

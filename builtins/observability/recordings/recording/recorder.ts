@@ -12,9 +12,9 @@ import { type ContextState, RecordedContext } from './recorded-context.ts'
 
 /** Length below which a value is written inline instead of by reference, in characters. */
 const LONG = 512
-/** The same limit for immutable values, which are read in every cycle. */
-const WORTH_A_NAME = 96
-/** The same limit for model answers. They rarely repeat, so looking one up costs more than writing it. */
+/** The same for immutable values, which are read in every cycle. */
+const LONG_FIXED = 96
+/** The same for model answers. They rarely repeat, so looking one up costs more than writing it. */
 const LONG_ANSWER = 8_000
 const SELECT = /^\s*SELECT/i
 /** Number of values remembered as written; older ones are written again. */
@@ -47,8 +47,8 @@ export type DeferredEntry = (before: string[]) => string
  * Small or mutable values are serialized at once, all others later.
  */
 export class Recorder implements RecordingBackend {
-  readonly pretends = false
-  readonly repeats = false
+  readonly isReplaying = false
+  readonly isReplayProject = false
   readonly digester: Digester
   /** Numbers of started cycles and of model answers. */
   readonly counts = { cycles: 0, steps: 0 }
@@ -57,8 +57,8 @@ export class Recorder implements RecordingBackend {
   #lines: (string | DeferredEntry)[] = []
   #length = 0
   /** Consecutive entries that are not recorded yet, as JSON, and the context of the last entry. */
-  #turns = ''
-  #turning: number | undefined
+  #pending = ''
+  #lastContext: number | undefined
   readonly #named = new Map<string, number>()
   readonly #selects = new Set<number>()
   /** Reference numbers of values, by digest, or by the value itself if it is short. */
@@ -67,8 +67,8 @@ export class Recorder implements RecordingBackend {
   readonly #longLate = new Map<string, number>()
   /** Serialized values that never change again. */
   readonly #packed = new WeakMap<object, string>()
-  readonly #acting = new Set<RecordedContext>()
-  #actors = 0
+  readonly #open = new Set<RecordedContext>()
+  #contexts = 0
   #names = 0
   #values = 0
   /** Whether recording has ended. */
@@ -82,7 +82,7 @@ export class Recorder implements RecordingBackend {
   begin(identity: ExecutionIdentity, end: CycleEnd): RecordingContext | undefined {
     if (this.#over) return undefined
     const { id: agent, kind, owner, epoch, cycle_num } = identity
-    const id = this.#actors++
+    const id = this.#contexts++
     const cycle = [id, agent, kind, owner, epoch, cycle_num] as const
     this.add(identity.kind === 'task' ? ['b', ...cycle, identity.task_id] : ['b', ...cycle])
     // While it waited for the previous cycle, another process may have taken the agent over.
@@ -92,21 +92,21 @@ export class Recorder implements RecordingBackend {
 
   /** Opens the context of a new or a continued cycle. */
   openContext(id: number, end: CycleEnd, earlier?: ContextState): RecordedContext {
-    const actor = new RecordedContext(this, id, earlier)
-    this.#acting.add(actor)
+    const context = new RecordedContext(this, id, earlier)
+    this.#open.add(context)
     end.onAbort = reason => {
-      if (actor.over) return
-      this.readBefore(actor)
+      if (context.over) return
+      this.readBefore(context)
       this.add(['a', id, recordOf(reason)])
     }
-    return actor
+    return context
   }
 
   /** Continues a recording that was made before. */
   resume(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.add(entry)
-      if (entry[0] === 'b') this.#actors = Math.max(this.#actors, entry[1] + 1)
+      if (entry[0] === 'b') this.#contexts = Math.max(this.#contexts, entry[1] + 1)
       else if (entry[0] === 'x') this.#values = Math.max(this.#values, entry[1] + 1)
       else if (entry[0] === 's') {
         this.#named.set(entry[2], entry[1])
@@ -144,42 +144,42 @@ export class Recorder implements RecordingBackend {
   }
 
   /** Records a write of a context, or a failed one. */
-  turn(actor: number, name: number, failure?: ErrorRecord): void {
+  turn(context: number, name: number, failure?: ErrorRecord): void {
     if (this.#over) return
     this.#readBefore()
-    if (failure) this.add(['t', actor, name, failure])
-    else this.#next(actor, 3 * name)
+    if (failure) this.add(['t', context, name, failure])
+    else this.#next(context, 3 * name)
   }
 
   /** Records that a context got no result. */
-  recordNoResult(actor: number, name: number): void {
-    if (!this.#over) this.#next(actor, 3 * name + 1)
+  recordNoResult(context: number, name: number): void {
+    if (!this.#over) this.#next(context, 3 * name + 1)
   }
 
   /** Records the number of reads of all contexts so far, before their data change. */
   #readBefore(): void {
-    for (const actor of this.#acting) this.readBefore(actor)
+    for (const context of this.#open) this.readBefore(context)
   }
 
   /** Records the number of reads of a context so far, before an input from outside. */
-  readBefore(actor: RecordedContext): void {
-    const reads = actor.readsSince()
-    if (reads > 0 && !this.#over) this.#next(actor.id, 3 * reads + 2)
+  readBefore(context: RecordedContext): void {
+    const reads = context.readsSince()
+    if (reads > 0 && !this.#over) this.#next(context.id, 3 * reads + 2)
   }
 
-  #next(actor: number, what: number): void {
-    if (this.#turning !== actor) {
-      this.#turns = appendToList(this.#turns, ~actor)
-      this.#turning = actor
+  #next(context: number, what: number): void {
+    if (this.#lastContext !== context) {
+      this.#pending = appendToList(this.#pending, ~context)
+      this.#lastContext = context
     }
-    this.#turns = appendToList(this.#turns, what)
+    this.#pending = appendToList(this.#pending, what)
   }
 
   #flushTurns(): void {
-    if (this.#turning === undefined) return
-    this.#push(`["p",[${this.#turns}]]`)
-    this.#turns = ''
-    this.#turning = undefined
+    if (this.#lastContext === undefined) return
+    this.#push(`["p",[${this.#pending}]]`)
+    this.#pending = ''
+    this.#lastContext = undefined
   }
 
   #push(entry: string | DeferredEntry): void {
@@ -207,14 +207,14 @@ export class Recorder implements RecordingBackend {
     this.#length = 0
   }
 
-  closeContext(actor: RecordedContext): void {
-    this.#acting.delete(actor)
+  closeContext(context: RecordedContext): void {
+    this.#open.delete(context)
   }
 
   /** Returns all entries since the last call, as strings of comma-separated JSON. */
   take(): string[] {
     this.#flushTurns()
-    for (const actor of this.#acting) actor.writeReadValues()
+    for (const context of this.#open) context.writeReadValues()
     this.#join()
     const texts = this.#texts
     this.#texts = []
@@ -224,8 +224,8 @@ export class Recorder implements RecordingBackend {
   /** Detaches running cycles. In the next recording their writes count as those of another process. */
   stop(): void {
     this.#over = true
-    for (const actor of this.#acting) actor.over = true
-    this.#acting.clear()
+    for (const context of this.#open) context.over = true
+    this.#open.clear()
   }
 
   /** Returns the reference number of a repeated string. */
@@ -250,7 +250,7 @@ export class Recorder implements RecordingBackend {
     // Only immutable values can be reused without comparing them.
     const isFixed = object !== undefined && Object.isFrozen(object)
     const json = JSON.stringify(value) ?? 'null'
-    const packed = json.length < (isFixed ? WORTH_A_NAME : LONG) ? `{"$j":${json}}` : this.#longOne(json)
+    const packed = json.length < (isFixed ? LONG_FIXED : LONG) ? `{"$j":${json}}` : this.#longOne(json)
     if (isFixed) this.#packed.set(object, packed)
     return packed
   }

@@ -39,8 +39,8 @@ export class LiveRecording {
   #file: LogFile | undefined
   /** Task runs on this recording that other processes cannot find yet. */
   #held: Recording[] = []
-  #noting: Promise<void> = Promise.resolve()
-  #overheard: NeighbourWrites | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #reports: NeighbourWrites | undefined
 
   constructor(
     svc: PluginHandle,
@@ -62,13 +62,13 @@ export class LiveRecording {
 
   /** Starts following the recorder. */
   begin(): void {
-    this.#again()
+    this.#scheduleWrite()
   }
 
-  #again(): void {
+  #scheduleWrite(): void {
     this.#cancel = inRound(this.#svc.clock, WRITE_MS, () => {
       void this.write().then(() => {
-        if (!this.#over) this.#again()
+        if (!this.#over) this.#scheduleWrite()
       })
     })
   }
@@ -82,8 +82,8 @@ export class LiveRecording {
 
   /** Resolves when all task runs on it can be found. */
   waitUntilWritten(): Promise<void> {
-    this.#noting = this.#noting.then(() => this.#note())
-    return this.#noting
+    this.#writing = this.#writing.then(() => this.#note())
+    return this.#writing
   }
 
   async #note(): Promise<void> {
@@ -112,7 +112,7 @@ export class LiveRecording {
     await this.write()
     this.recorder.stop()
     await this.#close()
-    await this.listenNoMore()
+    await this.stopReports()
     const last = await this.#store().get<{ seq: number | null }>(
       'SELECT max(seq) AS seq FROM events_view WHERE run_id = ?',
       [this.about.events_of],
@@ -127,7 +127,7 @@ export class LiveRecording {
   }
 
   async #write(): Promise<void> {
-    await this.#lookAround()
+    await this.#checkOtherWrites()
     await this.waitUntilWritten()
     const texts = this.recorder.take()
     if (texts.length === 0) return
@@ -147,22 +147,22 @@ export class LiveRecording {
 
   /**
    * Starts watching for writes of other processes; earlier ones are in the initial database.
-   * @param overhears whether other processes announce their writes
+   * @param hasReports whether other processes report their writes
    */
-  async listen(overhears: boolean): Promise<void> {
-    if (overhears) this.#overheard = await this.#store().overhear?.()
-    else await this.#lookAround()
+  async startReports(hasReports: boolean): Promise<void> {
+    if (hasReports) this.#reports = await this.#store().startWriteReports?.()
+    else await this.#checkOtherWrites()
   }
 
-  async listenNoMore(): Promise<void> {
-    await this.#overheard?.end().catch(() => {})
-    this.#overheard = undefined
+  async stopReports(): Promise<void> {
+    await this.#reports?.end().catch(() => {})
+    this.#reports = undefined
   }
 
-  /** Notes writes of another process that are missing in the recording because they were not announced. */
-  async #lookAround(): Promise<void> {
-    if (this.#overheard) {
-      if (await this.#overheard.look()) await this.noteMissing(WRITTEN_BY_ANOTHER)
+  /** Notes writes of another process that are missing in the recording because they were not reported. */
+  async #checkOtherWrites(): Promise<void> {
+    if (this.#reports) {
+      if (await this.#reports.look()) await this.noteMissing(WRITTEN_BY_ANOTHER)
       return
     }
     const row = await this.#store().get<{ data_version: number }>('PRAGMA data_version')
@@ -196,7 +196,7 @@ export class LiveRecording {
     this.about.cut ??= why
     this.#svc.log.warn({}, `the recording of ${this.about.run_id} ends here: ${why}`)
     void this.#files.write(this.about).catch(() => {})
-    void this.listenNoMore()
+    void this.stopReports()
     void this.#close()
   }
 
@@ -243,7 +243,7 @@ export function pluginsIn(svc: PluginHandle): string[] {
 
 /**
  * Begins a recording with a copy of the database, taken when the recorder starts.
- * @param overhears whether other processes announce their writes; only one recording at a time may request this
+ * @param hasReports whether other processes report their writes; only one recording at a time may request this
  * @returns undefined if the storage engine cannot copy the database, or the database is too large
  */
 export async function beginRecording(
@@ -252,7 +252,7 @@ export async function beginRecording(
   config: RecordingsConfig,
   run: { run_id: string; kind: string },
   starts: (recorder: Recorder) => void,
-  overhears = false,
+  hasReports = false,
 ): Promise<LiveRecording | undefined> {
   const store = svc.use(Store)
   if (!store.image) return undefined
@@ -287,11 +287,11 @@ export async function beginRecording(
   const image = store.image()
   starts(live.recorder)
   try {
-    await live.listen(overhears)
+    await live.startReports(hasReports)
     about.state = await files.keepState(await image)
     await files.write(about)
   } catch (error) {
-    await live.listenNoMore()
+    await live.stopReports()
     throw error
   }
   live.begin()

@@ -7,10 +7,10 @@ import { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
 import { type Entry, LOG_VERSION } from '../recording/entries.ts'
 import { compress, decompress } from '../recording/recording-files.ts'
+import { ParsedRecording } from './parsed-recording.ts'
 import { Playback } from './playback.ts'
 import type { Original } from './replay.ts'
 import { openReplayKernel } from './replay-kernel.ts'
-import { Score } from './score.ts'
 
 interface Fixture {
   svcrec: number
@@ -71,7 +71,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
   const secrets = secretsOf(svc)().filter(({ length }) => length >= 8)
   if (secrets.length === 0) return whole.state
   const still = new Playback({
-    score: new Score([], { was: 0, is: 0 }),
+    recording: new ParsedRecording([], { was: 0, is: 0 }),
     clock: svc.clock,
     digester: new Digester(text => text),
     compare: async () => undefined,

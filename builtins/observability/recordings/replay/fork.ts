@@ -15,7 +15,7 @@ import { Recorder } from '../recording/recorder.ts'
 import { LiveRecording, maskerOf } from '../recording/recording.ts'
 import type { RecordingFiles } from '../recording/recording-files.ts'
 import type { Playback } from './playback.ts'
-import { type Original, rehearse } from './replay.ts'
+import { type Original, prepareReplay } from './replay.ts'
 import type { ReplayKernel } from './replay-kernel.ts'
 
 /** Maximum number of cycles of a fork if no limit is given. */
@@ -53,7 +53,7 @@ export async function fork(
   const { from, model = null, plugin, signal } = options
   if (model !== null) await svc.use(Models).resolve(model)
   const forkError = (why: string) => new ForkError({ run_id: about.run_id, step: from, why })
-  const { stage, playback } = await rehearse(svc, original, {
+  const { stage, playback } = await prepareReplay(svc, original, {
     also: [askingFor(svc, model)],
     // The ids must differ from those of the run, which may be a fork itself.
     ids: keyedIds(keyedRandom(crc32(`${about.run_id} ${from}`))),

@@ -14,8 +14,8 @@ import type { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
 import { type Entry, errorOf, MODEL } from '../recording/entries.ts'
 import type { Recorder } from '../recording/recorder.ts'
+import { type OrderedEntry, type ParsedRecording, WRITES } from './parsed-recording.ts'
 import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
-import { type Happening, type Score, WRITES } from './score.ts'
 
 /** Time without progress after which a replay counts as stalled, in milliseconds. */
 const STALLED_MS = 3_000
@@ -25,7 +25,7 @@ const TURNS = 5
 const DISK = /^SQLITE_(FULL|IOERR)/
 
 export interface PlaybackParts {
-  score: Score
+  recording: ParsedRecording
   /** The machine's clock, for everything that is not replayed. */
   clock: Clock
   digester: Digester
@@ -45,12 +45,12 @@ export interface PlaybackParts {
  * input as it was.
  */
 export class Playback implements RecordingBackend {
-  readonly repeats = true
+  readonly isReplayProject = true
   readonly #parts: PlaybackParts
-  readonly #actors = new Map<number, ReplayedContext>()
+  readonly #contexts = new Map<number, ReplayedContext>()
   readonly #cycles = new Map<number, Promise<void>>()
   #kernel: Kernel | undefined
-  #begins: number | undefined
+  #startingContext: number | undefined
   #onMove: () => void = () => {}
   #head = 0
   #live: Recorder | undefined
@@ -62,24 +62,24 @@ export class Playback implements RecordingBackend {
     this.#parts = parts
   }
 
-  get pretends(): boolean {
+  get isReplaying(): boolean {
     return this.#kernel !== undefined && this.#live === undefined
   }
 
   begin(identity: ExecutionIdentity, abort: CycleEnd): RecordingContext | undefined {
-    if (this.#begins === undefined) return this.#live?.begin(identity, abort)
-    const id = this.#begins
-    const { score } = this.#parts
-    const actor = new ReplayedContext({
-      ...{ drawn: score.valuesOf(id), abort },
+    if (this.#startingContext === undefined) return this.#live?.begin(identity, abort)
+    const id = this.#startingContext
+    const { recording } = this.#parts
+    const context = new ReplayedContext({
+      ...{ drawn: recording.valuesOf(id), abort },
       onMove: () => this.#onMove(),
-      rest: () => this.#rest(),
-      isRecomputed: what => score.isRecomputed(id, what),
+      settleContexts: () => this.#settleContexts(),
+      isRecomputed: what => recording.isRecomputed(id, what),
     })
-    this.#actors.set(id, actor)
-    actor.mayRead(score.readsBefore(id, this.#head))
-    this.#begins = undefined
-    return actor
+    this.#contexts.set(id, context)
+    context.mayRead(recording.readsBefore(id, this.#head))
+    this.#startingContext = undefined
+    return context
   }
 
   recordWrites(statements: Parameters<RecordingBackend['recordWrites']>[0]): void {
@@ -92,34 +92,34 @@ export class Playback implements RecordingBackend {
    */
   async run(kernel: Kernel, signal: AbortSignal, from = Number.POSITIVE_INFINITY): Promise<void> {
     this.#kernel = kernel
-    const { happenings } = this.#parts.score
+    const { sequence } = this.#parts.recording
     await this.#compare()
-    for (; this.#head < happenings.length && !this.divergence; this.#head++) {
+    for (; this.#head < sequence.length && !this.divergence; this.#head++) {
       signal.throwIfAborted()
-      const happening = happenings[this.#head]!
-      if (this.#parts.score.isStep(happening) && this.steps + 1 >= from) return this.#stand(happening)
-      await this.#repeat(happening)
+      const entry = sequence[this.#head]!
+      if (this.#parts.recording.isStep(entry) && this.steps + 1 >= from) return this.#waitForModel(entry)
+      await this.#replayEntry(entry)
     }
   }
 
   /** Number of cycles that are not replayed yet. */
   get remainingCycles(): number {
-    return this.#parts.score.happenings.slice(this.#head).filter(([kind]) => kind === 'b').length
+    return this.#parts.recording.sequence.slice(this.#head).filter(([kind]) => kind === 'b').length
   }
 
   /** Returns the clocks as the last reading context saw them. */
   get now(): { ms: number; monotonic: number } {
-    const all = [...this.#actors.values()].map(({ last }) => last)
+    const all = [...this.#contexts.values()].map(({ last }) => last)
     return { ms: Math.max(0, ...all.map(({ ms }) => ms)), monotonic: Math.max(0, ...all.map(last => last.monotonic)) }
   }
 
   /** Returns the recording as far as it was replayed, from which another one continues. */
   playedEntries(): Entry[] {
-    const { score } = this.#parts
-    const drawn = [...this.#actors]
-      .map(([id, { used }]) => score.drawnEntry(id, used))
+    const { recording } = this.#parts
+    const drawn = [...this.#contexts]
+      .map(([id, { used }]) => recording.readValuesEntry(id, used))
       .filter(entry => entry !== undefined)
-    return [...score.names, ...score.happenings.slice(0, this.#head), ...drawn]
+    return [...recording.names, ...recording.sequence.slice(0, this.#head), ...drawn]
   }
 
   /**
@@ -128,16 +128,16 @@ export class Playback implements RecordingBackend {
    */
   async goLive(recorder: Recorder, first: () => Promise<void>): Promise<void> {
     this.#live = recorder
-    const acting = [...this.#actors]
-      .filter(([, actor]) => !actor.over)
-      .map(([id, actor]) => {
+    const open = [...this.#contexts]
+      .filter(([, context]) => !context.over)
+      .map(([id, context]) => {
         return {
-          actor,
-          recorded: recorder.openContext(id, actor.abort, { ...actor.last, reads: actor.unreportedReads }),
+          context,
+          recorded: recorder.openContext(id, context.abort, { ...context.last, reads: context.unreportedReads }),
         }
       })
     await first()
-    for (const { actor, recorded } of acting) actor.goLive(recorded)
+    for (const { context, recorded } of open) context.goLive(recorded)
   }
 
   /** Resolves when the cycles in progress have ended. */
@@ -146,22 +146,22 @@ export class Playback implements RecordingBackend {
   }
 
   /** Resolves when the context waits for a model and all other contexts have stopped. */
-  async #stand(happening: Happening): Promise<void> {
-    await this.#until(happening, actor => (actor.waiting.some(({ what }) => what === MODEL) ? true : undefined))
-    await this.#rest()
+  async #waitForModel(entry: OrderedEntry): Promise<void> {
+    await this.#until(entry, context => (context.waiting.some(({ what }) => what === MODEL) ? true : undefined))
+    await this.#settleContexts()
   }
 
   /** Resolves when every context that could go on has done so. */
-  async #rest(): Promise<void> {
+  async #settleContexts(): Promise<void> {
     for (let n = 0; n < TURNS; n++) await this.#parts.clock.yield()
   }
 
-  async #repeat(happening: Happening): Promise<void> {
-    const { score } = this.#parts
-    switch (happening[0]) {
+  async #replayEntry(entry: OrderedEntry): Promise<void> {
+    const { recording } = this.#parts
+    switch (entry[0]) {
       case 'b': {
-        const [, id, agent, kind, owner, epoch, cycle_num, task_id] = happening
-        this.#begins = id
+        const [, id, agent, kind, owner, epoch, cycle_num, task_id] = entry
+        this.#startingContext = id
         if (kind !== 'task') this.cycles++
         const driven =
           task_id === undefined
@@ -174,97 +174,97 @@ export class Playback implements RecordingBackend {
         return
       }
       case 'f': {
-        const over = await this.#until(happening, ({ timers }) => timers[happening[2]])
-        await this.#rest()
-        if (over) inContext(this.#actors.get(happening[1]), over)
+        const over = await this.#until(entry, ({ timers }) => timers[entry[2]])
+        await this.#settleContexts()
+        if (over) inContext(this.#contexts.get(entry[1]), over)
         return
       }
       case 'a':
-        await this.#rest()
-        this.#actors.get(happening[1])?.abort.abort(errorOf(happening[2]))
+        await this.#settleContexts()
+        this.#contexts.get(entry[1])?.abort.abort(errorOf(entry[2]))
         return
       case 'o': {
-        const written = happening[1].map(([name, ...params]) => {
-          return { sql: score.text(name), params: params.map(param => score.param(param)) }
+        const written = entry[1].map(([name, ...params]) => {
+          return { sql: recording.text(name), params: params.map(param => recording.param(param)) }
         })
         try {
-          await runInContext(BYSTANDER, async () => {
+          await runInContext(UNRECORDED, async () => {
             await this.#kernel!.use(Store).apply([statements(written)])
             for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
           })
         } catch (error) {
           // For example, rows that refer to rows of another process.
           const expected = shorten(written.map(({ sql }) => sql).join('; '))
-          return this.#diverge(happening, 'a recorded write from outside the agents cannot be repeated', {
+          return this.#diverge(entry, 'a recorded write from outside the agents cannot be repeated', {
             expected,
             got: errorMessage(error),
           })
         }
-        this.#readOn()
+        this.#resumeReads()
         return this.#compare()
       }
       case 'c':
-        return this.#parts.configure(happening[1])
+        return this.#parts.configure(entry[1])
       case 'u': {
-        const [, name, comes, file] = happening
-        await this.#rest()
+        const [, name, comes, file] = entry
+        await this.#settleContexts()
         return comes ? this.#parts.loadPlugin(name, file) : this.#kernel!.host.remove(name)
       }
       case 'e':
-        return this.#until(happening, actor => (actor.over ? true : undefined)).then(() => {})
+        return this.#until(entry, context => (context.over ? true : undefined)).then(() => {})
       case 't': {
-        const [, , name, failure] = happening
-        const turn = await this.#arrival(happening, 't', score.text(name))
+        const [, , name, failure] = entry
+        const turn = await this.#arrival(entry, 't', recording.text(name))
         if (!turn) return
         if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
         else settle(turn)
-        this.#readOn()
+        this.#resumeReads()
         if (WRITES.test(turn.what)) await this.#compare()
         return
       }
       case 'n': {
-        this.#actors.get(happening[1])?.addReads(happening[2])
-        await this.#until(happening, ({ unreportedReads }) => (unreportedReads >= 0 ? true : undefined))
+        this.#contexts.get(entry[1])?.addReads(entry[2])
+        await this.#until(entry, ({ unreportedReads }) => (unreportedReads >= 0 ? true : undefined))
         return
       }
       case 'v': {
-        const [, , name, digest, value, failure, earlier] = happening
-        const isStep = score.isStep(happening)
-        const taking = await this.#arrival(happening, 'v', score.text(name), earlier)
+        const [, , name, digest, value, failure, earlier] = entry
+        const isStep = recording.isStep(entry)
+        const taking = await this.#arrival(entry, 'v', recording.text(name), earlier)
         if (!taking) return
         if (isStep) this.steps++
         const asked = digest && taking.asked ? taking.asked() : undefined
         const { digester } = this.#parts
         if (asked && digest !== (typeof digest === 'string' ? digester.legacyDigest(asked) : digester.of(asked))) {
-          this.#diverge(happening, 'the request to the model differs from the recorded one', {
+          this.#diverge(entry, 'the request to the model differs from the recorded one', {
             expected: `a request with the digest ${digest}`,
             got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
           })
         } else if (failure) taking.reject(errorOf(failure))
-        else taking.resolve(score.value(value))
+        else taking.resolve(recording.value(value))
       }
     }
   }
 
   /** Lets contexts continue that read after a write which has now happened. */
-  #readOn(): void {
-    const { score } = this.#parts
-    for (const id of this.#cycles.keys()) this.#actors.get(id)?.mayRead(score.readsBefore(id, this.#head + 1))
+  #resumeReads(): void {
+    const { recording } = this.#parts
+    for (const id of this.#cycles.keys()) this.#contexts.get(id)?.mayRead(recording.readsBefore(id, this.#head + 1))
   }
 
   /** Finds the wait of a context that an entry belongs to. @param earlier number of waits of the same name before it */
-  #arrival(happening: Happening, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
-    return this.#until(happening, actor => {
-      const found = actor.waiting.filter(
+  #arrival(entry: OrderedEntry, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
+    return this.#until(entry, context => {
+      const found = context.waiting.filter(
         each => each.kind === kind && (each.what === what || (what === 'write' && WRITES.test(each.what))),
       )[earlier]
-      if (found) actor.waiting.splice(actor.waiting.indexOf(found), 1)
+      if (found) context.waiting.splice(context.waiting.indexOf(found), 1)
       return found
     })
   }
 
-  async #until<T>(happening: Happening, find: (actor: ReplayedContext) => T | undefined): Promise<T | undefined> {
-    const actor = this.#actors.get(happening[1] as number)
+  async #until<T>(entry: OrderedEntry, find: (context: ReplayedContext) => T | undefined): Promise<T | undefined> {
+    const context = this.#contexts.get(entry[1] as number)
     const stalled = new AbortController()
     const cancel = this.#parts.clock.after(STALLED_MS, () => {
       stalled.abort()
@@ -275,32 +275,32 @@ export class Playback implements RecordingBackend {
         const moved = new Promise<void>(resolve => {
           this.#onMove = resolve
         })
-        const found = actor && find(actor)
+        const found = context && find(context)
         if (found !== undefined) return found
-        if (!actor || actor.over || stalled.signal.aborted) break
+        if (!context || context.over || stalled.signal.aborted) break
         await moved
       }
     } finally {
       cancel()
     }
-    const got = actor?.over ? 'the end of its cycle' : actor?.waiting.map(each => shorten(each.what)).join('; and ')
-    this.#diverge(happening, 'the next action differs from the recorded one', {
-      expected: this.#describe(happening),
+    const got = context?.over ? 'the end of its cycle' : context?.waiting.map(each => shorten(each.what)).join('; and ')
+    this.#diverge(entry, 'the next action differs from the recorded one', {
+      expected: this.#describe(entry),
       got: got || 'nothing more',
     })
     return undefined
   }
 
-  #describe(happening: Happening): string {
-    if (happening[0] === 'e') return 'the end of its cycle'
-    if (happening[0] === 'f') return 'the end of a timer'
-    if (happening[0] === 'n') return `${happening[2]} reads before the next write`
-    if (happening[0] !== 't' && happening[0] !== 'v') return happening[0]
-    return shorten(this.#parts.score.text(happening[2]))
+  #describe(entry: OrderedEntry): string {
+    if (entry[0] === 'e') return 'the end of its cycle'
+    if (entry[0] === 'f') return 'the end of a timer'
+    if (entry[0] === 'n') return `${entry[2]} reads before the next write`
+    if (entry[0] !== 't' && entry[0] !== 'v') return entry[0]
+    return shorten(this.#parts.recording.text(entry[2]))
   }
 
-  #diverge(happening: Happening, what: string, { expected, got }: { expected: string; got: string }): void {
-    const whose = this.#parts.score.ownerOf(happening[1] as number)
+  #diverge(entry: OrderedEntry, what: string, { expected, got }: { expected: string; got: string }): void {
+    const whose = this.#parts.recording.ownerOf(entry[1] as number)
     const { agent_id = null, cycle_num = null } = whose ?? {}
     this.divergence ??= { agent_id, cycle_num, step: this.steps, seq: null, what, expected, got }
   }
@@ -320,7 +320,7 @@ function shorten(what: string): string {
 }
 
 /** Context in which writes of other processes are repeated unchanged. */
-const BYSTANDER: RecordingContext = {
+const UNRECORDED: RecordingContext = {
   draw: (_, real) => real(),
   take: (_, work) => work(),
   turn: (_, work) => work(),

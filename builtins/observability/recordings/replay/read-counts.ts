@@ -15,36 +15,36 @@ interface Reading {
  * number of reads of each context before each write and each of its inputs.
  */
 export class ReadCounts {
-  readonly #acting = new Map<number, Reading>()
+  readonly #open = new Map<number, Reading>()
   readonly #limits = new Map<number, Limit[]>()
 
-  begin(actor: number): void {
-    this.#acting.set(actor, { total: 0, since: 0 })
-    this.#limits.set(actor, [])
+  begin(context: number): void {
+    this.#open.set(context, { total: 0, since: 0 })
+    this.#limits.set(context, [])
   }
 
-  end(actor: number): void {
-    this.#acting.delete(actor)
+  end(context: number): void {
+    this.#open.delete(context)
   }
 
   /** Counts a read of a context that is not recorded yet. */
-  countRead(actor: number): void {
-    const reading = this.#acting.get(actor)
+  countRead(context: number): void {
+    const reading = this.#open.get(context)
     if (reading) reading.since++
   }
 
   /** Marks reads as recorded. */
-  addReads(actor: number, reads: number): void {
-    const reading = this.#acting.get(actor)
+  addReads(context: number, reads: number): void {
+    const reading = this.#open.get(context)
     if (reading) reading.total += reads
   }
 
   /** Takes the reads that are not recorded yet. @param of only those of this context */
-  takeUnrecorded(of?: number): [actor: number, reads: number][] {
+  takeUnrecorded(of?: number): [context: number, reads: number][] {
     const all: [number, number][] = []
-    for (const [actor, reading] of this.#acting) {
-      if (reading.since === 0 || (of !== undefined && actor !== of)) continue
-      all.push([actor, reading.since])
+    for (const [context, reading] of this.#open) {
+      if (reading.since === 0 || (of !== undefined && context !== of)) continue
+      all.push([context, reading.since])
       reading.since = 0
     }
     return all
@@ -52,8 +52,8 @@ export class ReadCounts {
 
   /** Records the position of a write. */
   write(at: number): void {
-    for (const [actor, { total: reads }] of this.#acting) {
-      const limits = this.#limits.get(actor)!
+    for (const [context, { total: reads }] of this.#open) {
+      const limits = this.#limits.get(context)!
       const last = limits.at(-1)
       if (last?.reads === reads) last.at = at
       else limits.push({ at, reads })
@@ -61,8 +61,8 @@ export class ReadCounts {
   }
 
   /** Returns the number of reads of a context before the next write, starting at `here`. */
-  countBefore(actor: number, here: number): number {
-    const limits = this.#limits.get(actor) ?? []
+  countBefore(context: number, here: number): number {
+    const limits = this.#limits.get(context) ?? []
     while (limits.length > 0 && limits[0]!.at < here) limits.shift()
     return limits[0]?.reads ?? Number.POSITIVE_INFINITY
   }

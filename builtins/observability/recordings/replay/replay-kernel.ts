@@ -66,7 +66,7 @@ export async function openReplayKernel(
   const root = await files.mkdtemp(join(tmpdir(), 'svc-replay-'))
   await files.mkdir(join(root, '.svc'), { recursive: true, mode: 0o700 })
   // An abandoned cycle may still write a file, so the removal is retried.
-  const leave = () => files.rm(root, { recursive: true, force: true, maxRetries: 5 })
+  const removeFolder = () => files.rm(root, { recursive: true, force: true, maxRetries: 5 })
   try {
     await files.writeFile(join(root, '.svc', 'svc.db'), state, { mode: 0o600 })
     const file = join(root, '.svc', 'config.yaml')
@@ -90,25 +90,25 @@ export async function openReplayKernel(
         ...options.reach,
       },
       log: { level: 'silent', write: () => {} },
-      also: [...initialPlugins(svc, about), ...(options.also ?? []), playing(backend)],
+      also: [...initialPlugins(svc, about), ...(options.also ?? []), playbackPlugin(backend)],
     })
     // A run is recognized by its process id, so it is moved to this process.
     await kernel.use(Store).apply([statements([moveOpenRuns(about.pid, process.pid)])])
     const close = async () => {
       await kernel.close()
-      await leave()
+      await removeFolder()
     }
     const configure = async (config: Readonly<Record<string, unknown>>) => {
       await write(config)
       await kernel.config.reload()
     }
-    const bring = async (definition: PluginDefinition, origin?: string) => {
+    const loadPlugin = async (definition: PluginDefinition, origin?: string) => {
       await kernel.host.remove(definition.name)
       await kernel.host.add(definition, origin)
     }
-    return { kernel, clock, root, configure, loadPlugin: bring, [Symbol.asyncDispose]: close }
+    return { kernel, clock, root, configure, loadPlugin, [Symbol.asyncDispose]: close }
   } catch (error) {
-    await leave()
+    await removeFolder()
     throw new NotReplayableError({ run_id: about.run_id, why: String((error as Error).message) }, { cause: error })
   }
 }
@@ -119,7 +119,7 @@ function initialPlugins(svc: PluginHandle, { plugins }: Recording): PluginDefini
   return plugins === null ? all : all.filter(({ name }) => plugins.includes(name))
 }
 
-function playing(backend: RecordingBackend): PluginDefinition {
+function playbackPlugin(backend: RecordingBackend): PluginDefinition {
   return definePlugin({
     name: 'playback',
     description: 'Replays a recording.',

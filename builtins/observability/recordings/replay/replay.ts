@@ -8,16 +8,16 @@ import { Digester } from '../recording/digest.ts'
 import { LOG_VERSION } from '../recording/entries.ts'
 import { maskerOf } from '../recording/recording.ts'
 import type { CompleteRecording } from '../recording/recording-files.ts'
+import { ParsedRecording, stepsIn } from './parsed-recording.ts'
 import { Playback } from './playback.ts'
 import { openReplayKernel, type ReplayKernel, type ReplayKernelOptions } from './replay-kernel.ts'
-import { Score, stepsIn } from './score.ts'
 
 /** A recording with the events that a replay is compared with. */
 export interface Original extends CompleteRecording {
   /** The event log as it was recorded. */
   events: readonly EventRow[]
   /** For a task's run: the context of the task in the recording of its process. */
-  actor?: number
+  context?: number
 }
 
 /** Compares the event log of a replay with the recorded one, as it grows. */
@@ -94,7 +94,7 @@ export interface PreparedReplay {
 }
 
 /** Opens a temporary project and prepares the replay of a recording in it. */
-export async function rehearse(
+export async function prepareReplay(
   svc: PluginHandle,
   original: Original,
   options: ReplayKernelOptions = {},
@@ -111,10 +111,10 @@ export async function rehearse(
   const host = svc.use(HostToken)
   const ours = new Map(host.definitions().map(plugin => [plugin.name, plugin]))
   const gone = about.plugins?.filter(name => !ours.has(name)) ?? []
-  const lacks = gone.map(isGone)
+  const lacks = gone.map(missingPluginNote)
   let stage: ReplayKernel | undefined
   const playback = new Playback({
-    score: new Score(entries, { was: about.pid, is: process.pid }),
+    recording: new ParsedRecording(entries, { was: about.pid, is: process.pid }),
     clock: systemPorts().clock,
     digester: new Digester(maskerOf(svc, false)),
     compare: () => comparison.look(stage!.kernel.use(Store)),
@@ -123,7 +123,9 @@ export async function rehearse(
     },
     loadPlugin: async (name, file) => {
       const loaded =
-        file === undefined ? isGone(name) : await host.load(resolve(svc.project.root, file)).catch(errorMessage)
+        file === undefined
+          ? missingPluginNote(name)
+          : await host.load(resolve(svc.project.root, file)).catch(errorMessage)
       const plugin = typeof loaded === 'string' ? (ours.get(name) ?? loaded) : loaded
       if (typeof plugin === 'string') lacks.push(plugin)
       else await stage!.loadPlugin(plugin, file ?? name).catch(error => lacks.push(errorMessage(error)))
@@ -141,7 +143,7 @@ export async function replay(
 ): Promise<ReplayVerdict> {
   const { about } = original
   const began = svc.clock.monotonic()
-  const { stage, playback, comparison, lacks } = await rehearse(svc, original, options)
+  const { stage, playback, comparison, lacks } = await prepareReplay(svc, original, options)
   await using _ = stage
   await playback.run(stage.kernel, signal)
   const missing = comparison.firstMissing()
@@ -165,12 +167,15 @@ export async function replay(
 }
 
 /** Counts replayed cycles and steps as `recordings.get` counts recorded ones: for a task only its own steps. */
-function repeatedCounts({ entries, actor }: Original, { cycles, steps }: Playback): { cycles: number; steps: number } {
-  if (actor === undefined) return { cycles, steps }
-  return { cycles: 0, steps: stepsIn(entries, actor).filter(({ step }) => step <= steps).length }
+function repeatedCounts(
+  { entries, context }: Original,
+  { cycles, steps }: Playback,
+): { cycles: number; steps: number } {
+  if (context === undefined) return { cycles, steps }
+  return { cycles: 0, steps: stepsIn(entries, context).filter(({ step }) => step <= steps).length }
 }
 
 /** Returns the note for a missing plugin. Without its tools, requests to models may differ from the recorded ones. */
-function isGone(plugin: string): string {
+function missingPluginNote(plugin: string): string {
   return `the plugin ${plugin} was loaded in the recorded run, but is not available here`
 }

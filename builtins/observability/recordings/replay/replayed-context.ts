@@ -6,7 +6,7 @@ import {
   type RecordingContext,
   withoutRecording,
 } from '#lib/recording-context'
-import type { ReadValues } from './score.ts'
+import type { ReadValues } from './parsed-recording.ts'
 
 /** A value that a context waits for until the recording provides it. */
 export interface Waiting {
@@ -26,7 +26,7 @@ export interface ReplayedContextParts {
   /** Called when the context waits or has ended. */
   onMove: () => void
   /** Resolves when every context that could continue has done so. */
-  rest: () => Promise<void>
+  settleContexts: () => Promise<void>
   /** Returns whether the context computes this input itself instead of taking it from the recording. */
   isRecomputed: (what: string) => boolean
 }
@@ -117,7 +117,9 @@ export class ReplayedContext implements RecordingContext {
     if (what !== 'cycle_end') return undefined
     const result = withoutRecording(work)
     // A timer set now never fires, because time does not move.
-    return result instanceof Promise ? Promise.race([result, this.#parts.rest().then(() => undefined)]) : result
+    return result instanceof Promise
+      ? Promise.race([result, this.#parts.settleContexts().then(() => undefined)])
+      : result
   }
 
   end(): void {

@@ -47,7 +47,7 @@ export class CheckoutModules implements PluginSource {
       ...{ modules: () => this.#importable(), allowlist: () => [] },
       limit_ms: LOAD_LIMIT_MS,
       // Modules are part of the program, so nothing hinders or watches them.
-      ...{ hindrance: async () => undefined, watch: () => {} },
+      ...{ blockedReason: async () => undefined, watch: () => {} },
     })
     this.#watch = new PluginWatch({
       ...{ files: ports.files, clock: ports.clock, log, dev: true },

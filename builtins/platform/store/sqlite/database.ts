@@ -17,7 +17,7 @@ import {
 } from '../contract.ts'
 import { isDamage, unusable } from './damage.ts'
 import { PARTS } from './holders.ts'
-import type { Neighbours } from './neighbours.ts'
+import type { OtherProcesses } from './other-processes.ts'
 import { WriteGroup } from './write-group.ts'
 
 const LOCK_LIMIT_MS = 5_000
@@ -49,7 +49,7 @@ export class Database {
   /** Returns the backend that records or replays all writes. */
   recording: () => RecordingBackend | undefined = () => undefined
   /** The other processes that have the database open. */
-  neighbours: Neighbours | undefined
+  otherProcesses: OtherProcesses | undefined
   /** Aborted when the process ends. Its last writes then do not each wait for a lock that was not released. */
   ending: AbortSignal | undefined
   /** Number of writes at the last time that waiting for a lock failed. */
@@ -131,9 +131,9 @@ export class Database {
    */
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
     const isReplayed = this.#isReplayed()
-    const { neighbours } = this
-    return neighbours && !isReplayed && !isIntroduced(neighbours)
-      ? neighbours.introduce().then(() => this.#write(work, what, beside, isReplayed))
+    const { otherProcesses } = this
+    return otherProcesses && !isReplayed && !isRegistered(otherProcesses)
+      ? otherProcesses.register().then(() => this.#write(work, what, beside, isReplayed))
       : this.#write(work, what, beside, isReplayed)
   }
 
@@ -146,26 +146,26 @@ export class Database {
       backend = this.recording()
       statements = []
       besides = []
-      if (this.neighbours?.isNear) this.neighbours.readWrites()
-      const isAnnounced = this.neighbours?.listener && !isReplayed
-      if ((backend && !context) || isAnnounced) this.#statements = statements
+      if (this.otherProcesses?.mustCheck) this.otherProcesses.readWrites()
+      const isReported = this.otherProcesses?.listener && !isReplayed
+      if ((backend && !context) || isReported) this.#statements = statements
       const result = work()
       this.#statements = besides
       beside()
       this.#statements = undefined
-      if (isAnnounced) this.neighbours?.announce([...statements, ...besides])
+      if (isReported) this.otherProcesses?.report([...statements, ...besides])
       return result
     }
     const record = () => backend?.recordWrites(context ? besides : [...statements, ...besides])
-    const alone = () =>
+    const writeAlone = () =>
       this.waiting(() => {
-        const transact = () => this.#transact(inside, !context && this.recording()?.pretends ? 'ROLLBACK' : 'COMMIT')
+        const transact = () => this.#transact(inside, !context && this.recording()?.isReplaying ? 'ROLLBACK' : 'COMMIT')
         const done = context ? context.turn(what, transact) : transact()
         record()
         return done
       })
     // A replay decides itself when each write runs.
-    if (isReplayed) return alone()
+    if (isReplayed) return writeAlone()
     return new Promise((resolve, reject) => {
       let result: T
       this.#group.add({
@@ -181,7 +181,7 @@ export class Database {
             reject(error)
           }
         },
-        alone: () => void inContext(context, alone).then(resolve, reject),
+        alone: () => void inContext(context, writeAlone).then(resolve, reject),
         failed: reject,
       })
     })
@@ -189,7 +189,7 @@ export class Database {
 
   #isReplayed(): boolean {
     try {
-      return this.recording()?.repeats === true
+      return this.recording()?.isReplayProject === true
     } catch {
       // Whatever fails here also fails the write, which reports it.
       return true
@@ -219,15 +219,15 @@ export class Database {
   /** Same as `waiting`, ordered among the recorded writes of the recording context. @param sql name of the read */
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = recordingContext()
-    const once = who && this.neighbours?.isNear ? () => this.#alone(work) : work
+    const once = who && this.otherProcesses?.mustCheck ? () => this.#readUndisturbed(work) : work
     return this.waiting(who ? () => who.read(sql, once) : work)
   }
 
   /** Repeats the read when another process may have written meanwhile, until the order of both is known. */
-  #alone<T>(work: () => T): T {
+  #readUndisturbed<T>(work: () => T): T {
     for (;;) {
       const done = work()
-      if (!this.neighbours?.readWrites()) return done
+      if (!this.otherProcesses?.readWrites()) return done
     }
   }
 
@@ -319,9 +319,9 @@ export class Database {
   }
 }
 
-function isIntroduced(neighbours: Neighbours): boolean {
+function isRegistered(otherProcesses: OtherProcesses): boolean {
   try {
-    return neighbours.isIntroduced
+    return otherProcesses.isRegistered
   } catch {
     // Whatever fails here also fails the write, which reports it.
     return true

@@ -57,7 +57,7 @@ export function eachField(value: (field: keyof PersonaFields) => number): Record
 }
 
 /** Returns the inner state of a new agent. */
-export function newborn(): PersistedState {
+export function initialState(): PersistedState {
   return {
     waking_ms: 0,
     offsets: eachField(() => 0),

@@ -160,8 +160,8 @@ export class Connection {
       })
     }
     const isProgram = this.#settings.command !== undefined
-    const hindrance = isProgram ? await this.#svc.use(HostToken).hindrance() : undefined
-    if (hindrance !== undefined) throw new Error(`its program was not started: ${hindrance}`)
+    const blockedReason = isProgram ? await this.#svc.use(HostToken).blockedReason() : undefined
+    if (blockedReason !== undefined) throw new Error(`its program was not started: ${blockedReason}`)
     const settings = await preparePreset(this.#svc, this.#settings)
     const session = await openSession(this.#svc, this.#name, settings, { signal, listChanged }).catch(error => {
       throw signal.aborted ? error : presetFailure(settings, error)

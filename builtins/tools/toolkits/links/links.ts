@@ -5,6 +5,7 @@ import { type WebPage, WebPages } from '#safety/net/contract'
 /** Record kind of links. */
 export const LINK = 'link'
 
+/** The address does not begin with http:// or https://, or contains a user; or the name has no letters or digits. */
 const LinkError = defineError({
   code: 'link_refused',
   status: 422,

@@ -6,6 +6,7 @@ import { endWithin, textTokens } from '#lib/text-tokens'
 
 const STAMP = /^## (?=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$)/m
 
+/** The notepad is full, or belongs to an agent that is unknown or whose notepad this agent cannot read. */
 export const NotepadError = defineError({
   code: 'notepad_refused',
   status: 422,

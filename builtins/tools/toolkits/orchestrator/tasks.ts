@@ -7,6 +7,7 @@ import type { OrchestratorConfig } from './config.ts'
 import { needsOf, type Program, wordsFor } from './programs.ts'
 import { type CodeTask, Records } from './records.ts'
 
+/** The agent has the maximum number of running code tasks, or no code task of this id. */
 const CodeTaskError = defineError({
   code: 'code_task_refused',
   status: 422,

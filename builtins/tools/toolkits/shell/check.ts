@@ -9,7 +9,7 @@ export interface Place {
   /** Real path of the folder in which the command runs. */
   cwd: string
   /** Whether the command runs in a sandbox, where closed folders are invisible. */
-  walled: boolean
+  sandboxed: boolean
 }
 
 /** Programs that may run: those with rules, also development programs, or any. */
@@ -80,7 +80,7 @@ class Check {
     const options = await this.#options(args)
     const given: string[] = []
     for (const [n, arg] of this.#rest.entries()) given.push(await this.#other(arg, n))
-    if (!this.#place.walled && (this.#name === 'mv' || options.some(option => this.#isDeep(option))))
+    if (!this.#place.sandboxed && (this.#name === 'mv' || options.some(option => this.#isDeep(option))))
       await this.#refuseClosed()
     const end = bare ? [] : ['--']
     return { argv: [this.#name, ...(process.platform === 'linux' ? forced : []), ...options, ...end, ...given], env }

@@ -31,7 +31,7 @@ export class Programs implements Shell {
   }
 
   async check(command: string): Promise<void> {
-    const allowed = this.#allowedPrograms(await this.#isWalled())
+    const allowed = this.#allowedPrograms(await this.#isSandboxed())
     refuseUnknown(wordsOf(command, allowed === 'any')[0]!, allowed)
   }
 
@@ -48,7 +48,7 @@ export class Programs implements Shell {
   /** Returns the process request of a command line. @throws CommandError when the rules forbid it */
   async requestFor({ command, cwd, input }: CommandLine, at: At) {
     const place = await this.place(at, cwd)
-    const allowed = this.#allowedPrograms(place.walled)
+    const allowed = this.#allowedPrograms(place.sandboxed)
     const { argv, env } = await checkWords(wordsOf(command, allowed === 'any'), allowed, place)
     return { argv, env, input, cwd: place.cwd }
   }
@@ -70,10 +70,10 @@ export class Programs implements Shell {
     const { real } = await jail.resolve(at, folder)
     const found = await this.#svc.ports.files.stat(real).catch(() => undefined)
     if (!found?.isDirectory()) throw new CommandError({ problem: `${JSON.stringify(folder)} is not a folder` })
-    return { jail, reach: reachOf(at), cwd: real, walled: await this.#isWalled() }
+    return { jail, reach: reachOf(at), cwd: real, sandboxed: await this.#isSandboxed() }
   }
 
-  async #isWalled(): Promise<boolean> {
+  async #isSandboxed(): Promise<boolean> {
     return (await this.#svc.use(Sandbox).status()).wall === 'bubblewrap'
   }
 
@@ -81,8 +81,8 @@ export class Programs implements Shell {
    * Returns which programs may run: in a sandbox any; otherwise development programs only if the configuration allows
    * them or a person approves each call.
    */
-  #allowedPrograms(isWalled: boolean): Allowed {
-    if (isWalled && this.#config.shell_sandboxed_programs) return 'any'
+  #allowedPrograms(isSandboxed: boolean): Allowed {
+    if (isSandboxed && this.#config.shell_sandboxed_programs) return 'any'
     return this.#config.shell_allow_dev_commands || isGated(this.#svc) ? 'development' : 'restricted'
   }
 }

@@ -181,7 +181,9 @@ describe('a paused agent', () => {
     expect([await countWithStatus('paused'), await countWithStatus('dead')]).toEqual([249, 1])
     await home.kernel.invoke('agents.resume', { id: '*' })
     expect([await countWithStatus('idle'), await countWithStatus('dead')]).toEqual([249, 1])
-    await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow('Name the agent to pause, or use --all; not both.')
+    await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow(
+      'Name the agent to pause, or use --all; not both.',
+    )
   })
 })
 

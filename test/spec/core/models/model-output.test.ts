@@ -36,7 +36,7 @@ describe('mistakes of a model', () => {
     const broken = `Arguments: {'n': "3", text: 'it's',}`
     await using home = await pursueGoal(toolCall('Look', broken))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 3, text: "it's" } }])
-    const [line] = home.logged('An invalid call of look was repaired')
+    const [line] = home.logged('an invalid call of look was repaired')
     const mended = [
       'apostrophes',
       'number_from_text',

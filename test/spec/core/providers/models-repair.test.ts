@@ -106,7 +106,7 @@ test('a repaired call lists its repairs, in the answer and in the log', async ()
   expect(tool_calls).toMatchObject([{ name: 'file_write', arguments: '{"path":"a.txt","content":"x","times":3}' }])
   const mended = ['name_spelling', 'number_from_text', 'single_quotes', 'trailing_commas', 'unquoted_keys']
   expect(tool_calls[0]!.repaired).toEqual(mended)
-  expect(host.logged('An invalid call of file_write was repaired')[0]).toMatchObject({
+  expect(host.logged('an invalid call of file_write was repaired')[0]).toMatchObject({
     code: 'tool_call_repaired',
     repaired: mended,
   })

@@ -13,6 +13,7 @@ const FILE_MS = 250
  */
 const TRIES = 2
 
+/** The search pattern is invalid or takes too long to match. */
 export const PatternError = defineError({
   code: 'bad_pattern',
   status: 422,

@@ -6,8 +6,8 @@ import {
   type DemoContext,
   type DemoOptions,
   type DemoReport,
+  type DemoRunner,
   Demos,
-  type DemoTheatre,
   type DemoTrial,
 } from './contract.ts'
 import { html } from './html.ts'
@@ -22,7 +22,7 @@ const MOST_CYCLES = 365
 const CALM_TRIES = 3_000
 const CALM_MS = 5
 
-export function theatre(svc: PluginHandle): DemoTheatre {
+export function demoRunner(svc: PluginHandle): DemoRunner {
   return {
     list: () => svc.list(Demos),
     markdown,
@@ -58,7 +58,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   const { available, reason } = await provider.availability()
   if (!available) throw new ModelError({ model: id, problem: reason ?? 'it is not available' })
   const trials: DemoTrial[] = []
-  const stage: DemoContext = {
+  const context: DemoContext = {
     ...{ seed, model, cycles, signal, say, show },
     named: provider.notice ? `${id} (${provider.notice})` : id,
     async open(options) {
@@ -73,7 +73,7 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
     },
   }
   try {
-    return await demo.play(stage, part)
+    return await demo.play(context, part)
   } finally {
     for (const trial of trials) await trial.close()
   }

@@ -4,22 +4,20 @@ import type { NeighbourWrites } from '../contract.ts'
 import type { Database } from './database.ts'
 
 const SELECT = /^\s*SELECT/i
-/** Maximum number of unread announced transactions. When it is exceeded, the recording ends. */
+/** Maximum number of unread reports. When it is exceeded, the recording ends. */
 const MAX_UNREAD = 10_000
-/** Time that a writer waits for the recorder, once, and interval of the check, in milliseconds. */
-const PATIENCE_MS = 2_000
-const LOOK_MS = 25
+/** Time that a process waits, once, for the recorder to read its registration, in milliseconds. */
+const REGISTRATION_LIMIT_MS = 2_000
+/** Interval at which it checks for that, in milliseconds. */
+const POLL_MS = 25
 const RECORDER = 'SELECT owner, pid FROM svc_recorder'
-const ANNOUNCE = 'INSERT INTO svc_told (statements) VALUES (?)'
-const WAITING = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
+const REPORT = 'INSERT INTO svc_told (statements) VALUES (?)'
+const UNREAD = 'SELECT coalesce(max(n) - min(n), 0) AS count FROM svc_told'
 const LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'svc_told'), 0) AS n"
-const ANNOUNCED = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
+const REPORTED = 'SELECT n, statements FROM svc_told WHERE n > ? ORDER BY n'
 
-/**
- * What other processes have written since the last check: nothing, introductions only, announced transactions, or
- * unannounced writes.
- */
-type NeighbourChange = 'nothing' | 'words' | 'writes' | 'silence'
+/** What other processes have written since the last check; `unreported` if a write came without a report. */
+type ForeignWrites = 'nothing' | 'registrations' | 'writes' | 'unreported'
 
 interface Recorder {
   owner: string
@@ -29,24 +27,24 @@ interface Recorder {
 /**
  * The other processes of a project, whose writes are inputs of the recording process. Each reports its writes in the
  * same transaction. The recorder reads the reports before its own next write and with its next read, so their order is
- * kept. A process introduces itself before its first write and waits until the recorder has read that; until then the
- * recorder does not check for writes.
+ * kept. A process registers with an empty report before its first write, and waits until the recorder has read it; until
+ * then the recorder does not check for writes.
  */
-export class Neighbours implements NeighbourWrites {
+export class OtherProcesses implements NeighbourWrites {
   readonly #database: Database
   readonly #clock: Clock
   readonly #owner: string
   #records = false
   /** Whether other processes exist. Each step of this process then checks what they have written. */
-  #near = false
+  #othersExist = false
   #version = 0
   #last = 0
-  #forgotten = 0
+  #removed = 0
   /** The recorder at the last check, and the database's data version then. */
   #known: { recorder: Recorder | undefined; version: number } | undefined
-  /** The recorder to which this process has introduced itself; '' for none. */
-  #knownTo = ''
-  #introducing: Promise<void> | undefined
+  /** The recorder that knows this process; '' for none. */
+  #registeredWith = ''
+  #registering: Promise<void> | undefined
 
   constructor(database: Database, clock: Clock, owner: string) {
     this.#database = database
@@ -55,58 +53,58 @@ export class Neighbours implements NeighbourWrites {
   }
 
   /** Makes all other processes report their writes from now on. */
-  async overhear(): Promise<void> {
+  async startWriteReports(): Promise<void> {
     this.#version = this.#database.dataVersion()
     await this.#database.writeUnrecorded(() => {
-      this.#deafen()
+      this.#stopReports()
       const params = [this.#owner, process.pid]
       this.#database.run({ sql: 'INSERT INTO svc_recorder (owner, pid) VALUES (?, ?)', params })
-      this.#last = this.#forgotten = this.#database.get<{ n: number }>(LAST)!.n
+      this.#last = this.#removed = this.#database.get<{ n: number }>(LAST)!.n
     })
     this.#records = true
   }
 
   async look(): Promise<boolean> {
-    const wasNear = this.#near
-    const found = await this.#database.waiting(() => this.#takeIn())
-    if (found !== 'nothing') this.#near = true
-    if (this.#last > this.#forgotten) await this.#forget()
-    return this.#recorder?.owner !== this.#owner || found === 'silence' || (found === 'writes' && !wasNear)
+    const existed = this.#othersExist
+    const found = await this.#database.waiting(() => this.#readReports())
+    if (found !== 'nothing') this.#othersExist = true
+    if (this.#last > this.#removed) await this.#removeRead()
+    return this.#recorder?.owner !== this.#owner || found === 'unreported' || (found === 'writes' && !existed)
   }
 
   /** Removes the reports that were read. */
-  async #forget(): Promise<void> {
+  async #removeRead(): Promise<void> {
     const upTo = this.#last
     await this.#database.writeUnrecorded(() =>
       this.#database.run({ sql: 'DELETE FROM svc_told WHERE n <= ?', params: [upTo] }),
     )
-    this.#forgotten = upTo
+    this.#removed = upTo
   }
 
   async end(): Promise<void> {
     this.#records = false
-    this.#near = false
-    await this.#database.writeUnrecorded(() => this.#deafen())
+    this.#othersExist = false
+    await this.#database.writeUnrecorded(() => this.#stopReports())
   }
 
   /** Removes the recorder and all reports, which ends the recording. */
-  #deafen(): void {
+  #stopReports(): void {
     this.#known = undefined
     this.#database.run({ sql: 'DELETE FROM svc_recorder' })
     this.#database.run({ sql: 'DELETE FROM svc_told' })
   }
 
   /** Returns whether this process must check the writes of other processes. */
-  get isNear(): boolean {
-    return this.#near && this.#records
+  get mustCheck(): boolean {
+    return this.#othersExist && this.#records
   }
 
   /** Reads what other processes have written. @returns whether there was anything */
   readWrites(): boolean {
-    return this.#takeIn() !== 'nothing'
+    return this.#readReports() !== 'nothing'
   }
 
-  /** Returns the other process that records, if any; writes are announced to it. */
+  /** Returns the other process that records, if any; this process reports its writes to it. */
   get listener(): Recorder | undefined {
     if (this.#records) return undefined
     const version = this.#database.dataVersion()
@@ -120,59 +118,59 @@ export class Neighbours implements NeighbourWrites {
   }
 
   /** Returns whether this process may write: no other process records, or the recorder knows this one. */
-  get isIntroduced(): boolean {
+  get isRegistered(): boolean {
     const { listener } = this
-    return listener === undefined || listener.owner === this.#knownTo
+    return listener === undefined || listener.owner === this.#registeredWith
   }
 
-  /** Introduces this process, and resolves when the recorder has read that or a time limit has passed. */
-  introduce(): Promise<void> {
-    this.#introducing ??= withoutRecording(() => this.#introduce()).finally(() => {
-      this.#introducing = undefined
+  /** Registers this process. Resolves when the recorder has read that, or a time limit has passed. */
+  register(): Promise<void> {
+    this.#registering ??= withoutRecording(() => this.#register()).finally(() => {
+      this.#registering = undefined
     })
-    return this.#introducing
+    return this.#registering
   }
 
-  async #introduce(): Promise<void> {
+  async #register(): Promise<void> {
     const { listener } = this
     if (!listener) return
     // The recorder was killed.
-    if (!isAlive(listener.pid)) return this.#database.writeUnrecorded(() => this.#deafen())
+    if (!isAlive(listener.pid)) return this.#database.writeUnrecorded(() => this.#stopReports())
     const n = await this.#database.writeUnrecorded(() => {
-      this.announce([])
+      this.report([])
       return this.#database.get<{ n: number }>(LAST)!.n
     })
-    const until = this.#clock.monotonic() + PATIENCE_MS
+    const until = this.#clock.monotonic() + REGISTRATION_LIMIT_MS
     while (this.#database.get('SELECT n FROM svc_told WHERE n = ?', [n]) && this.#clock.monotonic() < until) {
-      await this.#clock.sleep(LOOK_MS)
+      await this.#clock.sleep(POLL_MS)
     }
-    this.#knownTo = listener.owner
+    this.#registeredWith = listener.owner
   }
 
-  /** Announces a transaction to the recorder, within the transaction itself. */
-  announce(statements: readonly WrittenStatement[]): void {
+  /** Reports a transaction to the recorder, within the transaction itself. */
+  report(statements: readonly WrittenStatement[]): void {
     const writes = statements.filter(({ sql }) => !SELECT.test(sql))
-    const announced = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
-    const { count } = this.#database.get<{ count: number }>(WAITING)!
-    if (count < MAX_UNREAD) this.#database.run({ sql: ANNOUNCE, params: [announced] })
-    else this.#deafen()
+    const packed = JSON.stringify(writes.map(({ sql, params }) => [sql, ...params.map(packParam)]))
+    const { count } = this.#database.get<{ count: number }>(UNREAD)!
+    if (count < MAX_UNREAD) this.#database.run({ sql: REPORT, params: [packed] })
+    else this.#stopReports()
   }
 
-  #takeIn(): NeighbourChange {
+  #readReports(): ForeignWrites {
     let version = this.#database.dataVersion()
     if (version === this.#version) return 'nothing'
-    let news: NeighbourChange = 'silence'
+    let found: ForeignWrites = 'unreported'
     while (version !== this.#version) {
       this.#version = version
-      for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(ANNOUNCED, [this.#last])) {
+      for (const { n, statements } of this.#database.all<{ n: number; statements: string }>(REPORTED, [this.#last])) {
         this.#last = n
-        if (news === 'silence') news = 'words'
-        if (this.#readReport(statements)) news = 'writes'
+        if (found === 'unreported') found = 'registrations'
+        if (this.#readReport(statements)) found = 'writes'
       }
       // Inside a transaction no other process can write; outside, one may have written in between.
       version = this.#database.dataVersion()
     }
-    return news
+    return found
   }
 
   #readReport(statements: string): boolean {

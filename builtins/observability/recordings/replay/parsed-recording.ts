@@ -4,7 +4,7 @@ import { CONTRIBUTED, type Entry, type ErrorRecord, MODEL, type PackedValue } fr
 import { ReadCounts } from './read-counts.ts'
 
 /** An entry with a place in the order of the recording; all others are definitions and values. */
-export type Happening = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
+export type OrderedEntry = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
 
 /** Matches the name of a transaction; in version 1 the name is just `write`. */
 export const WRITES = /^write\b/
@@ -17,16 +17,16 @@ export interface ReadValues {
 }
 
 /** A parsed recording: its entries in order, and the strings and values that they name by number. */
-export class Score {
-  readonly happenings: Happening[] = []
+export class ParsedRecording {
+  readonly sequence: OrderedEntry[] = []
   /** Entries that define the numbers of strings and long values. */
   readonly names: readonly Entry[]
   readonly #texts = new Map<number, string>()
   readonly #long = new Map<number, string>()
-  readonly #drawn = new Map<number, ReadValues>()
-  readonly #begun = new Map<number, { agent_id: string; cycle_num: number }>()
+  readonly #readValues = new Map<number, ReadValues>()
+  readonly #owners = new Map<number, { agent_id: string; cycle_num: number }>()
   readonly #reads = new ReadCounts()
-  readonly #given = new Set<string>()
+  readonly #inputs = new Set<string>()
 
   /** @param process ids of the recording process and of this one, which occur in some statements */
   constructor(entries: readonly Entry[], process: { was: number; is: number }) {
@@ -36,9 +36,9 @@ export class Score {
       if (entry[0] === 's') this.#texts.set(entry[1], ours(entry[2]))
       else if (entry[0] === 'x') this.#long.set(entry[1], entry[2])
       else if (entry[0] === 'd') {
-        const [, actor, ms, micros, ids] = entry
-        const at = last.get(actor) ?? { ms: 0, micros: 0 }
-        const drawn = this.valuesOf(actor)
+        const [, context, ms, micros, ids] = entry
+        const at = last.get(context) ?? { ms: 0, micros: 0 }
+        const drawn = this.valuesOf(context)
         for (const step of ms) {
           at.ms += step
           drawn.ms.push(at.ms)
@@ -48,87 +48,87 @@ export class Score {
           drawn.monotonic.push(at.micros / 1000)
         }
         drawn.ids.push(...ids)
-        last.set(actor, at)
+        last.set(context, at)
       } else if (entry[0] === 'p' || entry[0] === 'q') {
         const kinds = entry[0] === 'p' ? 3 : 2
-        let actor = 0
+        let context = 0
         for (const each of entry[1]) {
           const [part, kind] = [Math.floor(each / kinds), each % kinds]
-          if (each < 0) actor = ~each
-          else if (kind === 0) this.#happens(['t', actor, part])
-          else this.#happens(kind === 1 ? ['v', actor, part, 0, null] : ['n', actor, part])
+          if (each < 0) context = ~each
+          else if (kind === 0) this.#append(['t', context, part])
+          else this.#append(kind === 1 ? ['v', context, part, 0, null] : ['n', context, part])
         }
       } else if (entry[0] === 'r') {
-        const [, actor, names] = entry
-        for (const name of names) this.#happens(['t', actor, name])
-      } else this.#happens(entry)
+        const [, context, names] = entry
+        for (const name of names) this.#append(['t', context, name])
+      } else this.#append(entry)
     }
     this.names = entries.filter(([kind]) => kind === 's' || kind === 'x')
   }
 
   /** Adds an entry to the order. A read is only counted. */
-  #happens(happening: Happening): void {
+  #append(entry: OrderedEntry): void {
     const reads = this.#reads
-    if (this.#isRead(happening)) {
-      reads.countRead(happening[1])
+    if (this.#isRead(entry)) {
+      reads.countRead(entry[1])
       return
     }
-    if (happening[0] === 'b') {
-      this.#begun.set(happening[1], { agent_id: happening[2], cycle_num: happening[6] })
-      reads.begin(happening[1])
-    } else if (happening[0] === 'e') reads.end(happening[1])
-    else if (happening[0] === 'n') reads.addReads(happening[1], happening[2])
+    if (entry[0] === 'b') {
+      this.#owners.set(entry[1], { agent_id: entry[2], cycle_num: entry[6] })
+      reads.begin(entry[1])
+    } else if (entry[0] === 'e') reads.end(entry[1])
+    else if (entry[0] === 'n') reads.addReads(entry[1], entry[2])
     else {
-      if (happening[0] === 'v') this.#given.add(`${happening[1]} ${this.text(happening[2])}`)
-      const isWrite = happening[0] === 't' || happening[0] === 'o'
-      for (const unrecorded of reads.takeUnrecorded(isWrite ? undefined : (happening[1] as number)))
-        this.#happens(['n', ...unrecorded])
-      if (isWrite) reads.write(this.happenings.length)
+      if (entry[0] === 'v') this.#inputs.add(`${entry[1]} ${this.text(entry[2])}`)
+      const isWrite = entry[0] === 't' || entry[0] === 'o'
+      for (const unrecorded of reads.takeUnrecorded(isWrite ? undefined : (entry[1] as number)))
+        this.#append(['n', ...unrecorded])
+      if (isWrite) reads.write(this.sequence.length)
     }
-    this.happenings.push(happening)
+    this.sequence.push(entry)
   }
 
   /** Returns whether an entry is a single read, as logs up to version 5 record them. */
-  #isRead(happening: Happening): happening is ['t', number, number] {
-    return happening[0] === 't' && !happening[3] && !WRITES.test(this.text(happening[2]))
+  #isRead(entry: OrderedEntry): entry is ['t', number, number] {
+    return entry[0] === 't' && !entry[3] && !WRITES.test(this.text(entry[2]))
   }
 
   text(name: number): string {
     return this.#texts.get(name) ?? ''
   }
 
-  valuesOf(actor: number): ReadValues {
-    let drawn = this.#drawn.get(actor)
+  valuesOf(context: number): ReadValues {
+    let drawn = this.#readValues.get(context)
     if (!drawn) {
       drawn = { ms: [], monotonic: [], ids: [] }
-      this.#drawn.set(actor, drawn)
+      this.#readValues.set(context, drawn)
     }
     return drawn
   }
 
   /** Returns the entry with the values that a context has used so far; undefined if there are none. */
-  drawnEntry(actor: number, used: Record<keyof ReadValues, number>): Entry | undefined {
-    const { ms, monotonic, ids } = this.valuesOf(actor)
+  readValuesEntry(context: number, used: Record<keyof ReadValues, number>): Entry | undefined {
+    const { ms, monotonic, ids } = this.valuesOf(context)
     if (used.ms + used.monotonic + used.ids === 0) return undefined
     const micros = monotonic.slice(0, used.monotonic).map(each => Math.round(each * 1000))
-    return ['d', actor, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
+    return ['d', context, stepsOf(ms.slice(0, used.ms)), stepsOf(micros), ids.slice(0, used.ids)]
   }
 
   /** Returns the number of reads of a context before the next write of any context, from `here` on. */
-  readsBefore(actor: number, here: number): number {
-    return this.#reads.countBefore(actor, here)
+  readsBefore(context: number, here: number): number {
+    return this.#reads.countBefore(context, here)
   }
 
   /**
    * Returns whether a context computes an input itself: plugin contributions in logs up to version 6, and contributions
    * added since the recording.
    */
-  isRecomputed(actor: number, what: string): boolean {
-    return CONTRIBUTED.test(what) && !this.#given.has(`${actor} ${what}`)
+  isRecomputed(context: number, what: string): boolean {
+    return CONTRIBUTED.test(what) && !this.#inputs.has(`${context} ${what}`)
   }
 
-  ownerOf(actor: number): { agent_id: string; cycle_num: number } | undefined {
-    return this.#begun.get(actor)
+  ownerOf(context: number): { agent_id: string; cycle_num: number } | undefined {
+    return this.#owners.get(context)
   }
 
   /** Unpacks a parameter of a statement. */
@@ -148,9 +148,9 @@ export class Score {
 
   /** Returns whether an entry is a model's answer or failure. */
   isStep(
-    happening: Happening | undefined,
-  ): happening is ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?] {
-    return happening?.[0] === 'v' && this.text(happening[2]) === MODEL
+    entry: OrderedEntry | undefined,
+  ): entry is ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?] {
+    return entry?.[0] === 'v' && this.text(entry[2]) === MODEL
   }
 }
 
@@ -165,16 +165,16 @@ const LONGEST_SAYING = 120
  * @param of only those of this context
  */
 export function stepsIn(entries: readonly Entry[], of?: number): RecordedStep[] {
-  const score = new Score(entries, { was: 0, is: 0 })
+  const recording = new ParsedRecording(entries, { was: 0, is: 0 })
   const steps: RecordedStep[] = []
   let step = 0
-  for (const happening of score.happenings) {
-    if (!score.isStep(happening)) continue
+  for (const entry of recording.sequence) {
+    if (!recording.isStep(entry)) continue
     step++
-    const [, actor, , , value, failure] = happening
-    if (of !== undefined && actor !== of) continue
-    const { agent_id = '', cycle_num = 0 } = score.ownerOf(actor) ?? {}
-    const says = failure ? failure.message : describeAnswer(score.value(value) as Partial<ModelAnswer> | undefined)
+    const [, context, , , value, failure] = entry
+    if (of !== undefined && context !== of) continue
+    const { agent_id = '', cycle_num = 0 } = recording.ownerOf(context) ?? {}
+    const says = failure ? failure.message : describeAnswer(recording.value(value) as Partial<ModelAnswer> | undefined)
     steps.push({
       step,
       agent_id,
@@ -192,7 +192,7 @@ export function countsIn(entries: readonly Entry[]): { cycles: number; steps: nu
 
 export interface RecordedTask {
   /** Context that worked on the task. */
-  actor: number
+  context: number
   /** The recording up to the end of the task. */
   entries: Entry[]
   over: boolean
@@ -200,19 +200,19 @@ export interface RecordedTask {
 
 /** Finds a task in the recording of its process; undefined if the recording ends before the task. */
 export function taskIn(entries: readonly Entry[], run_id: string): RecordedTask | undefined {
-  const score = new Score(entries, { was: 0, is: 0 })
-  const began = score.happenings.find(
-    each => each[0] === 'v' && score.text(each[2]) === 'run' && score.value(each[4]) === run_id,
+  const recording = new ParsedRecording(entries, { was: 0, is: 0 })
+  const began = recording.sequence.find(
+    each => each[0] === 'v' && recording.text(each[2]) === 'run' && recording.value(each[4]) === run_id,
   )
   if (began === undefined) return undefined
-  const actor = began[1] as number
-  const end = entries.findIndex(entry => entry[0] === 'e' && entry[1] === actor)
+  const context = began[1] as number
+  const end = entries.findIndex(entry => entry[0] === 'e' && entry[1] === context)
   const over = end >= 0
   // Nondeterministic values are recorded after the entries that they belong to.
   const upTo = entries.filter(
     (entry, n) => !over || n <= end || entry[0] === 'd' || entry[0] === 's' || entry[0] === 'x',
   )
-  return { actor, entries: upTo, over }
+  return { context, entries: upTo, over }
 }
 
 function describeAnswer({ text = '', tool_calls = [] }: Partial<ModelAnswer> = {}): string {

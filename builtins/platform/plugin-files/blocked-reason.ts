@@ -8,7 +8,7 @@ export type PluginFilesAllowed = 'trusted' | 'all' | 'none'
  * Returns a function that returns why no code of the project may run now; undefined if it may. `found` is the number of
  * plugin files that would run: if there are any, it warns once that the project is not trusted.
  */
-export function hindranceOf(
+export function blockedReasonFor(
   allowed: PluginFilesAllowed,
   { project: { root }, ports, log }: Pick<Kernel, 'project' | 'ports' | 'log'>,
 ) {
