@@ -45,7 +45,8 @@ export const pluginsReload = operation({
   mcp: true,
   errors: [PluginNotFoundError],
   async run({ name }, { svc }) {
-    const applied = await svc.use(HostToken).apply(name)
+    // A plugin that waited for another one is tried twice.
+    const applied = [...new Map((await svc.use(HostToken).apply(name)).map(each => [placeOf(each), each])).values()]
     if (name === undefined) return [...applied, ...earlierFailures(svc, applied)]
     if (applied.length > 0) return applied
     const files = svc
@@ -64,13 +65,21 @@ export const pluginsReload = operation({
 /** States chosen by the operator; their `error` is only the reason. */
 const INTENDED = ['disabled', 'replaced']
 
+/** Returns what identifies a plugin whose name may not be known yet: its file, or the name of a module. */
+function placeOf({ plugin, origin }: Pick<ApplyResult, 'plugin' | 'origin'>): string {
+  return origin === 'builtin' ? plugin : origin
+}
+
 /** Returns plugins whose newest file could not be loaded, without those that were just applied. */
 function earlierFailures(svc: PluginHandle, applied: readonly ApplyResult[]): ApplyResult[] {
-  const named = new Set(applied.map(({ plugin }) => plugin))
+  const places = new Set(applied.map(placeOf))
   return svc
     .use(HostToken)
     .list()
-    .filter(({ name, state, error }) => error !== null && !INTENDED.includes(state) && !named.has(name))
+    .filter(
+      ({ name, origin, state, error }) =>
+        error !== null && !INTENDED.includes(state) && !places.has(placeOf({ plugin: name, origin })),
+    )
     .map(({ name, origin, error }) => ({ plugin: name, origin, outcome: 'failed', error }))
 }
 

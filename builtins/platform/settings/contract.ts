@@ -63,7 +63,7 @@ export const ConfigValue = z.object({
   env: z.string().nullable().describe('The environment variable that overrides the file'),
   reload: ReloadClass,
   description: z.string(),
-  problem: z.string().nullable().describe('Why the configuration is not valid; the default may apply then'),
+  problem: z.string().nullable().describe('Why its value is not valid; the default may apply then'),
 })
 export type ConfigValue = z.infer<typeof ConfigValue>
 

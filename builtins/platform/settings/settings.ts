@@ -37,10 +37,12 @@ export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
 
 /** Returns the value of one key. @throws UnknownConfigKeyError */
 export async function valueAt(config: Configuration, key: string): Promise<ConfigValue> {
-  const problem = (await config.refresh()) ?? null
+  await config.refresh()
   const path = config.pathOf(key)
   const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)!
   const { description = '' } = schema as { description?: string }
+  const faults = await config.faults(['start'])
+  const ofKey = faults.filter(({ path }) => path.startsWith(of) || (env !== undefined && path.endsWith(env)))
   return {
     key,
     value: getIn(config.tree('effective'), path) ?? null,
@@ -49,7 +51,7 @@ export async function valueAt(config: Configuration, key: string): Promise<Confi
     env: env ?? null,
     reload,
     description,
-    problem,
+    problem: describeIssues(ofKey) || null,
   }
 }
 
