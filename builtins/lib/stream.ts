@@ -21,7 +21,7 @@ export interface StreamOperation<I extends z.ZodObject = z.ZodObject>
 }
 
 /** A stream ended without its last event. */
-const StreamCutError = defineError({
+export const StreamCutError = defineError({
   code: 'stream_cut',
   status: 502,
   title: 'Stream interrupted',
