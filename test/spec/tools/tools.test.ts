@@ -173,6 +173,23 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(namesIn(requests[1]!)).toEqual(expect.arrayContaining(['bake_bread', 'sharpen_knives', 'wash_dishes']))
   })
 
+  it('is offered the same tools after it called one of them, though others of its toolkit are not in view', async () => {
+    const shed = definePlugin({
+      name: 'kit-shed',
+      setup(svc) {
+        const make = (name: string, hidden: boolean) =>
+          tool({ name, description: 'Works on the shed.', parameters: z.object({}), hidden, execute: () => 'done' })
+        svc.toolkit({ name: 'shed', tools: [make('open_shed', false), make('paint_shed', true)] })
+      },
+    })
+    const { script, requests } = scriptCalls({ name: 'open_shed' }, { name: 'paint_shed' })
+    const worker = 'name: worker\nrole: keeps house\ntoolkits: [shed]\n'
+    await using home = await testHostWithModel(script, { builtins: [shed], files: { 'profiles/worker.yaml': worker } })
+    await driven(home)
+    const inView = ['open_shed', 'finish_goal', 'find_tools']
+    expect(requests.map(namesIn)).toEqual([inView, inView, [...inView, 'paint_shed']])
+  })
+
   it('is offered the same tools for the same searches in a second run', async () => {
     const seen = []
     for (let times = 0; times < 2; times++) {
