@@ -12,9 +12,19 @@ const SETTINGS = [
   'diff.ignoreSubmodules=all',
 ].flatMap(setting => ['-c', setting])
 
+/** Returns the variables by which an agent's commits carry its name. */
+export function authorEnv(agent_id: string) {
+  const email = `${agent_id}@agents.invalid`
+  return {
+    GIT_AUTHOR_NAME: agent_id,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: agent_id,
+    GIT_COMMITTER_EMAIL: email,
+  }
+}
+
 /** Returns the program with its arguments and variables, for the repository at the top of a folder and in an agent's name. */
 export function gitRequest(folder: string, agent_id: string, args: readonly string[]) {
-  const email = `${agent_id}@agents.invalid`
   const argv: [string, ...string[]] = ['git', '--no-pager', '--no-optional-locks', ...SETTINGS, ...args]
   const env = {
     GIT_DIR: join(folder, '.git'),
@@ -25,10 +35,7 @@ export function gitRequest(folder: string, agent_id: string, args: readonly stri
     GIT_ATTR_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_LITERAL_PATHSPECS: '1',
-    GIT_AUTHOR_NAME: agent_id,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: agent_id,
-    GIT_COMMITTER_EMAIL: email,
+    ...authorEnv(agent_id),
   }
   return { argv, env }
 }

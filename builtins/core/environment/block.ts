@@ -1,7 +1,7 @@
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { Runtime } from '#core/runtime/contract'
+import type { ToolSet } from '#core/runtime/contract'
 import { type PluginHandle, withTimeLimit } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Budget } from '#safety/budget/contract'
@@ -10,7 +10,11 @@ import { Jail, Sandbox } from '#safety/sandbox/contract'
 import { gitState } from './git.ts'
 import { treeOf } from './tree.ts'
 
+type Tools = Pick<ToolSet, 'find'>
+
 const OTHERS = 5
+/** Tools that open files; an agent with neither has no use for their names. */
+const FILE_TOOLS = ['file_read', 'shell_exec']
 /**
  * Time limit for asking the model server for its default model, in milliseconds, so that a slow server does not delay
  * prompts.
@@ -19,14 +23,14 @@ const NAME_LIMIT_MS = 1_000
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'Linux', darwin: 'macOS', freebsd: 'FreeBSD' }
 
 /** Describes an agent's environment: long-lasting facts first, and without the time of day. */
-export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile): Promise<string> {
+export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile, tools: Tools): Promise<string> {
   return Promise.resolve(
     recordInput('environment', async () => {
       const heartbeat = Number(svc.config.get('daemon.heartbeat'))
       const lines = [
         `System: ${SYSTEMS[process.platform] ?? process.platform}`,
         ...folderLines(svc, agent),
-        ...(await programs(svc, profile)),
+        ...(await programs(svc, tools)),
         ...(await model(svc, agent, profile)),
         `Heartbeat: every ${heartbeat === 1 ? 'second' : `${heartbeat} seconds`}`,
         ...(await listOtherAgents(svc, agent)),
@@ -34,7 +38,9 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
         ...(await budget(svc, agent, profile)),
         ...(await repository(svc, agent)),
       ]
-      return [`Environment:\n${lines.map(line => `- ${line}`).join('\n')}`, ...(await tree(svc, agent))].join('\n')
+      return [`Environment:\n${lines.map(line => `- ${line}`).join('\n')}`, ...(await tree(svc, agent, tools))].join(
+        '\n',
+      )
     }),
   )
 }
@@ -56,8 +62,8 @@ function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
 }
 
 /** Describes how programs run; empty for agents that cannot run any. */
-async function programs(svc: PluginHandle, profile: Profile): Promise<string[]> {
-  if (!svc.use(Runtime).toolsFor(profile).find('shell_exec')) return []
+async function programs(svc: PluginHandle, tools: Tools): Promise<string[]> {
+  if (!tools.find('shell_exec')) return []
   const { wall, network } = await svc.use(Sandbox).status()
   if (wall === 'none')
     return ["Programs: no sandbox; programs that can do anything need the operator's approval, or are refused"]
@@ -132,8 +138,8 @@ async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]>
   return state ? [`Git: ${state}`] : []
 }
 
-async function tree(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
-  if (agent.workspace === '') return []
+async function tree(svc: PluginHandle, agent: AgentRow, tools: Tools): Promise<string[]> {
+  if (agent.workspace === '' || !FILE_TOOLS.some(name => tools.find(name))) return []
   const closed = await svc.use(Jail).closedPaths(agentReach(svc.project, agent))
   const found = await treeOf(svc.ports.files, agent.workspace, closed)
   return found.length === 0

@@ -1,4 +1,5 @@
 import { type PromptSection, PromptSections } from '#core/goals/contract'
+import { Runtime } from '#core/runtime/contract'
 import { definePlugin } from '#kernel'
 import { environmentText } from './block.ts'
 import { Environment } from './contract.ts'
@@ -26,13 +27,13 @@ export default definePlugin({
         name: 'environment',
         stage: LAST + 1,
         prompts: ['goal_generation', 'goal_pursuit'],
-        text: (agent, profile) => environmentText(svc, agent, profile),
+        text: (agent, profile) => environmentText(svc, agent, profile, svc.use(Runtime).toolsFor(profile)),
       },
     ]
     for (const section of sections) svc.add(PromptSections, section)
     svc.provide(Environment, {
-      async parts(agent, profile) {
-        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile)]
+      async parts(agent, profile, tools) {
+        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile, tools)]
         return parts.filter(part => part !== undefined)
       },
     })

@@ -51,13 +51,14 @@ export class Offer {
   offerAfter(messages: readonly Message[]): readonly ToolSpec[] {
     if (this.first.length === this.#all.length) return this.first
     const named = messages.toReversed().map(message => this.#namesIn(message))
-    const kits = new Set(named.flatMap(({ called }) => called).map(name => this.#byName.get(name)?.toolkit))
+    const offered = new Set(this.first.map(({ name }) => name))
+    const found = named.flatMap(({ called }) => called).filter(name => !offered.has(name))
+    const kits = new Set(found.map(name => this.#byName.get(name)?.toolkit))
     const isNeighbour = ({ toolkit }: Candidate) => kits.has(toolkit)
     const neighbours = kits.size === 0 ? [] : this.#all.filter(isNeighbour).map(({ spec }) => spec.name)
     const said = new Set(named.flatMap(each => each.said))
     const key = [...said, '', ...kits].join(' ')
     if (key !== this.#last.key) {
-      const offered = new Set(this.first.map(({ name }) => name))
       const wanted = [...new Set([...said, ...neighbours])].filter(name => !offered.has(name))
       this.#last = { key, specs: wanted.length === 0 ? this.first : this.#fitting(wanted, said) }
     }

@@ -2,6 +2,7 @@ import type { Message, ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { type PluginHandle, token } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
+import { getIn, isTree, type Tree } from '#lib/tree'
 import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
 import type { ToolSet } from './contract.ts'
@@ -28,6 +29,9 @@ const OWN = 'runtime'
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
 const NAMED = 'named'
+/** Maximum number of replaced references in a schema, and its size as JSON with them replaced, in characters. */
+const MAX_REFERENCES = 100
+const MAX_INLINE_CHARS = 16_000
 
 /** The tool sets of profiles. */
 export const ToolSets = token<ReturnType<typeof toolSets>>('runtime/tool-sets')
@@ -150,5 +154,26 @@ function isAmong({ name, group = name }: Toolkit, names: readonly string[] | nul
 }
 
 function specOf(tool: Tool): ToolSpec {
-  return { name: tool.name, description: tool.description, parameters: briefSchemaOf(tool) }
+  return { name: tool.name, description: tool.description, parameters: inlineReferences(briefSchemaOf(tool)) }
+}
+
+/**
+ * Replaces references inside a schema by what they name, because some servers refuse them. A schema keeps them if it
+ * contains itself, would become too large, or has others.
+ */
+function inlineReferences(schema: Tree): Tree {
+  const { $defs: _, definitions: _old, ...rest } = schema
+  let left = MAX_REFERENCES
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline)
+    if (!isTree(value)) return value
+    const { $ref, ...beside } = value
+    if (typeof $ref !== 'string')
+      return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inline(each)]))
+    const target = getIn(schema, $ref.replace(/^#\//, '').split('/'))
+    left = isTree(target) ? left - 1 : -1
+    return left < 0 ? value : inline({ ...(target as Tree), ...beside })
+  }
+  const whole = inline(rest) as Tree
+  return left < 0 || JSON.stringify(whole).length > MAX_INLINE_CHARS ? schema : whole
 }

@@ -144,7 +144,10 @@ function run(args: unknown): Verdict {
 function refusal(reason: string | null, by: string | null): Verdict {
   // The service's own reasons are whole clauses, such as `no decision came in time`.
   const why = by === 'system' && reason ? reason : `it was denied${reason ? ` (${reason})` : ''}`
-  return { verdict: 'refuse', reason: `not run: ${why}. Find another way.` }
+  return {
+    verdict: 'refuse',
+    reason: `not run: ${why}. Do not try to get the same effect another way; go on without it.`,
+  }
 }
 
 /** Returns the event of a decision, for the same transaction. */

@@ -41,6 +41,12 @@ export function reachOf({ workspace, scratch, folders }: Reach): Reach {
   return { workspace, scratch, folders }
 }
 
+/** Returns the folders within reach in which the agent may write, its own last. */
+function writableFolders({ workspace, scratch = workspace, folders = [] }: Reach): string[] {
+  const given = folders.filter(({ access }) => access === 'read-write').map(({ path }) => path)
+  return [...new Set([...given, scratch])]
+}
+
 /** A program to run for an agent. */
 export interface ProcessRequest extends Reach {
   /** The program and its arguments, passed without a shell. */
@@ -212,8 +218,8 @@ export const ReadOnlyError = defineError({
   name: 'ReadOnlyError',
   status: 403,
   title: 'Read-only folder',
-  message: (p: { path: string; folder: string }) =>
-    `${JSON.stringify(p.path)} was not changed: the folder ${p.folder} is read-only for you. Write in another of your folders.`,
+  message: (p: { path: string; folder: string; reach: Reach }) =>
+    `${JSON.stringify(p.path)} was not changed: the folder ${p.folder} is read-only for you. Write in ${writableFolders(p.reach).join(' or ')}, with the whole path.`,
 })
 /** A tool cannot use the path: it does not exist, has the wrong type or size, or is closed to agents. */
 export const PathError = defineError({

@@ -190,8 +190,8 @@ function replaceInside(
     }
     const name = missing.at(-1) ?? basename(real)
     const start = missing.length > 0 ? real : dirname(real)
-    const opened = writable(await Folder.open(files, areas, start, path), path)
-    const folder = await makeFolders(files, await opened, missing.slice(0, -1), path)
+    const opened = writable(await Folder.open(files, areas, start, path), reach, path)
+    const folder = await makeFolders(files, await opened, missing.slice(0, -1), reach, path)
     try {
       await replaceIn(files, folder, name, path, bytes, beside, rename)
     } finally {
@@ -201,10 +201,10 @@ function replaceInside(
 }
 
 /** Returns the folder if it is writable, else closes it. @throws ReadOnlyError */
-async function writable(folder: Folder, path: string): Promise<Folder> {
+async function writable(folder: Folder, reach: Reach, path: string): Promise<Folder> {
   if (folder.area.access === 'read-write') return folder
   await folder.close()
-  throw new ReadOnlyError({ path, folder: folder.area.path })
+  throw new ReadOnlyError({ path, folder: folder.area.path, reach })
 }
 
 function makeOwn(files: Files, { workspace, scratch = workspace }: Reach): Promise<unknown> {
@@ -215,12 +215,18 @@ function modesIn({ own }: Area) {
   return own ? OWN_MODES : GIVEN_MODES
 }
 
-async function makeFolders(files: Files, start: Folder, names: readonly string[], path: string): Promise<Folder> {
+async function makeFolders(
+  files: Files,
+  start: Folder,
+  names: readonly string[],
+  reach: Reach,
+  path: string,
+): Promise<Folder> {
   let folder = start
   for (const name of names) {
     try {
       await files.mkdir(folder.at(name), modesIn(folder.area).folder).catch(unlessCode('EEXIST'))
-      const next = await writable(await folder.below(name, path), path)
+      const next = await writable(await folder.below(name, path), reach, path)
       await folder.close()
       folder = next
     } catch (error) {

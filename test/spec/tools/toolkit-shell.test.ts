@@ -75,6 +75,15 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(passed).not.toContain('canary')
   })
 
+  it("makes commits in the agent's name", async () => {
+    await home.close()
+    await open({ sandbox, shell_allow_dev_commands: true })
+    await put('a.txt', 'one')
+    for (const command of ['git init -q', 'git add a.txt', 'git commit -qm first'])
+      expect(await run(command)).toContain('[exit code 0]')
+    expect(await run('git log --format=%an,%cn,%ae')).toContain('coder-1,coder-1,coder-1@agents.invalid')
+  })
+
   it('is ended with all its child processes, at its time limit and when it is cancelled', async () => {
     await home.close()
     await open({ sandbox, shell_allow_dev_commands: true, shell_timeout: 0.7 })

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { Profile } from '#core/profiles/contract'
 import { rankTools } from '#core/runtime/find-tools'
+import { ToolSets } from '#core/runtime/tools'
 import { definePlugin, z } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
 import { Toolkits, tool } from '#tools/toolkits/contract'
@@ -80,6 +82,12 @@ describe('all tools of the project', async () => {
     )
     const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
     expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
+  })
+
+  it('are described to models without references, which some servers refuse', () => {
+    const { tools } = home.kernel.use(ToolSets)(Profile.parse({ name: 'worker', role: 'works' }))
+    expect(tools.map(({ spec }) => spec.name)).toContain('update_plan')
+    expect(JSON.stringify(tools.map(({ spec }) => spec))).not.toMatch(/\$ref|\$defs/)
   })
 
   it.each([
@@ -171,6 +179,23 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(namesIn(requests[0]!)).not.toContain('bake_bread')
     expect(requests[1]!.prompt).toContain('bake_bread is done')
     expect(namesIn(requests[1]!)).toEqual(expect.arrayContaining(['bake_bread', 'sharpen_knives', 'wash_dishes']))
+  })
+
+  it('is offered the same tools after it called one of them, though others of its toolkit are not in view', async () => {
+    const shed = definePlugin({
+      name: 'kit-shed',
+      setup(svc) {
+        const make = (name: string, hidden: boolean) =>
+          tool({ name, description: 'Works on the shed.', parameters: z.object({}), hidden, execute: () => 'done' })
+        svc.toolkit({ name: 'shed', tools: [make('open_shed', false), make('paint_shed', true)] })
+      },
+    })
+    const { script, requests } = scriptCalls({ name: 'open_shed' }, { name: 'paint_shed' })
+    const worker = 'name: worker\nrole: keeps house\ntoolkits: [shed]\n'
+    await using home = await testHostWithModel(script, { builtins: [shed], files: { 'profiles/worker.yaml': worker } })
+    await driven(home)
+    const inView = ['open_shed', 'finish_goal', 'find_tools']
+    expect(requests.map(namesIn)).toEqual([inView, inView, [...inView, 'paint_shed']])
   })
 
   it('is offered the same tools for the same searches in a second run', async () => {
@@ -307,6 +332,41 @@ describe('the tools of an agent', () => {
     expect(between.tools.map(({ name }) => name)).toContain('late_tool')
     expect(await toolsOf(home)).toEqual(before)
   })
+})
+
+it('a schema is sent with its definitions in place, except one that contains itself or has others', async () => {
+  const Bed = z.object({
+    name: z.string(),
+    get beds() {
+      return z.array(Bed).optional()
+    },
+  })
+  const Step = z.object({ n: z.int() }).meta({ id: 'StepOfTest' })
+  const made = (name: string, parameters: z.ZodType) =>
+    tool({ name, description: 'Plans.', parameters, execute: () => 'done' })
+  const plans = definePlugin({
+    name: 'plans',
+    setup: svc =>
+      void svc.toolkit({
+        name: 'plans',
+        everyday: true,
+        tools: [
+          made('flat', z.object({ first: Step.describe('The first'), all: z.array(Step) })),
+          made('nested', z.object({ bed: Bed })),
+        ],
+      }),
+  })
+  const { script, requests } = scriptCalls()
+  await using home = await testHostWithModel(script, { builtins: [plans] })
+  await driven(home)
+  const parametersOf = (name: string) => specsIn(requests[0]!).find(spec => spec.name === name)!.parameters
+  const step = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
+  expect(parametersOf('flat')).toEqual({
+    type: 'object',
+    properties: { first: { ...step, description: 'The first' }, all: { type: 'array', items: step } },
+    required: ['first', 'all'],
+  })
+  expect(JSON.stringify(parametersOf('nested'))).toMatch(/"\$ref":"#\/\$defs\/.*"\$defs":/)
 })
 
 it('a tool whose result JSON cannot represent returns an error that says so', async () => {

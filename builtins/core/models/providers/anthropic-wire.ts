@@ -11,8 +11,13 @@ import { turnStart } from '../context/conversation.ts'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage, Usage } from '../contract.ts'
 import { anthropicParameters } from './anthropic-parameters.ts'
 
-/** Marks the end of the cached prompt. The next step begins with the same text. */
+/** Marks the end of a part that is cached. The next step begins with the same text. */
 const CACHED = { cache_control: { type: 'ephemeral' } } as const
+/**
+ * Number of marked user turns: the last, and the one that the previous request ended with. Without a mark the API looks
+ * for the end of that request only in the last 20 blocks, and one answer with many calls adds more.
+ */
+const CACHED_TURNS = 2
 
 /**
  * Returns a request of Anthropic's Messages API: the first system message is separate, turns alternate, and a tool's
@@ -66,8 +71,8 @@ function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessagePara
   }
   for (const { content } of turns)
     content.sort((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'))
-  const end = turns.at(-1)!.content
-  end[end.length - 1] = { ...end.at(-1)!, ...CACHED } as ContentBlockParam
+  for (const { content } of turns.filter(({ role }) => role === 'user').slice(-CACHED_TURNS))
+    content.push({ ...content.pop()!, ...CACHED } as ContentBlockParam)
   return turns
 }
 

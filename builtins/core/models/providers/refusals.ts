@@ -59,7 +59,8 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'xAI', says: /does not support parameter `?(\w+)/i },
   { of: 'xAI', says: /Argument not supported on this model: (\w+)/i },
   { of: 'LiteLLM', says: /does not support parameters: \W*(\w+)/i },
-  { of: 'Gemini', says: /Unknown name \W*(\w+)/i },
+  // A keyword of a tool's schema is no parameter of the request.
+  { of: 'Gemini', says: /Unknown name \W*(\w+)\b(?!\W+at 'tools)/i },
   { of: 'Gemini', says: /Thinking budget is not supported/i, key: 'extra_body' },
   {
     of: 'Gemini',

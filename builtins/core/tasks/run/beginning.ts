@@ -1,13 +1,12 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
-import { Skills } from '#core/skills/contract'
 import type { Effect, PluginHandle } from '#kernel'
 import { Recordings } from '#observability/recordings/contract'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent } from '#platform/store/contract'
 import type { TaskRow } from '../repository.ts'
 
-/** Profile and skills with which an agent works on a task. */
+/** Profile with which an agent works on a task, and the text of the skills that it names. */
 export interface WorkingProfile {
   profile: Profile
   skills: string
@@ -18,11 +17,10 @@ export function modelOf(agent: AgentRow, profile: Profile): string | null {
   return agent.model || profile.model || null
 }
 
-/** Returns an agent's current profile with its skills. */
+/** Returns an agent's current profile with the text of its skills. */
 export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Promise<WorkingProfile> {
   const profile = await svc.use(Agents).profileOf(agent)
-  const catalogue = svc.has(Skills) ? await svc.use(Skills).catalogue(agent, profile) : undefined
-  return { profile, skills: [catalogue, await svc.use(Profiles).skills(profile)].filter(Boolean).join('\n\n') }
+  return { profile, skills: await svc.use(Profiles).skills(profile) }
 }
 
 /** Returns the details of a task's run for its log and its manifest. */

@@ -4,6 +4,7 @@ import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import type { RunRequest, ToolSet } from '#core/runtime/contract'
+import { Skills } from '#core/skills/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
@@ -20,6 +21,8 @@ const TOOL_TIMEOUT_S = 60
 
 /** The toolkit by which agents ask people. */
 const QUESTIONS = 'questions'
+/** The tool that loads the skills of the catalogue. */
+const READ_SKILL = 'read_skill'
 
 /** The loop's request for a task, without signal and tools, and what else its run needs. */
 export interface PreparedRequest {
@@ -69,7 +72,10 @@ export async function prepareRun(
   const isSummary = said.every(({ summary }) => summary)
   const first: Message[] = isSummary ? [asked] : []
   const model = modelOf(agent, profile)
-  const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile) : []
+  const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile, tools()) : []
+  const catalogue =
+    svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
+  const ways = [catalogue, skills].filter(Boolean).join('\n\n')
   const { cycle_num } = agent
   const parameters = mergeParameters(parametersIn(row), profile.parameters)
   return {
@@ -85,7 +91,7 @@ export async function prepareRun(
       max_tokens: parameters.max_tokens ?? profile.max_tokens,
       parameters,
       max_steps: row.max_steps - row.steps_taken,
-      system: [taskSystem(profile, skills, tools(), form !== undefined), ...environment].join('\n\n'),
+      system: [taskSystem(profile, ways, tools(), form !== undefined), ...environment].join('\n\n'),
       transcript: [...before.messages, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',

@@ -166,7 +166,7 @@ class Check {
     const plain = normalize(path)
     const { real, folder, access } = await jail.resolve(reach, plain.startsWith('/') ? plain : join(cwd, plain))
     const below = relative(folder, real)
-    if (this.#rule.changes && access === 'read-only') throw new ReadOnlyError({ path, folder })
+    if (this.#rule.changes && access === 'read-only') throw new ReadOnlyError({ path, folder, reach })
     this.#reached.push(real)
     if (this.#rule.changes && below.split('/').some(name => name.toLowerCase() === '.git')) {
       throw new CommandError({

@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { authorEnv } from '#lib/git'
 import { contentTokens, PROGRAM_TOKENS } from '#lib/output-limit'
 import { Jail, type ProcessEnd, type ProcessRequest, type Reach, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Allowed, checkWords, refuseUnknown } from './check.ts'
@@ -9,6 +10,8 @@ import { wordsOf } from './words.ts'
 /** Where a program runs. A `ToolCall` qualifies. */
 export interface At extends Reach {
   signal: AbortSignal
+  /** The agent whose name its commits carry. */
+  agent_id?: string
   /** Maximum tokens of the text for the model. */
   result_tokens?: number
 }
@@ -50,7 +53,8 @@ export class Programs implements Shell {
     const place = await this.place(at, cwd)
     const allowed = this.#allowedPrograms(place.sandboxed)
     const { argv, env } = await checkWords(wordsOf(command, allowed === 'any'), allowed, place)
-    return { argv, env, input, cwd: place.cwd }
+    const author = at.agent_id === undefined ? {} : authorEnv(at.agent_id)
+    return { argv, env: { ...author, ...env }, input, cwd: place.cwd }
   }
 
   start(request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>, at: At): Promise<ProcessEnd> {

@@ -1,4 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
+import { authorEnv } from '#lib/git'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { reachOf } from '#safety/sandbox/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
@@ -79,7 +80,8 @@ export function shellToolkit(
         call.signal.throwIfAborted()
         refuseUnlessGated(svc)
         const { cwd: folder } = await programs.place(call, cwd)
-        return programs.describeEnd(await programs.start({ argv: ['sh', '-c', script], cwd: folder }, call), call)
+        const request = { argv: ['sh', '-c', script] as const, cwd: folder, env: authorEnv(call.agent_id) }
+        return programs.describeEnd(await programs.start(request, call), call)
       }),
   })
   return { name: 'shell', everyday: true, tools: [exec, ...(config.shell_full ? [script] : []), output, stop] }

@@ -55,6 +55,9 @@ describe('file tools in given folders', () => {
 
   it('read a read-only folder, and change nothing in it', async () => {
     expect(await use('file_read', { path: join(data, 'facts.txt') })).toContain('a fact')
+    const own = /read-only for you\. Write in .*given\/project or .*workspaces\/[\w-]+, with the whole path\./
+    expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(own)
+    expect(await run(`touch ${data}/facts.txt`)).toMatch(own)
     const refusal = /was not changed: the folder .*given\/data is read-only for you/
     expect(await use('file_write', { path: join(data, 'new.txt'), content: 'x' })).toMatch(refusal)
     expect(await use('file_write', { path: '../data/facts.txt', content: 'x' })).toMatch(refusal)

@@ -104,6 +104,29 @@ test("tools are offered, called and answered in Anthropic's format, and turns al
   ])
 })
 
+test('the end of the previous request stays marked for the cache, however many calls its answer makes', async () => {
+  const { call, server } = await testHostForAnthropic([])
+  const turn = (name: string): Message[] => {
+    const ids = Array.from({ length: 32 }, (_, n) => `${name}_${n}`)
+    return [
+      { role: 'assistant', content: name, tool_calls: ids.map(id => ({ id, name: 'clock', arguments: {} })) },
+      ...ids.map((id): Message => ({ role: 'tool', content: `${id} ran`, tool_call_id: id })),
+    ]
+  }
+  const first: Message[] = [{ role: 'system', content: 'You are worker.' }, user('Goal: look'), ...turn('one')]
+  await call({ messages: first })
+  await call({ messages: [...first, ...turn('two')] })
+  const marks = server.requests.map(({ body: { system = [], messages } }) =>
+    [...system, ...messages.flatMap(({ content }) => content)]
+      .filter(block => block.cache_control)
+      .map(block => block.text ?? ('tool_use_id' in block && block.tool_use_id)),
+  )
+  expect(marks).toEqual([
+    ['You are worker.', 'Goal: look', 'one_31'],
+    ['You are worker.', 'one_31', 'two_31'],
+  ])
+})
+
 test('a conversation whose beginning is gone still begins with the user', async () => {
   const { call, server } = await testHostForAnthropic([])
   await call({ messages: [{ role: 'assistant', content: 'As I said.' }, user('And then?')] })

@@ -116,6 +116,15 @@ describe('a refusal', () => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'unsupported_parameter', parameter })
   })
 
+  it('of Gemini that is about the schema of a tool names no parameter', () => {
+    const message = (name: string) =>
+      `Invalid JSON payload received. Unknown name "${name}" at 'tools[0].function_declarations[16].parameters': Cannot find field.`
+    expect(refusalIn(400, `${message('$defs')}\n${message('$ref')}`)).toBeUndefined()
+    expect(refusalIn(400, `${message('$ref')} Unknown name "seed": Cannot find field.`)).toMatchObject({
+      parameter: 'seed',
+    })
+  })
+
   it.each(CONTENT)('of %s is about the content: %s', (_, message) => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'content_policy' })
   })

@@ -121,7 +121,11 @@ describe('a task with a tool that needs approval', () => {
     expect(await taskOf(home, task_id)).toMatchObject({ status: 'waiting_approval' })
     await home.clock.advance(15_000)
     await waitForEnd(home, task_id)
-    expect(results(home)).toEqual([expect.stringContaining('not run: no decision came in time. Find another way.')])
+    expect(results(home)).toEqual([
+      expect.stringContaining(
+        'not run: no decision came in time. Do not try to get the same effect another way; go on without it.',
+      ),
+    ])
     expect(sent).toEqual([])
   })
 

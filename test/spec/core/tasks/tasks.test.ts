@@ -1,9 +1,17 @@
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { AgentDetail } from '#core/agents/contract'
+import environment from '#core/environment/index'
+import skills from '#core/skills/index'
 import { definePlugin, type SvcError, z } from '#kernel'
 import runs from '#observability/runs/index'
+import questions from '#safety/questions/index'
 import { tool } from '#tools/toolkits/contract'
+import file from '#tools/toolkits/file/index'
+import shell from '#tools/toolkits/shell/index'
 import { writeDirectly } from '../../../support/direct-access.ts'
-import { fault, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
+import { fault, modelServer, tempDir, text, together, toolCall, until } from '../../../support/index.ts'
 import { detail, spawn } from '../models/model-host.ts'
 import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
 
@@ -115,6 +123,42 @@ describe('a one-shot task', () => {
     expect(await toolsOffered({ tasks: { toolkits: ['comms', 'nowhere'] } })).toEqual(['comms_tool'])
     expect(await toolsOffered({ tasks: { toolkits: [] } })).toEqual([])
     expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['mcp_books_tool', 'comms_tool'])
+  })
+
+  it('may ask in its answer, in the same words in each task of a session', async () => {
+    await using home = await testHostWithTasks(() => text('Which city?'))
+    const id = await spawn(home)
+    for (const instruction of ['How is the weather?', 'In Bern.'])
+      await run(home, id, instruction, { session_key: 'k' })
+    const prompts = home.server.requests.map(({ body }) => body.messages[0]?.content)
+    expect(prompts[0]).toContain('goes on only if the person writes again')
+    expect(prompts[0]).toContain('something that only the person knows, ask for it in your answer.')
+    expect(prompts[1]).toBe(prompts[0])
+  })
+
+  it('reads of skills, files and programs only what its tools can use', async () => {
+    await using folder = await tempDir({ 'repo/src/a.ts': '' })
+    const workspace = join(await realpath(folder.path), 'repo')
+    const promptWith = async (toolkits: string[]) => {
+      await using home = await testHostWithTasks(() => text('Done.'), {
+        builtins: [environment, file, questions, shell, skills],
+        files: {
+          'profiles/worker.yaml': 'name: worker\nrole: r\nskills: [notes]\n',
+          'skills/notes/SKILL.md': '---\nname: notes\ndescription: How to write notes.\n---\nOne line each.\n',
+        },
+        config: { tasks: { toolkits } },
+      })
+      const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker', workspace })) as AgentDetail
+      await run(home, agent_id, 'Do it.')
+      return String(home.server.requests[0]!.body.messages[0]!.content)
+    }
+    const none = await promptWith([])
+    expect(none).toContain(`Workspace: ${workspace}`)
+    expect(none).toContain('You have no tools here. Leave out the parts of your instructions that need others')
+    expect(none).not.toMatch(/read_skill|Programs:|src\/a\.ts/)
+    const all = await promptWith(['file', 'shell', 'skills'])
+    expect(all).toContain('You have only the tools listed here.')
+    expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*src\/a\.ts/)
   })
 
   it('gets no tool that the profile withholds from its agents', async () => {

@@ -74,6 +74,19 @@ describe('grep', () => {
     expect(await grep('(x', { literal: true })).toContain('[Nothing matches "(x" in ".".')
   })
 
+  it('searches one file, also one that is ignored or a link', async () => {
+    await put({ '.gitignore': '*.log\n', 'src/a.ts': 'one\ntwo\n', 'a.log': 'two\r\n', 'b.bin': 'two\0' })
+    await symlink('src/a.ts', join(home.workspace, 'link.ts'))
+    expect(await grep('two', { path: 'src/a.ts' })).toBe('src/a.ts:2: two')
+    expect(await grep('two', { path: './src/a.ts', glob: '*.md', files_only: true })).toBe('./src/a.ts')
+    expect(await grep('two', { path: 'a.log' })).toBe('a.log:1: two')
+    expect(await grep('two', { path: 'link.ts' })).toBe('link.ts:2: two')
+    expect(await grep('six', { path: 'src/a.ts' })).toBe('[Nothing matches "six" in "src/a.ts".]')
+    expect(await grep('two', { path: 'b.bin' })).toBe('["b.bin" is not searched: it is no text, or larger than 2 MB.]')
+    expect(await grep('two', { path: 'src/c.ts' })).toContain('error: "src/c.ts" does not exist')
+    expect(await grep('two(', { path: 'src/a.ts' })).toContain('is not a valid JavaScript regular expression')
+  })
+
   it('limits matches and long lines, skips binary files, and stops expressions that take too long', async () => {
     await put({ 'many.txt': 'x\n'.repeat(500), 'blob.bin': 'x\0x', 'long.txt': `y${'z'.repeat(5_000)}` })
     const lines = (await grep('x')).split('\n')

@@ -3,7 +3,7 @@ import { type PluginHandle, z } from '#kernel'
 import { Jail, type JailFolder, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import { IgnoreRules } from './ignore.ts'
-import { globFiles, grepFiles, type Search } from './search.ts'
+import { globFiles, grepFile, grepFiles, type Search } from './search.ts'
 import { rulesIn } from './walk.ts'
 
 const common = {
@@ -59,6 +59,11 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
     return rules
   }
 
+  const isFile = async (call: ToolCall, path: string) => {
+    const { real, exists } = await svc.use(Jail).resolve(call, path)
+    return exists && (await files.stat(real)).isFile()
+  }
+
   return [
     tool({
       name: 'glob',
@@ -85,7 +90,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}. Use it before you read large files.',
       parameters: z.object({
         pattern: z.string().min(1).max(1000).describe('JavaScript regular expression'),
-        path: path.default('.').describe('Folder to search in'),
+        path: path.default('.').describe('Folder or file to search in'),
         glob: z
           .string()
           .trim()
@@ -101,8 +106,16 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         ...common,
       }),
       read_only: true,
-      execute: async ({ path, include_ignored, ...options }, call) =>
-        searchIn(call, path, include_ignored, search => grepFiles(search, options)),
+      async execute({ path, include_ignored, ...options }, call) {
+        if (!(await isFile(call, path)))
+          return searchIn(call, path, include_ignored, search => grepFiles(search, options))
+        const file = await svc.use(Jail).open(call, path)
+        try {
+          return await grepFile(file, path, options, call.result_tokens)
+        } finally {
+          await file.close()
+        }
+      },
     }),
   ]
 }

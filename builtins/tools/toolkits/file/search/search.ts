@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import picomatch from 'picomatch'
 import type { Ports } from '#kernel'
 import { contentTokens } from '#lib/output-limit'
@@ -57,19 +58,41 @@ export interface GrepOptions extends MatchOptions {
   limit: number
 }
 
-/** Shows the lines that match a pattern, as `path:line: text`. */
-export async function grepFiles(search: Search, options: GrepOptions): Promise<string> {
-  const { pattern, glob, context, files_only, limit } = options
-  const matcher = new Matcher(pattern, options)
-  const isWanted = glob === undefined ? () => true : pathMatcher(glob)
+/** Takes the text of a file and its path; returns whether it takes more. */
+type TakeText = (text: string, path: string) => boolean
+
+/** Shows the lines below a folder that match a pattern, as `path:line: text`. */
+export function grepFiles(search: Search, options: GrepOptions): Promise<string> {
+  const matcher = new Matcher(options.pattern, options)
+  const isWanted = options.glob === undefined ? () => true : pathMatcher(options.glob)
+  return grepTexts(search, options, matcher, take =>
+    eachText(search, matcher, isWanted, (text, file) => take(text, displayPath(search.path, file))),
+  )
+}
+
+/** Shows the matching lines of one file, also of one that `.gitignore` excludes. */
+export async function grepFile(file: FileHandle, path: string, options: GrepOptions, result_tokens?: number) {
+  const text = await readText(file)
+  if (text === undefined) return `[${JSON.stringify(path)} is not searched: it is no text, or larger than 2 MB.]`
+  const matcher = new Matcher(options.pattern, options)
+  const each = async (take: TakeText) => ({ more: !take(text, displayPath('.', path)), cut: false })
+  return grepTexts({ path, all: true, result_tokens }, options, matcher, each)
+}
+
+/** @param each passes the texts to search */
+async function grepTexts(
+  search: Pick<Search, 'path' | 'all' | 'result_tokens'>,
+  { pattern, context, files_only, limit }: GrepOptions,
+  matcher: Matcher,
+  each: (take: TakeText) => Promise<{ more: boolean; cut: boolean }>,
+): Promise<string> {
   const lines: string[] = []
   let matches = 0
   let left = contentTokens(search.result_tokens)
-  const { more, cut } = await eachText(search, matcher, isWanted, (text, file) => {
+  const { more, cut } = await each((text, path) => {
     const found = matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
     if (found.length === 0) return true
     const kept = found.slice(0, limit - matches)
-    const path = displayPath(search.path, file)
     const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text.split('\n'), kept, context)
     matches += found.length
     for (const line of added) {
@@ -101,12 +124,7 @@ async function eachFile(
 }
 
 /** Walks the texts that may contain a match, in the same way. */
-async function eachText(
-  search: Search,
-  matcher: Matcher,
-  isWanted: (path: string) => boolean,
-  take: (text: string, path: string) => boolean,
-) {
+async function eachText(search: Search, matcher: Matcher, isWanted: (path: string) => boolean, take: TakeText) {
   let seen = 0
   let ripgrep: Ripgrep | undefined
   let batch: string[] = []
@@ -172,14 +190,18 @@ async function textOf(files: Ports['files'], at: string): Promise<string | undef
   const handle = await files.open(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
   if (!handle) return undefined
   try {
-    const stats = await handle.stat()
     // A hard link may refer to a file outside the folder.
-    if (!stats.isFile() || stats.size > MAX_SEARCHED || stats.nlink > 1) return undefined
-    const bytes = await handle.readFile()
-    return bytes.subarray(0, PROBED).includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n')
+    return (await handle.stat()).nlink > 1 ? undefined : await readText(handle)
   } finally {
     await handle.close()
   }
+}
+
+async function readText(handle: FileHandle): Promise<string | undefined> {
+  const stats = await handle.stat()
+  if (!stats.isFile() || stats.size > MAX_SEARCHED) return undefined
+  const bytes = await handle.readFile()
+  return bytes.subarray(0, PROBED).includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n')
 }
 
 /** Returns the matching lines with context; `--` separates parts that are not adjacent. */
@@ -212,7 +234,7 @@ function displayPath(folder: string, path: string): string {
   return /\p{Cc}/u.test(whole) ? JSON.stringify(whole) : whole
 }
 
-function noMatches(what: string, { path, all }: Search, cut: boolean): string {
+function noMatches(what: string, { path, all }: Pick<Search, 'path' | 'all'>, cut: boolean): string {
   const ignored = all ? '' : ' Files that .gitignore excludes were left out; include_ignored searches them too.'
   return `[${what} in ${JSON.stringify(path)}.${ignored}${cut ? ` ${cutNote(true)[0]}` : ''}]`
 }
