@@ -5,8 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { goalsOf, spawn } from '../spec/core/models/model-host.ts'
 import { runOf, testHostWithRecordings } from '../spec/observability/recordings-host.ts'
 import { finish, numberedGoals } from '../spec/observability/runs-host.ts'
-import { replayRecording, svc, toolCall, until } from '../support/index.ts'
+import { replayRecording, toolCall, until } from '../support/index.ts'
 import { tempDir } from '../support/temp.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const GUIDE = fileURLToPath(new URL('../../docs/replay.md', import.meta.url))
 

@@ -1,7 +1,8 @@
 import { mkdir, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { RunningSvc, svc, tempDir, until } from '../support/index.ts'
+import { RunningSvc, tempDir, until } from '../support/index.ts'
+import { svc } from '../support/vitest/warm.ts'
 
 const MARK = `import { appendFileSync } from 'node:fs'
 import { definePlugin } from 'svc'

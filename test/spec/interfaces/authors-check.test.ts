@@ -6,7 +6,8 @@ import docs from '#interfaces/docs/index'
 import mcp from '#interfaces/mcp/index'
 import { project } from '../../cli/project.ts'
 import { example } from '../../examples/example.ts'
-import { leakLedger, svc, type TestHostOptions, testHost } from '../../support/index.ts'
+import { leakLedger, type TestHostOptions, testHost } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
 import { AGENT_MODULES } from '../core/models/model-host.ts'
 
 interface Check {
