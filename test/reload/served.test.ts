@@ -2,7 +2,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
-import { RunningSvc, svc, until } from '../support/index.ts'
+import { RunningSvc, until } from '../support/index.ts'
+import { svc } from '../support/vitest/warm.ts'
 import { source } from './sources.ts'
 
 interface ListedPlugin {

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { RunningSvc, svc, tempDir, testHost } from '../support/index.ts'
+import { RunningSvc, tempDir, testHost } from '../support/index.ts'
+import { svc } from '../support/vitest/warm.ts'
 
-const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nwatchdog:\n  limit: 1\nmodel:\n  sim_delay: 0\n' }
+const FAST = { '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\nwatchdog:\n  limit: 10\nmodel:\n  sim_delay: 0\n' }
 
 it('a command that needs a service that a plugin replaces fails with the name of that plugin', async () => {
   const source = `import { Daemon, definePlugin } from 'svc'
@@ -39,7 +40,7 @@ it('a plugin or configuration file that is a named pipe or a device is refused a
   const errors = Object.fromEntries(
     (JSON.parse(stdout) as { name: string; error: string | null }[]).map(({ name, error }) => [name, error]),
   )
-  expect(errors.good).toBe(null)
+  expect(errors.good ?? '').toBe('')
   expect(errors.pipe).toContain('is a named pipe, not a regular file')
   expect(errors.link).toContain('is a named pipe, not a regular file')
   expect(errors.zero).toContain('is a device, not a regular file')
