@@ -34,7 +34,7 @@ const changedModel = z
   .string()
   .max(200)
   .regex(/^[\x21-\x7e]*$/, 'must be one word without spaces')
-  .describe('Model as provider:model or provider:lite|standard|pro; empty or null for the default')
+  .describe('Model as provider:model or provider:lite|standard|pro; empty for the default')
 const role = z
   .string()
   .trim()
@@ -206,7 +206,7 @@ export const agentsUpdate = operation({
   summary: "Change an agent's model, role or folders",
   description:
     'The active goal continues with the new model. `folders` replaces all folders of the agent except its workspace.',
-  input: z.strictObject({ id, model: changedModel.nullish(), role: role.optional(), ...given }),
+  input: z.strictObject({ id, model: changedModel.optional(), role: role.optional(), ...given }),
   output: AgentDetail,
   http: { method: 'PATCH', path: '/agents/{id}' },
   cli: {
@@ -219,7 +219,7 @@ export const agentsUpdate = operation({
   errors: [...found, NothingToChangeError, ModelNameError, FolderError],
   run({ id, ...changes }, { svc }) {
     if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
-    return svc.use(OwnAgents).update(id, { ...changes, model: changes.model === null ? '' : changes.model })
+    return svc.use(OwnAgents).update(id, changes)
   },
   render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
 })

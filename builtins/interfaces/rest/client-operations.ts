@@ -18,12 +18,12 @@ export interface Operations {
   'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
   'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
-  /** Show an agent's skills. */
+  /** Show which kinds of work an agent is good at. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */
   'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: StatusEntry[] }
   /** Change an agent's model, role or folders. */
-  'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined }; output: Agent }
+  'agents.update': { input: { id: string; model?: string | null | undefined; role?: string | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined }; output: Agent }
   /** Explain what an agent waits for. */
   'agents.why': { input: { id: string }; output: { at: string | null; reason: string; agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** List pending alarms, next first. */
@@ -97,7 +97,7 @@ export interface Operations {
   /** Reset a configuration key to its default. */
   'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null; note: string | null } }
   /** Show a configuration key and its source. */
-  'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string } }
+  'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string; problem: string | null } }
   /** Freeze the daemon. */
   'daemon.pause': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Resume the daemon after a freeze. */
@@ -134,7 +134,7 @@ export interface Operations {
   'goals.context': { input: { id: string }; output: AgentContext }
   /** Show a goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
-  /** List an agent's goals, newest first. */
+  /** Page through an agent's goals, with filters. */
   'goals.history': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; id: string; status?: 'active' | 'completed' | 'abandoned' | undefined }; output: Goal[] }
   /** List an agent's goals, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }

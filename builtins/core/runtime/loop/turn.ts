@@ -38,7 +38,7 @@ export function planCalls(
       call_id: `${request.call_prefix}:${step}:${n}`,
       id: call.id,
       name: call.name,
-      // The model is told to write it anew, and would pay for the part in each of its next requests.
+      // The model has to write it anew; the part would only cost tokens in each of its next requests.
       ...(isCut ? { arguments: given.slice(0, SHOWN_OF_CUT), cut: true } : { arguments: given }),
       ...(call.repaired ? { repaired: call.repaired } : {}),
       step,
