@@ -1,6 +1,6 @@
 import { type PromptSection, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
-import { environmentText } from './block.ts'
+import { environmentText, workspaceText } from './block.ts'
 import { Environment } from './contract.ts'
 import { instructionsText } from './instructions.ts'
 
@@ -28,11 +28,21 @@ export default definePlugin({
         prompts: ['goal_generation', 'goal_pursuit'],
         text: (agent, profile) => environmentText(svc, agent, profile),
       },
+      {
+        name: 'workspace',
+        stage: LAST + 2,
+        prompts: ['goal_generation', 'goal_opening'],
+        text: (agent, _, __, goal) => workspaceText(svc, agent, goal && 'When this goal began:'),
+      },
     ]
     for (const section of sections) svc.add(PromptSections, section)
     svc.provide(Environment, {
       async parts(agent, profile) {
-        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile)]
+        const parts = [
+          await instructionsText(svc, agent),
+          await environmentText(svc, agent, profile),
+          await workspaceText(svc, agent),
+        ]
         return parts.filter(part => part !== undefined)
       },
     })
