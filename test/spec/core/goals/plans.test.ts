@@ -91,7 +91,9 @@ describe('a goal', () => {
     home.kernel.heartbeat.start()
     const steps = () => home.server.requests.filter(({ prompt }) => prompt.includes('Goal: '))
     for (let n = 0; n < 4 && steps().length < 4; n++) await runHeartbeat(home)
-    const openings = steps().slice(1, 3).map(({ body }) => body.messages[1]?.content)
+    const openings = steps()
+      .slice(1, 3)
+      .map(({ body }) => body.messages[1]?.content)
     const shown = (place: number, ...lines: string[]) =>
       [
         `Goal: ${parts[place - 1]}`,
