@@ -194,6 +194,11 @@ export interface GeneratedGoal {
   tokens: number
   /** Set when the strategy never repeats a goal. */
   no_duplicates?: boolean
+  /**
+   * Whether a model's answer could not be read. The messages of its prompt then stay unread, and the agent rests as
+   * after a failure.
+   */
+  is_unreadable?: boolean
   /** Cost of the model call, if there was one; replaces `cost_usd` and `tokens`. */
   spend?: Spend
 }
