@@ -18,7 +18,7 @@ export interface Operations {
   'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
   'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
-  /** Show an agent's skills. */
+  /** Show which kinds of work an agent is good at. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */
   'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: StatusEntry[] }
@@ -134,7 +134,7 @@ export interface Operations {
   'goals.context': { input: { id: string }; output: AgentContext }
   /** Show a goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
-  /** List an agent's goals, newest first. */
+  /** Page through an agent's goals, with filters. */
   'goals.history': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; id: string; status?: 'active' | 'completed' | 'abandoned' | undefined }; output: Goal[] }
   /** List an agent's goals, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }
@@ -362,7 +362,7 @@ export type ToolCall = { call_id: string; step: number; tool: string; arguments:
 
 export type AgentContext = { model: string; window: number; sections: { system: number; tools: number; messages: number; answer: number }; total: number; ratio: number; cleared: number; summarized: number; digested: number; cut: number; agent_id: string; goal_id: string | null; last_room_made: { at: string; how: 'summary' | 'digest' | 'cleared' | 'cut'; model: string; summary_model: string | null } | null }
 
-export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; reasoning?: string | undefined; provider_data?: { model: string; fields: Record<string, unknown> } | undefined; dropped_calls?: number | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; summary?: { keeps: number; model: string; orders: string[]; older_orders: number } | undefined; images?: ImageRef[] | undefined; at: string }
+export type SaidMessage = { role: 'system' | 'user' | 'assistant' | 'tool'; content: string; tool_calls?: { id: string; name: string; arguments: unknown; repaired?: string[] | undefined }[] | undefined; reasoning?: string | undefined; provider_data?: { model: string; fields: Record<string, unknown> } | undefined; dropped_calls?: number | undefined; tool_call_id?: string | undefined; name?: string | undefined; is_error?: boolean | undefined; is_notice?: boolean | undefined; summary?: { keeps: number; model: string; orders: string[]; older_orders: number } | undefined; images?: ImageRef[] | undefined; at: string }
 
 export type ImageRef = { sha256: string; media_type: 'image/png' | 'image/jpeg' | 'image/webp'; width: number; height: number; bytes: number; name?: string | undefined }
 

@@ -136,6 +136,11 @@ function userMessage(content: string, images: readonly ImageRef[] = []): Message
   return { role: 'user', content, ...imagesOf(images) }
 }
 
+/** A message that goes stale; summaries do not keep it as something the operator said. */
+function noticeMessage(content: string): Message {
+  return { role: 'user', content, is_notice: true }
+}
+
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
 
 /** Workspaces known to exist, for each project of this process. */
@@ -319,8 +324,9 @@ class Pursuit {
     const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
-    const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
-    return [...first, ...[plan, ...subgoals, ...news.texts].flat().map(text => userMessage(text)), ...operator, ...more]
+    const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
+    const notices = [plan, ...subgoals].flat().map(noticeMessage)
+    return [...first, ...notices, ...news.texts.map(text => userMessage(text)), ...operator, ...more]
   }
 
   async #opening(): Promise<Message> {
