@@ -22,7 +22,7 @@ const FILE_TOOLS = ['file_read', 'shell_exec']
 const NAME_LIMIT_MS = 1_000
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'Linux', darwin: 'macOS', freebsd: 'FreeBSD' }
 
-/** Describes an agent's environment: long-lasting facts first, and without the time of day. */
+/** Describes an agent's environment: long-lasting facts first, and without what the agent's own work changes. */
 export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Profile, tools: Tools): Promise<string> {
   return Promise.resolve(
     recordInput('environment', async () => {
@@ -36,13 +36,25 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
         ...(await listOtherAgents(svc, agent)),
         `Date: ${today(svc)}`,
         ...(await budget(svc, agent, profile)),
-        ...(await repository(svc, agent)),
       ]
-      return [`Environment:\n${lines.map(line => `- ${line}`).join('\n')}`, ...(await tree(svc, agent, tools))].join(
-        '\n',
-      )
+      return `Environment:\n${lines.map(line => `- ${line}`).join('\n')}`
     }),
   )
+}
+
+/** Describes the state of an agent's workspace; undefined for an agent without a given folder. */
+export async function workspaceText(
+  svc: PluginHandle,
+  agent: AgentRow,
+  tools: Tools,
+  heading?: string,
+): Promise<string | undefined> {
+  if (agent.workspace === '') return undefined
+  const lines = await recordInput('workspace state', async () => [
+    ...(await repository(svc, agent)),
+    ...(await tree(svc, agent, tools)),
+  ])
+  return lines.length === 0 ? undefined : [...(heading ? [heading] : []), ...lines].join('\n')
 }
 
 function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
@@ -133,13 +145,12 @@ async function budget(svc: PluginHandle, agent: AgentRow, profile: Profile): Pro
 }
 
 async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]> {
-  if (agent.workspace === '') return []
   const state = await gitState(svc, agentReach(svc.project, agent), agent.agent_id)
-  return state ? [`Git: ${state}`] : []
+  return state ? [`Git in the workspace: ${state}`] : []
 }
 
 async function tree(svc: PluginHandle, agent: AgentRow, tools: Tools): Promise<string[]> {
-  if (agent.workspace === '' || !FILE_TOOLS.some(name => tools.find(name))) return []
+  if (!FILE_TOOLS.some(name => tools.find(name))) return []
   const closed = await svc.use(Jail).closedPaths(agentReach(svc.project, agent))
   const found = await treeOf(svc.ports.files, agent.workspace, closed)
   return found.length === 0

@@ -6,7 +6,8 @@ import { token } from '#kernel'
 /** Describes an agent's environment for prompts. */
 export interface Environment {
   /**
-   * Returns the parts in order: the project's instructions, then the environment; empty ones are left out.
+   * Returns the parts in order: the project's instructions, the environment, then the workspace; empty ones are left
+   * out.
    * @param tools the agent's tools: what none of them reaches is not described
    */
   parts(agent: AgentRow, profile: Profile, tools: Pick<ToolSet, 'find'>): Promise<string[]>

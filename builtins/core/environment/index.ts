@@ -1,7 +1,8 @@
 import { type PromptSection, PromptSections } from '#core/goals/contract'
+import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
 import { definePlugin } from '#kernel'
-import { environmentText } from './block.ts'
+import { environmentText, workspaceText } from './block.ts'
 import { Environment } from './contract.ts'
 import { instructionsText } from './instructions.ts'
 
@@ -16,6 +17,7 @@ export default definePlugin({
   description: "Adds date, machine, an agent's folders and the project's instructions to prompts.",
   needs: ['agents', 'runtime', 'sandbox'],
   setup(svc) {
+    const toolsOf = (profile: Profile) => svc.use(Runtime).toolsFor(profile)
     const sections: PromptSection[] = [
       {
         name: 'project',
@@ -27,13 +29,23 @@ export default definePlugin({
         name: 'environment',
         stage: LAST + 1,
         prompts: ['goal_generation', 'goal_pursuit'],
-        text: (agent, profile) => environmentText(svc, agent, profile, svc.use(Runtime).toolsFor(profile)),
+        text: (agent, profile) => environmentText(svc, agent, profile, toolsOf(profile)),
+      },
+      {
+        name: 'workspace',
+        stage: LAST + 2,
+        prompts: ['goal_generation', 'goal_opening'],
+        text: (agent, profile, _, goal) => workspaceText(svc, agent, toolsOf(profile), goal && 'When this goal began:'),
       },
     ]
     for (const section of sections) svc.add(PromptSections, section)
     svc.provide(Environment, {
       async parts(agent, profile, tools) {
-        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile, tools)]
+        const parts = [
+          await instructionsText(svc, agent),
+          await environmentText(svc, agent, profile, tools),
+          await workspaceText(svc, agent, tools),
+        ]
         return parts.filter(part => part !== undefined)
       },
     })

@@ -194,6 +194,11 @@ export interface GeneratedGoal {
   tokens: number
   /** Set when the strategy never repeats a goal. */
   no_duplicates?: boolean
+  /**
+   * Whether a model's answer could not be read. The messages of its prompt then stay unread, and the agent rests as
+   * after a failure.
+   */
+  is_unreadable?: boolean
   /** Cost of the model call, if there was one; replaces `cost_usd` and `tokens`. */
   spend?: Spend
 }
@@ -347,7 +352,11 @@ export interface PromptSection {
   name: string
   /** Lower ones come first. */
   stage: number
-  prompts: readonly ('goal_generation' | 'goal_pursuit')[]
+  /**
+   * `goal_pursuit` is the system prompt, made anew for each cycle; `goal_opening` is the first message of a goal, made
+   * once. What changes often, or belongs to one goal, stands in the latter, so that the provider's prompt cache holds.
+   */
+  prompts: readonly ('goal_generation' | 'goal_pursuit' | 'goal_opening')[]
   /**
    * Part of the agent's inner life that this section shows; a pursuit includes it only if the profile's `inner_life`
    * names it.
@@ -356,9 +365,10 @@ export interface PromptSection {
   /**
    * Returns the section. Text from others in it must be cleaned and fenced.
    * @param known fields that `GoalContextParts` contributed to the same prompt; empty where none were called
+   * @param goal the goal that begins; only in `goal_opening`
    * @returns undefined when there is nothing to say
    */
-  text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>): Promise<string | undefined>
+  text(agent: AgentRow, profile: Profile, known: Partial<GoalContext>, goal?: GoalRow): Promise<string | undefined>
 }
 export const PromptSections = point<PromptSection>('prompt_sections', {
   key: ({ name }) => name,

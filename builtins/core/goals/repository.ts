@@ -145,6 +145,23 @@ export function unreportedSubgoals(store: Store, goal_id: string): Promise<GoalR
   return store.all<GoalRow>(UNREPORTED_OF, [goal_id])
 }
 
+/** Returns the parts into which an agent divided a goal, in their order. */
+export function subgoalsOf(store: Store, goal_id: string): Promise<GoalRow[]> {
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals WHERE parent_goal_id = ? AND origin = 'subgoal' ORDER BY created_at, goal_id`,
+    [goal_id],
+  )
+}
+
+/** Returns the newest messages of the operator that an agent has read since a time, oldest first. */
+export async function nudgesSince(store: Store, agent_id: string, at: number): Promise<{ message: string }[]> {
+  const found = await store.all<{ message: string }>(
+    'SELECT message FROM nudges_view WHERE agent_id = ? AND delivered_at >= ? ORDER BY created_at DESC, nudge_id DESC LIMIT 10',
+    [agent_id, at],
+  )
+  return found.reverse()
+}
+
 /** Marks subgoals as read, in the commit that records the model's answer to the prompt that contained them. */
 export const markSubgoalsReported = defineEffect({
   name: 'goals.mark_reported',

@@ -13,8 +13,14 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'add_subgoals',
         description:
-          'Divide a goal that is too large for a few steps: each subgoal is pursued separately, in this order, and then this goal continues with their results.',
-        parameters: z.object({ objectives: z.array(z.string().trim().min(10).max(500)).min(1).max(8) }),
+          'Divide a goal that is too large for a few steps: each subgoal is pursued separately, in this order, and then this goal continues with their results. Each is pursued without this conversation: say all that it needs.',
+        parameters: z.object({
+          objectives: z
+            .array(z.string().trim().min(10).max(500))
+            .min(1)
+            .max(8)
+            .describe('One for each subgoal, in order: what must be achieved, with names of files and other facts'),
+        }),
         async execute({ objectives }, call: ToolCall) {
           if (call.goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to divide')
           const { agent_id, goal_id } = call

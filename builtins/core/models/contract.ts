@@ -43,6 +43,10 @@ export const Message = z.object({
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
+  is_notice: z
+    .boolean()
+    .optional()
+    .describe('Set on a user message that svc itself wrote, such as a reminder of the plan; summaries do not keep it'),
   summary: SummaryMark.optional().describe('Set if the content is a summary of the messages before it'),
   images: z.array(ImageRef).optional().describe('Images of a message of the user, or of a tool result'),
 })

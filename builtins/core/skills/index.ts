@@ -30,7 +30,8 @@ export default definePlugin({
       return text ?? undefined
     }
     const section: PromptSection = {
-      ...{ name: 'skills', stage: STAGE, prompts: ['goal_generation', 'goal_pursuit'] },
+      // A goal is chosen without tools, so no skill can be loaded there.
+      ...{ name: 'skills', stage: STAGE, prompts: ['goal_pursuit'] },
       text: catalogue,
     }
     svc.add(PromptSections, section)

@@ -1,5 +1,5 @@
 import { ActiveAgent, ProfileShapes } from '#core/agents/contract'
-import { PendingMessages } from '#core/goals/contract'
+import { PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
@@ -7,7 +7,7 @@ import { ConfigChecks } from '#platform/settings/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
 import { subAgentOperations } from './operations.ts'
-import { subAgentMessages } from './pending-messages.ts'
+import { subAgentMessages, subAgentSection } from './pending-messages.ts'
 import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
 import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
@@ -29,6 +29,7 @@ export default definePlugin({
     svc.event('sub_agent_ended', SubAgentEnded)
     svc.toolkit(subAgentsToolkit(svc, subAgents))
     svc.add(PendingMessages, subAgentMessages(svc))
+    svc.add(PromptSections, subAgentSection(svc))
     svc.add(ProfileShapes, childShape(svc, config))
     svc.add(ConfigChecks, toolkitsCheck(svc))
 

@@ -1,11 +1,14 @@
-import type { MessageSource } from '#core/goals/contract'
+import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import {
   instructionsFor,
   markInstructionsRead,
   markReported,
   REPORTED_AT_ONCE,
+  readWorkState,
   unreportedSubAgents,
 } from './repository.ts'
 import { outcomeOf } from './toolkit.ts'
@@ -39,4 +42,24 @@ export function subAgentMessages(svc: PluginHandle): MessageSource {
       }
     },
   }
+}
+
+/** Shows a sub-agent at its beginning whom it works for, and how its result gets there. */
+export function subAgentSection(svc: PluginHandle): PromptSection {
+  return {
+    name: 'sub-agent',
+    stage: 0,
+    prompts: ['goal_opening'],
+    text: async agent => (agent.spawned_by === null ? undefined : openingOf(svc, agent, agent.spawned_by)),
+  }
+}
+
+async function openingOf(svc: PluginHandle, agent: AgentRow, parent_agent_id: string): Promise<string> {
+  const parent = await svc.use(Agents).find(parent_agent_id)
+  const state = await readWorkState(svc.use(Store), agent.agent_id)
+  const [own, other] = [agent, parent].map(each => agentReach(svc.project, each).workspace)
+  return [
+    `You are a sub-agent of ${parent.name}, ${own === other ? 'in the same workspace' : 'in a workspace of your own'}. It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`,
+    `You have at most ${pluralize(state?.max_cycles ?? 1, 'cycle')} of several steps each; without finish_goal by then, it gets no result.`,
+  ].join(' ')
 }

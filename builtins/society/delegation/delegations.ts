@@ -1,4 +1,5 @@
-import { Goals } from '#core/goals/contract'
+import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
+import { type GoalRow, Goals } from '#core/goals/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
@@ -14,7 +15,14 @@ import {
   NoBestPeerError,
 } from './contract.ts'
 import { delegationIdOf } from './policy.ts'
-import { type DelegationRow, delegationOf, endDelegation, endedDelegations, findDelegation } from './repository.ts'
+import {
+  type DelegationRow,
+  delegationOf,
+  endDelegation,
+  endedDelegations,
+  findDelegation,
+  findDelegator,
+} from './repository.ts'
 
 /** Maximum length of the result that is reported; the whole result stays with the goal. */
 const LONGEST_RESULT = 4_000
@@ -60,6 +68,16 @@ export class DelegationService implements Delegations {
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
     const delegation = delegationOf(row)
     return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
+  }
+
+  /** Returns who gave a delegated goal, and how its result gets there, for the agent that begins it. */
+  async opening(agent: AgentRow, { goal_id }: GoalRow): Promise<string | undefined> {
+    const row = await findDelegator(this.#svc.use(Store), goal_id)
+    if (!row?.from_agent) return undefined
+    const sender = await this.#svc.use(Agents).find(row.from_agent)
+    const [own, other] = [agent, sender].map(each => agentReach(this.#svc.project, each).workspace)
+    const where = own === other ? 'It works in the same workspace as you.' : 'Its workspace is not yours.'
+    return `${sender.name} (${sender.agent_id}) delegated this goal to you. ${where} It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`
   }
 
   /** Returns the recipient's result after cleaning and guardrails. */

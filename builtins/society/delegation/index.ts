@@ -1,3 +1,4 @@
+import { PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { addRetentionRule } from '#platform/retention/contract'
@@ -25,6 +26,10 @@ export default definePlugin({
 
     const service = new DelegationService(svc, config)
     svc.provide(Delegations, service)
+    svc.add(PromptSections, {
+      ...{ name: 'delegation', stage: 0, prompts: ['goal_opening'] },
+      text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
+    })
     svc.on('goal_completed', () => service.sweep())
     svc.on('goal_abandoned', () => service.sweep())
     svc.on('agent_deleted', () => service.sweep())

@@ -25,6 +25,11 @@ export function findDelegation(store: Store, delegation_id: string): Promise<Del
   return store.get(`SELECT ${COLUMNS} FROM delegations WHERE delegation_id = ?`, [delegation_id])
 }
 
+/** Returns the agent that delegated a goal; null for the operator, or for an agent that was deleted. */
+export function findDelegator(store: Store, goal_id: string): Promise<{ from_agent: string | null } | undefined> {
+  return store.get('SELECT from_agent FROM delegations WHERE goal_id = ?', [goal_id])
+}
+
 /** Returns the delegations that an agent gave or received, newest first. */
 export function listDelegations(store: Store, agent_id: string, limit: number, offset: number) {
   return store.all<DelegationRow>(

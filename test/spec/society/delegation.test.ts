@@ -62,6 +62,10 @@ describe('a delegated task', () => {
       expect.stringMatching(/^ack: Accepted as dlg-/),
       'response: Seven sheep.',
     ])
+    const opening = home.server.requests.find(r => isOf(r, 'bob') && r.prompt.includes(`Goal: ${COUNT}`))
+    expect(opening?.prompt).toContain(
+      `ann (${ann}) delegated this goal to you. Its workspace is not yours. It reads only`,
+    )
     // The result reaches the delegating agent once, as a message.
     const reports = home.server.requests.filter(
       r => isOf(r, 'ann') && r.body.messages.at(-1)?.content?.includes('Seven sheep.'),

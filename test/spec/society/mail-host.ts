@@ -21,8 +21,8 @@ const profileFiles = (...names: string[]) =>
 /** Returns whether a prompt belongs to the named agent, by its first line. */
 export const isOf = ({ prompt }: { prompt: string }, name: string) => prompt.startsWith(`You are ${name}.`)
 
-export const goalOf = (goal: string) => text(JSON.stringify({ goal }))
-export const NOTHING = text('There is nothing to do.')
+export const goalOf = (goal: string | null) => text(JSON.stringify({ goal }))
+export const NOTHING = goalOf(null)
 export { asksForGoal, rows }
 
 export const messages = ({ kernel }: TestHost, id: string, more: object = {}) =>

@@ -49,14 +49,15 @@ export class GoalClaimCheck {
 
   /**
    * Checks a claim that the goal is reached.
-   * @returns why it is not, or that the operator's answer is awaited; undefined when the goal may complete
+   * @returns why it is not, in sentences that stand alone, or that the operator's answer is awaited; undefined when the
+   * goal may complete
    * @throws NotAcceptedError when the claim was refused too often
    */
   async objection(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
     const current = await findTerms(this.#svc.use(Store), goal_id)
     if (current && current.open_subgoals > 0)
-      return `${current.open_subgoals} of its subgoals are still active. They come first; you will be shown their results.`
+      return `Subgoals of this goal are still active (${current.open_subgoals}). They come first; you will be shown their results.`
     // The agent may have set criteria since the cycle began.
     if (isOwn(this.#goal)) this.#goal.acceptance = current?.acceptance ?? this.#goal.acceptance
     // A check may take long, so what the agent said before it is stored first.
@@ -77,7 +78,7 @@ export class GoalClaimCheck {
     if (problems.length === 0) return undefined
     this.#goal.claims_refused = 1
     await this.#save([claimsRefused({ goal_id })])
-    return `your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
+    return `Your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
   }
 
   async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
@@ -103,6 +104,6 @@ export class GoalClaimCheck {
     if (!refused) return waits
     const { max_refusals } = this.#config
     if (refusals >= max_refusals) throw new NotAcceptedError({ refusals, problem, summary: claim.summary })
-    return `it is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+    return `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
   }
 }

@@ -3,7 +3,7 @@ import type { ToolSpec } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
 import { type PluginHandle, parse, z } from '#kernel'
-import { type GoalContext, GoalContextParts, type PromptSection, PromptSections } from '../contract.ts'
+import { type GoalContext, GoalContextParts, type GoalRow, type PromptSection, PromptSections } from '../contract.ts'
 
 const SectionText = z.string().optional()
 
@@ -14,13 +14,14 @@ export async function sectionsFor(
   agent: AgentRow,
   profile: Profile,
   known: Partial<GoalContext> = {},
+  goal?: GoalRow,
 ): Promise<GoalContext['sections']> {
   const isShown = ({ prompts, inner }: PromptSection) =>
     prompts.includes(prompt) && (prompt === 'goal_generation' || !inner || profile.inner_life.includes(inner))
   const shown = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
   const sections = await Promise.all(
     shown.map(async ({ owner, value: { name, stage, text } }) => {
-      const returned = await text(agent, profile, known)
+      const returned = await text(agent, profile, known, goal)
       return {
         name,
         stage,

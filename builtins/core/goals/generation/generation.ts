@@ -1,7 +1,7 @@
 import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
 import { ModelError, type Spend } from '#core/models/contract'
-import { describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
+import { defineError, describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -25,6 +25,14 @@ const ABOUT = 80
 /** Minimum and maximum length of an objective, in characters. */
 const SHORTEST = 10
 const LONGEST = 500
+
+const UnreadableAnswerError = defineError({
+  code: 'goal_unreadable',
+  status: 502,
+  title: 'Unreadable goal',
+  message: () =>
+    'The model was asked for a goal and did not answer with the JSON object that was requested. Messages to the agent stay unread until it does.',
+})
 
 /** A valid answer of a strategy; any other answer counts as no goal. */
 const Generated = z.object({
@@ -72,6 +80,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   }
   // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
+  if (answer?.is_unreadable) throw new UnreadableAnswerError()
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()

@@ -27,7 +27,14 @@ import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { fitNudges } from '../context/nudges.ts'
-import { endedMessage, goalMessage, nudgeMessage, pursuitParts, waitingMessage } from '../context/prompt.ts'
+import {
+  endedMessage,
+  goalMessage,
+  largerGoalMessage,
+  nudgeMessage,
+  pursuitParts,
+  waitingMessage,
+} from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
@@ -35,11 +42,14 @@ import { abandonGoal } from '../goals.ts'
 import {
   type CurrentGoal,
   dropTranscript,
+  findGoal,
   goalAtHand,
   loadTranscript,
   markSubgoalsReported,
+  nudgesSince,
   recordAnswer,
   recordOutcome,
+  subgoalsOf,
   unansweredCalls,
   unreportedSubgoals,
 } from '../repository.ts'
@@ -124,6 +134,11 @@ const RepeatingError = defineError({
 
 function userMessage(content: string, images: readonly ImageRef[] = []): Message {
   return { role: 'user', content, ...imagesOf(images) }
+}
+
+/** A message that goes stale; summaries do not keep it as something the operator said. */
+function noticeMessage(content: string): Message {
+  return { role: 'user', content, is_notice: true }
 }
 
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
@@ -309,28 +324,48 @@ class Pursuit {
     const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
-    const more = waiting > 0 ? [userMessage(waitingMessage(waiting))] : []
-    return [...first, ...[plan, ...subgoals, ...news.texts].flat().map(text => userMessage(text)), ...operator, ...more]
+    const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
+    const notices = [plan, ...subgoals].flat().map(noticeMessage)
+    return [...first, ...notices, ...news.texts.map(text => userMessage(text)), ...operator, ...more]
   }
 
   async #opening(): Promise<Message> {
-    const store = this.#svc.use(Store)
-    const before = this.#goal.follows ? await goalsBefore(store, this.#goal.goal_id) : []
+    const { agent, profile } = assemblyOf(this.#cycle)
+    const goal = this.#goal
+    const before = goal.follows ? await goalsBefore(this.#svc.use(Store), goal.goal_id) : []
     const ended =
       before.length > 0 ? [await this.#endedMessage('Goals that this goal waited for have ended:', before)] : []
-    return userMessage(
-      [goalMessage(this.#goal, await this.#recallMemories()), ...ended].join('\n\n'),
-      readImages(this.#goal.images),
-    )
+    const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
+    const context = [...(await this.#largerGoal()), ...ended, ...sections.map(({ text }) => text)]
+    return userMessage(goalMessage(goal, context, await this.#recallMemories()), readImages(goal.images))
   }
 
-  /** Describes how other goals ended, cleaned and checked, because other agents may have pursued them. */
+  /** Describes the goal that this one is a part of, and what the operator said meanwhile; empty for other goals. */
+  async #largerGoal(): Promise<string[]> {
+    const { agent_id, goal_id, origin, parent_goal_id } = this.#goal
+    if (origin !== 'subgoal' || parent_goal_id === null) return []
+    const store = this.#svc.use(Store)
+    const larger = await findGoal(store, parent_goal_id)
+    if (!larger) return []
+    const parts = await this.#withRedactedResults(await subgoalsOf(store, parent_goal_id))
+    const { nudges } = await fitNudges(this.#svc, await nudgesSince(store, agent_id, larger.created_at), this.#called)
+    const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message))
+    return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages))]
+  }
+
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
-    const results = goals.map(async goal => ({
-      ...goal,
-      result: goal.result && (await redactIncoming(this.#svc, this.#goal.agent_id, goal.result)),
-    }))
-    return endedMessage(heading, await Promise.all(results))
+    return endedMessage(heading, await this.#withRedactedResults(goals))
+  }
+
+  /** Cleans and checks results, because other agents may have done the work. */
+  #withRedactedResults(goals: readonly GoalRow[]): Promise<GoalRow[]> {
+    const { agent_id } = this.#goal
+    return Promise.all(
+      goals.map(async goal => ({
+        ...goal,
+        result: goal.result && (await redactIncoming(this.#svc, agent_id, goal.result)),
+      })),
+    )
   }
 
   #recallMemories(): Promise<string[]> {

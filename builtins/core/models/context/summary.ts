@@ -118,7 +118,7 @@ function summaryMessage(
   model: string,
 ): Message {
   const { before, said } = partsOf(messages, keeps)
-  const words = said.filter(({ role }) => role === 'user').map(({ content }) => content)
+  const words = said.filter(({ role, is_notice }) => role === 'user' && !is_notice).map(({ content }) => content)
   const all = [...new Set([...(before?.summary?.orders ?? []), ...words].toReversed())]
   const orders: string[] = []
   let left = orders_limit

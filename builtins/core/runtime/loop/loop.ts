@@ -49,7 +49,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     }
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
-    const received = [...(question ? [{ role: 'user' as const, content: question }] : []), ...news]
+    const received = [...(question ? [{ role: 'user' as const, content: question, is_notice: true }] : []), ...news]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)

@@ -63,32 +63,33 @@ export class Notepads {
    * @param result_tokens maximum tokens of the whole result
    */
   async read(agent_id: string, limit: number, skip: number, result_tokens?: number): Promise<string> {
-    const text = await this.#text(agent_id)
-    const entries = text
-      .split(STAMP)
-      .map(entry => entry.trim())
-      .filter(Boolean)
+    const entries = await this.#entries(agent_id)
     if (entries.length === 0) return '[The notepad is empty.]'
     const end = Math.max(0, entries.length - skip)
-    const most = contentTokens(result_tokens)
-    let from = end
-    for (let left = most; from > 0 && end - from < limit; from--) {
-      left -= textTokens(entries[from - 1]!)
-      if (left < 0 && from < end) break
-    }
-    const shown = entries.slice(from, end).map(entry => {
-      const kept = endWithin(entry, most)
-      return kept.length < entry.length ? `…${kept}` : entry
-    })
+    const shown = newestWithin(entries.slice(0, end), limit, contentTokens(result_tokens))
+    const from = end - shown.length
     const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
     return (
       [...older, ...shown].join('\n\n') || `[The notepad has only ${pluralize(entries.length, 'entry', 'entries')}.]`
     )
   }
 
+  /** Returns the newest entries in chronological order; an empty string where there are none. */
+  async newest(agent_id: string, limit: number, tokens: number): Promise<string> {
+    return newestWithin(await this.#entries(agent_id), limit, tokens).join('\n\n')
+  }
+
   /** Empties the notepad. */
   async clear(agent_id: string): Promise<void> {
     await this.#ports.files.rm(join(this.#folder(agent_id), 'notepad.md'), { force: true })
+  }
+
+  async #entries(agent_id: string): Promise<string[]> {
+    const text = await this.#text(agent_id)
+    return text
+      .split(STAMP)
+      .map(entry => entry.trim())
+      .filter(Boolean)
   }
 
   async #text(agent_id: string): Promise<string> {
@@ -114,4 +115,18 @@ export class Notepads {
     }
     return join(this.#journals, agent_id)
   }
+}
+
+/** Returns the last entries that fit, at least one, cut at its beginning where it is too long. */
+function newestWithin(entries: readonly string[], limit: number, tokens: number): string[] {
+  const end = entries.length
+  let from = end
+  for (let left = tokens; from > 0 && end - from < limit; from--) {
+    left -= textTokens(entries[from - 1]!)
+    if (left < 0 && from < end) break
+  }
+  return entries.slice(from).map(entry => {
+    const kept = endWithin(entry, tokens)
+    return kept.length < entry.length ? `…${kept}` : entry
+  })
 }

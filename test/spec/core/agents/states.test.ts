@@ -283,7 +283,7 @@ describe('a goal', () => {
     const order = home.server.requests.map(({ prompt }) => /Goal: Tidy up the (\w+)/.exec(prompt)?.[1]).filter(Boolean)
     expect(order).toEqual(['whole', 'kitchen', 'cellar', 'whole'])
     const last = home.server.requests.findLast(request => !asksForGoal(request))
-    expect(last?.prompt).toContain('subgoals are still active')
+    expect(last?.prompt).toContain('Subgoals of this goal are still active (2)')
     expect(last?.prompt).toMatch(
       /Subgoals have ended:\n- \[completed\] Tidy up the kitchen: the kitchen shines\n- \[completed\]/,
     )

@@ -85,6 +85,19 @@ describe('a sub-agent', () => {
     expect(home.server.requests.filter(each => asksForGoal(each) && askedBy(each) === 'scout')).toEqual([])
   })
 
+  it('is shown whose sub-agent it is, for how long, and that its parent reads only its result', async () => {
+    await using home = await testHostWithFamily({
+      worker: [hire({ max_cycles: 3 }), finish()],
+      scout: [finish('behind the hill')],
+    })
+    await until(() => requestsOf(home, 'scout').length > 0)
+    const [system, opening] = requestsOf(home, 'scout')[0]!.body.messages
+    expect(system?.content).not.toContain('a person reads')
+    expect(opening?.content).toContain('You are a sub-agent of worker, in a workspace of your own. It reads only the')
+    expect(opening?.content).toContain('You have at most 3 cycles of several steps each; without finish_goal by then')
+    expect(requestsOf(home, 'worker')[0]!.prompt).not.toContain('sub-agent of')
+  })
+
   it('may be waited for by a goal, which shows as waiting and continues with the result', async () => {
     let ready = false
     await using home = await testHostWithFamily({

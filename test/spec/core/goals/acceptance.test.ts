@@ -41,9 +41,24 @@ describe('acceptance criteria', () => {
     const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'completed', refusals: 1, acceptance: [{ met: true }, { met: true }] })
     expect(home.server.requests[0]?.prompt).toContain('- the command `grep -q well report.md` exits with 0')
-    expect(shown(home)[0]).toMatch(/the goal is not finished: it is not accepted yet \(1 of 5 tries\)/)
+    expect(shown(home)[0]).toMatch(/the goal is not finished: The result is not accepted yet \(1 of 5 tries\)/)
     expect(shown(home)[0]).toContain('The file "report.md" does not exist')
     expect(shown(home)[0]).toContain('[exit code 2]')
+  })
+
+  it('are also named to a model that ends the goal in prose, in a message of its own', async () => {
+    await using home = await accepting(
+      [text('It is done.'), text('Yes, it is.'), REPORT, finish()],
+      [{ file: 'report.md' }],
+    )
+    await home.waitForEnd()
+    const messages = home.server.requests[2]!.body.messages
+    expect(messages.at(-1)).toMatchObject({
+      role: 'user',
+      content: expect.stringMatching(
+        /^The result is not accepted yet \(1 of 5 tries\)\. The file "report\.md" does not exist/,
+      ),
+    })
   })
 
   it('end a goal as not accepted after the maximum number of tries', async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import memory from '#core/memory/index'
-import { CallLimits } from '#core/models/contract'
+import { CallLimits, type Message } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { BudgetExhaustedError } from '#safety/budget/contract'
 import knowledge from '#tools/toolkits/knowledge/index'
-import { fault, refuse, runHeartbeat, type TestHost, tempDir, text } from '../../../support/index.ts'
-import { detail, rows, spawn } from '../models/model-host.ts'
+import { fault, refuse, runHeartbeat, type TestHost, tempDir, text, toolCall } from '../../../support/index.ts'
+import { asksForGoal, detail, goalsOf, rows, spawn } from '../models/model-host.ts'
 import {
   asksForSummary,
   fact,
@@ -67,6 +67,34 @@ describe('a summary by a model', () => {
     const request = home.server.requests.find(asksForSummary)!
     expect(request.prompt).toContain(order)
     expect(request.prompt.match(/<\/conversation>/g)).toHaveLength(1)
+  })
+
+  it('keeps what the operator said, and no reminder of a plan that has changed since', async () => {
+    const plan = { files: 130, wanted: [1] }
+    const read = reader(plan)
+    const steps = [{ step: 'read all of them', status: 'in_progress' }]
+    let planned = false
+    await using home = await readingHome(
+      plan,
+      request => {
+        if (planned || asksForGoal(request)) return read(request)
+        planned = true
+        return toolCall('update_plan', { steps })
+      },
+      {},
+    )
+    const id = await spawn(home)
+    await writeFiles(home.root, id, plan.files)
+    home.kernel.heartbeat.start()
+    await runHeartbeat(home)
+    await home.kernel.invoke('agents.nudge', { id, message: 'Leave number 13 alone.' })
+    for (let n = 0; n < 30 && home.server.requests.filter(asksForSummary).length < 3; n++) await runHeartbeat(home)
+    const [goal] = await goalsOf(home, id)
+    const said = (await home.kernel.invoke('goals.transcript', { goal_id: goal!.goal_id })) as Message[]
+    expect(said.some(({ content }) => content.startsWith('Your plan, as you wrote it down'))).toBe(true)
+    expect(said.findLast(({ summary }) => summary)?.summary?.orders).toEqual([
+      'Message from the operator: Leave number 13 alone.',
+    ])
   })
 
   it('saves facts worth remembering as notes, when the agent has a tool for notes', async () => {
