@@ -23,7 +23,7 @@ export interface Operations {
   /** Show the agents' status. */
   'agents.status': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' | undefined; all?: boolean | undefined }; output: StatusEntry[] }
   /** Change an agent's model, role or folders. */
-  'agents.update': { input: { id: string; model?: string | null | undefined; role?: string | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined }; output: Agent }
+  'agents.update': { input: { id: string; model?: string | undefined; role?: string | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined }; output: Agent }
   /** Explain what an agent waits for. */
   'agents.why': { input: { id: string }; output: { at: string | null; reason: string; agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** List pending alarms, next first. */
