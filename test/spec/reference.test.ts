@@ -56,7 +56,7 @@ it("the program's own operations are valid by the schema for operations of plugi
 
 /** Verbs that begin a summary. Add others if they are imperative. */
 const VERBS =
-  /^(Abandon|Accept|Add|Answer|Approve|Back up|Benchmark|Cancel|Change|Chat|Check|Close|Compare|Create|Delete|Deny|Diagnose|Discard|Drain|Enable|Explain|Export|Follow|Freeze|Import|Install|Kill|List|Mark|Merge|Move|Open|Pause|Print|Reload|Remove|Replay|Reset|Restart|Restore|Resume|Revoke|Run|Search|Send|Serve|Set|Show|Simulate|Spawn|Start|Stop|Stream|Trust|Undo|Watch|Write) /
+  /^(Abandon|Accept|Add|Answer|Approve|Back up|Benchmark|Cancel|Change|Chat|Check|Close|Compare|Create|Delete|Deny|Diagnose|Disable|Discard|Drain|Enable|Explain|Export|Follow|Freeze|Import|Install|Kill|List|Mark|Merge|Move|Open|Pause|Print|Reload|Remove|Reopen|Replay|Reset|Restart|Restore|Resume|Revoke|Run|Search|Send|Serve|Set|Show|Simulate|Spawn|Start|Stop|Stream|Trust|Undo|Watch|Write) /
 
 it('summaries of operations and commands are imperative and at most 60 characters long', () => {
   const summaries = [...operations, ...OWN_COMMANDS, ...commandsOf(operations)].map(({ summary }) => summary)

@@ -72,7 +72,7 @@ async function abandon(
 
 export const goalsHistory = operation({
   name: 'goals.history',
-  summary: "Page through an agent's goals, with filters",
+  summary: "List an agent's goals by page, time and status",
   description: 'Includes goals that have ended, with their results.',
   input: DatedPage.extend({
     id,

@@ -134,7 +134,7 @@ export interface Operations {
   'goals.context': { input: { id: string }; output: AgentContext }
   /** Show a goal. */
   'goals.get': { input: { goal_id: string }; output: Goal }
-  /** Page through an agent's goals, with filters. */
+  /** List an agent's goals by page, time and status. */
   'goals.history': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; id: string; status?: 'active' | 'completed' | 'abandoned' | undefined }; output: Goal[] }
   /** List an agent's goals, newest first. */
   'goals.list': { input: { id: string }; output: Goal[] }

@@ -110,10 +110,12 @@ export const BudgetExhaustedError = defineError({
   code: 'budget_exhausted',
   status: 409,
   title: 'Budget exhausted',
-  message: ({ spent, limit, next, frees = [] }: { spent: string; limit: string; next?: string; frees?: string[] }) =>
-    next
-      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${frees.slice(0, -1).join(', ')}, or ${frees.at(-1)}`
-      : `The budget is used up (${spent} spent or reserved of ${limit}); raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset`,
+  message: ({ spent, limit, next, frees }: { spent: string; limit: string; next?: string; frees?: string[] }) => {
+    const ways = [frees?.slice(0, -1).join(', '), frees?.at(-1)].join(', or ')
+    return next
+      ? `The budget is too tight for another model call: ${spent} of ${limit} are spent or reserved, and this one may cost ${next}; ${ways}`
+      : `The budget is used up (${spent} spent or reserved of ${limit}); raise daemon.budget_usd or daemon.budget_tokens, or run: svc budget reset`
+  },
 })
 export const UnknownPriceError = defineError({
   code: 'unknown_price',
