@@ -80,7 +80,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   }
   // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
-  if (answer?.is_unreadable) throw new UnreadableAnswerError()
+  // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
+  if (answer?.is_unreadable && nudges.length + news.texts.length > 0) throw new UnreadableAnswerError()
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
