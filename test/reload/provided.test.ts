@@ -65,7 +65,7 @@ describe('a service that a plugin provides instead of a module', () => {
       builtins: BUILTINS,
       roles: ['server'],
       clock: 'system',
-      config: { economy: { enabled: true }, suffering: { enabled: true } },
+      config: { economy: { enabled: true }, suffering: { enabled: true }, tasks: { toolkits: ['skills'] } },
     })
     const { kernel } = host
     const agent_id = await spawn(host, 'coder')

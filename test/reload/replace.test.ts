@@ -308,7 +308,7 @@ describe('a plugin that replaces a module', () => {
     await rm(join(host.root, 'plugins/closed-budget.ts'))
     await host.kernel.host.apply()
     expect(await host.kernel.invoke('budget.status', {})).toMatchObject({
-      message: expect.stringMatching(/^unlimited/),
+      message: expect.stringMatching(/^Unlimited/),
     })
   })
 
