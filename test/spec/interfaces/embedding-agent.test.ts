@@ -295,7 +295,12 @@ describe('an aborted run', () => {
     const enough = new Error('enough')
     const reported: unknown[] = []
     const wait = tool({
-      ...{ name: 'wait', description: 'Waits.', parameters: z.object({ at: z.enum(['once', 'last']) }) },
+      ...{
+        name: 'wait',
+        description: 'Waits.',
+        parameters: z.object({ at: z.enum(['once', 'last']) }),
+        read_only: true,
+      },
       execute: ({ at }, { signal }) =>
         new Promise(resolve => {
           signal.addEventListener('abort', () => resolve(reported.push(signal.reason)))

@@ -7,7 +7,7 @@ export const Finish = z.object({
     .boolean()
     .default(true)
     .describe('Whether the goal was reached; with false you give it up, and the summary must say why'),
-  summary: z.string().min(1).describe('What was achieved, in one or two sentences; the result itself where only this text is read'),
+  summary: z.string().min(1).describe('What was achieved, or the result itself where only this text is read'),
   evidence: z
     .array(z.string())
     .default([])

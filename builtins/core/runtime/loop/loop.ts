@@ -69,7 +69,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
-    asked = objection || isRefusal(answer) ? '' : answer.text
+    asked = objection || isRefusal(answer, request) ? '' : answer.text
     empty = isEmptyAnswer(message) ? empty + 1 : 0
     if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
   }
@@ -97,19 +97,21 @@ async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | W
 function endWithText(
   answer: ModelAnswer,
   asked: string | undefined,
-  { ends }: RunRequest,
+  request: RunRequest,
   steps: number,
 ): RunEnd | undefined {
   const { text, finish_reason } = answer
-  const isText = ends === 'text'
+  const isText = request.ends === 'text'
   // The second text of a goal may only confirm the first, which has the result.
   const summary = isText || !asked || text.includes(asked) ? text : `${asked}\n\n${text}`
   if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
-  const isAnswer = text.trim() !== '' && !isRefusal(answer)
+  const isAnswer = text.trim() !== '' && !isRefusal(answer, request)
   if (isAnswer && (isText || asked !== undefined)) {
     return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
   }
-  return asked !== undefined && (isText || isRefusal(answer)) ? { status: 'refused', summary, steps } : undefined
+  return asked !== undefined && (isText || isRefusal(answer, request))
+    ? { status: 'refused', summary, steps }
+    : undefined
 }
 
 function questionAfter({ finish_reason }: ModelAnswer, request: RunRequest): string {
@@ -159,10 +161,14 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   }
 }
 
-/** Common beginnings of refusals, where the provider does not report them. An apology or a question is an answer. */
+/** Common beginnings of answers that claim no success. This heuristic can only delay or prevent the end of a goal. */
+const FAILURE =
+  /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|['’])?t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i
+/** Common beginnings of refusals of a task. An apology or a question is an answer. */
 const REFUSAL =
   /^\W*(?:(?:i['’]?m|i am) (?:very )?sorry|sorry|i apologi[sz]e|unfortunately)?\W*(?:but )?i(?: can['’]?t| cannot| can not| won['’]t| will not|(?:['’]m| am) (?:not able|unable) to) (?:help|assist|comply|do (?:that|this|it)|fulfil|provide|continue|engage)\b/i
 
-function isRefusal({ finish_reason, text }: ModelAnswer): boolean {
-  return finish_reason === 'content_filter' || (REFUSAL.test(text) && !text.trimEnd().endsWith('?'))
+function isRefusal({ finish_reason, text }: ModelAnswer, { ends }: Pick<RunRequest, 'ends'>): boolean {
+  if (finish_reason === 'content_filter') return true
+  return ends === 'text' ? REFUSAL.test(text) && !text.trimEnd().endsWith('?') : FAILURE.test(text)
 }
