@@ -60,7 +60,7 @@ export default defineConfig({
     experimental: { fsModuleCache: true, fsModuleCachePath: file('node_modules/.cache/vitest') },
     sequence: { sequencer: LongFirst },
     // Much of the time they wait for processes of their own.
-    maxWorkers: Math.max(6, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     // Far more than any test needs: what hangs is to be found, not what is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,

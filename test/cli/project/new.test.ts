@@ -4,20 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { newPlugin } from '#interfaces/cli/commands/project/new'
 import type { Context } from '#interfaces/cli/context'
 import { PLUGIN_KINDS } from '#interfaces/cli/scaffold/kinds'
-import { scaffoldPlugin } from '#interfaces/cli/scaffold/plugin'
 import { systemPorts } from '#lib/system-ports'
-import { install, ROOT, tsc, vitest } from '../../spec/authors.ts'
-import { type TempDir, tempDir } from '../../support/temp.ts'
+import { ROOT, tsc } from '../../spec/authors.ts'
+import { tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { project } from '../project.ts'
-
-/** Writes a plugin of every kind and its test, as the command does. */
-async function writeAll(dir: TempDir): Promise<void> {
-  for (const kind of PLUGIN_KINDS) {
-    const { source, test } = scaffoldPlugin(kind, `a-${kind}`)
-    await dir.write({ [`plugins/a-${kind}.ts`]: source, [`plugins/a-${kind}.test.ts`]: test })
-  }
-}
+import { writeAll } from './scaffolds.ts'
 
 /** Context to run the command in this process, for cases refused before anything is written. */
 const context = (root: string) =>
@@ -51,19 +43,6 @@ describe('svc new plugin', () => {
     const lines = output.trim().split('\n')
     expect(lines).toHaveLength(PLUGIN_KINDS.length + 1)
     expect(lines.filter(line => !/\.test\.ts\(.*Cannot find module 'vitest'/.test(line))).toEqual([])
-  })
-
-  it('writes plugins that type-check and pass their tests where the package and vitest are installed', async () => {
-    await using dir = await tempDir()
-    await install(dir.path, 'svc', '@types/node')
-    await svc(['init', '--quiet'], { cwd: dir.path })
-    expect(await readFile(join(dir.path, 'tsconfig.json'), 'utf8')).not.toContain(dir.path)
-    await writeAll(dir)
-    await install(dir.path, 'vitest')
-    const [types, tests] = await Promise.all([tsc(dir.path), vitest(dir.path)])
-    expect(types).toEqual({ code: 0, output: '' })
-    expect(tests.output).toMatch(new RegExp(`Tests +${PLUGIN_KINDS.length} passed`))
-    expect(tests.code).toBe(0)
   })
 
   it('overwrites no plugin and no test', async () => {

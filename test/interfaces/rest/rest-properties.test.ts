@@ -8,7 +8,7 @@ import { startServer } from '../start-server.ts'
 import { entriesOf, type OpenApiDocument } from './document.ts'
 import { type GeneratedRequest, requestsOf } from './requests.ts'
 
-const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? trialCount(20_000, 5_000))
+const REQUESTS = Number(process.env.SVC_TEST_REQUESTS ?? trialCount(20_000, 2_500))
 const SEED = Number(process.env.SVC_TEST_SEED ?? randomInt(2 ** 31))
 /** Maximum number of simultaneous requests; half as many on average. */
 const BATCH = 24

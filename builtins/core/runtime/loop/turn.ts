@@ -54,9 +54,9 @@ export function runTurn(calls: readonly PlannedCall[], request: RunRequest, mess
 }
 
 /**
- * Runs the calls at the end of the transcript that have no result. Calls that wait are checked by the gate again. The
- * others had begun when the process died: idempotent tools run again; for the rest the model learns that the outcome is
- * unknown.
+ * Runs the calls at the end of the transcript that have no result. Calls that wait are checked by the gate again. Of the
+ * others, the first had begun when the process died, because calls run in order: if its tool is not idempotent, the model
+ * learns that the outcome is unknown.
  */
 export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
   const last = messages.findLastIndex(message => message.role === 'assistant')
@@ -69,13 +69,18 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     arguments: args,
     step: 0,
   }))
+  const [begun = []] = groupsOf(
+    calls.filter(({ call_id }) => !request.waiting?.has(call_id)),
+    request,
+  )
   const execute = async (call: PlannedCall): Promise<CallOutcome> => {
     // After a restored checkpoint, calls of the transcript may have ended in the journal.
     const isOpen = request.unanswered?.has(call.id) ?? true
     const tool = request.tools.find(call.name)
     const idempotent = tool?.idempotent === true || tool?.read_only === true
-    const safe = call.name === FINISH_GOAL || request.waiting?.has(call.call_id) || (isOpen && idempotent)
-    if (safe) return executeCall(call, request, parts)
+    const safe = isOpen && (idempotent || !begun.includes(call))
+    if (safe || call.name === FINISH_GOAL || request.waiting?.has(call.call_id))
+      return executeCall(call, request, parts)
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
   return runAll(calls, execute, request, messages)
@@ -122,7 +127,9 @@ async function* runAll(
   let repeating = false
   try {
     for (;;) {
-      if (running.size === 0) for (const call of groups.shift() ?? []) running.set(call, begin(call))
+      // After a failure of the gate, the next run begins with the calls that are left.
+      const next = running.size === 0 && failures.length === 0 ? groups.shift() : undefined
+      for (const call of next ?? []) running.set(call, begin(call))
       if (running.size === 0) break
       const [only] = running.keys()
       // The first of several calls to end is nondeterministic, so it is recorded.
