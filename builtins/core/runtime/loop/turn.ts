@@ -70,7 +70,8 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     step: 0,
   }))
   const [begun = []] = groupsOf(
-    calls.filter(({ call_id }) => !request.waiting?.has(call_id)),
+    // The end of a goal has no result of its own until the calls after it have run.
+    calls.filter(({ call_id, name }) => name !== FINISH_GOAL && !request.waiting?.has(call_id)),
     request,
   )
   const execute = async (call: PlannedCall): Promise<CallOutcome> => {
