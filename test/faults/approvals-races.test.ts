@@ -9,7 +9,7 @@ import { spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { text } from '../support/index.ts'
 import { trialCount } from '../support/vitest/trial-count.ts'
 
-const TRIALS = trialCount(1_000, 250)
+const TRIALS = trialCount(1_000, 100)
 
 /** Writes what a pursuit writes before a gated call: its intent, in the journal. */
 const plan = defineEffect({

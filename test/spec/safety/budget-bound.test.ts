@@ -14,7 +14,7 @@ import { strictModel, type TestHost, tempDir, testHost, turnEventLoop } from '..
 import { trialCount } from '../../support/vitest/trial-count.ts'
 import { totalsHold } from './budget-host.ts'
 
-const SEEDS = trialCount(200, 20)
+const SEEDS = trialCount(200, 10)
 const PROCESSES = 3
 /** Tokens cost one micro-dollar each, so both limits have the same value. */
 const MODELS = 'prices:\n  dice:m: { input: 1, output: 1 }\n'
