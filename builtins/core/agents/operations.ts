@@ -78,10 +78,9 @@ const Listed = Page.extend(AgentFilter.shape)
 const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('Apply it to all agents') })
 
 async function pauseOrResume(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
-  const one = id === '*' ? undefined : id
-  if (one === undefined ? !all && id === undefined : all) throw new NameAnAgentError({ verb })
-  if (one !== undefined) {
-    const { agent_id, status } = await svc.use(OwnAgents)[verb](one)
+  if (id !== '*' && all === (id !== undefined)) throw new NameAnAgentError({ verb })
+  if (id !== undefined && id !== '*') {
+    const { agent_id, status } = await svc.use(OwnAgents)[verb](id)
     return { agent_id, status }
   }
   await svc.use(OwnAgents).pauseOrResumeAll(verb)

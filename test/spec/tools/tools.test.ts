@@ -191,7 +191,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
       },
     })
     const { script, requests } = scriptCalls({ name: 'open_shed' }, { name: 'paint_shed' })
-    const worker = 'name: worker\nrole: keeps house\ntoolkits: [shed]\n'
+    const worker = 'name: worker\nrole: tidies up\ntoolkits: [shed]\n'
     await using home = await testHostWithModel(script, { builtins: [shed], files: { 'profiles/worker.yaml': worker } })
     await driven(home)
     const inView = ['open_shed', 'finish_goal', 'find_tools']

@@ -37,7 +37,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
       const { cost_micros, input_tokens, output_tokens } = answer.spend
       return {
         objective: found?.goal ?? null,
-        reasoning: found?.reasoning ?? '',
+        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the requested format.',
         is_unreadable: found === undefined,
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,

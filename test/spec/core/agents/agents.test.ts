@@ -82,7 +82,7 @@ describe('an agent', () => {
     const [id] = [await spawn(home), await spawn(home)]
     const refused = { code: 'name_an_agent', status: 422 }
     await expect(home.kernel.invoke('agents.pause', { id, all: true })).rejects.toMatchObject(refused)
-    await expect(home.kernel.invoke('agents.pause', { id: 'nobody', all: true })).rejects.toMatchObject(refused)
+    await expect(home.kernel.invoke('agents.pause', { id: 'unknown', all: true })).rejects.toMatchObject(refused)
     await expect(home.kernel.invoke('agents.pause', {})).rejects.toMatchObject(refused)
     expect((await status(home)).map(agent => agent.status)).toEqual(['idle', 'idle'])
     await home.kernel.invoke('agents.pause', { id: '*' })
