@@ -164,8 +164,11 @@ export interface RunRequest extends Reach {
    * Reviews the text that would end the run. Returns the problem for the model to correct; undefined accepts the text.
    */
   review?(text: string): Promise<string | undefined>
-  /** Decides on each call, with valid arguments, directly before it runs. Without a gate all calls run. */
-  gate?(call: PlannedCall, tool: Tool): Promise<Verdict>
+  /**
+   * Decides on each call, with valid arguments, directly before it runs. Without a gate all calls run.
+   * @param check throws if the call cannot succeed, so that no decision is needed
+   */
+  gate?(call: PlannedCall, tool: Tool, check: () => Promise<void>): Promise<Verdict>
   /**
    * Judges the agent's claim that its goal is reached, after the other calls of the turn are stored.
    * @returns the objection, or the question that it waits for: the run is then parked and the same claim is judged

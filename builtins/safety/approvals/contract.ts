@@ -87,6 +87,8 @@ export interface GatedCall {
   arguments: unknown
   /** Whether the call was just requested, so that no earlier decision exists. */
   isNew?: boolean
+  /** Throws if the call cannot succeed; then it is refused before anyone reviews it. */
+  check?(): Promise<void>
 }
 
 /** Name, in place of a tool's, for permission to call a model of unknown price. No tool can have this name. */

@@ -1,5 +1,5 @@
 import type { Verdict } from '#core/runtime/contract'
-import type { Effect, PluginHandle } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { type Canonical, canonical } from './canonical.ts'
@@ -59,6 +59,8 @@ export class Gate {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined
     }
+    const problem = await problemOf(call)
+    if (problem !== undefined) return { verdict: 'refuse', reason: problem }
     const reviewed = await review(this.#svc, call)
     const asked = canonical(call.arguments)
     const wanted = reviewed.edited ?? asked
@@ -134,6 +136,16 @@ export class Gate {
 
   get #store(): Store {
     return this.#svc.use(Store)
+  }
+}
+
+/** Returns why a call cannot succeed, if its tool knows. */
+async function problemOf(call: GatedCall): Promise<string | undefined> {
+  try {
+    await call.check?.()
+    return undefined
+  } catch (error) {
+    return errorMessage(error)
   }
 }
 

@@ -21,7 +21,7 @@ export interface ToolCall {
    * default.
    */
   readonly result_tokens?: number
-  /** Adds a write that is committed exactly once, together with the call's outcome. */
+  /** Adds a write that is committed exactly once, together with the call's outcome. `check` cannot add any. */
   effect(effect: Effect): void
 }
 
@@ -45,6 +45,11 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
    * Whether the tool is left out of prompts until `find_tools` finds it, even if the rest of its toolkit is visible.
    */
   hidden?: boolean
+  /**
+   * Throws if the call cannot succeed; the model receives the error instead of waiting for an approval. Called
+   * only before a person would be asked. Must change nothing.
+   */
+  check?(args: z.output<P>, call: ToolCall): unknown
   /**
    * Returns the result for the model: a string, or a value that is converted to JSON. The model receives thrown errors.
    */

@@ -33,6 +33,12 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
     add('wipe', { danger: 'deletes\u001b[2J files' }),
     add('again', { requires_approval: true, idempotent: true }),
     add('look'),
+    add('post', {
+      requires_approval: true,
+      check({ to }: { to?: string }) {
+        if (to === 'nowhere') throw new Error('there is no address "nowhere"')
+      },
+    }),
   ]
   return {
     runs,

@@ -138,6 +138,20 @@ describe('a gated tool', () => {
     expect(await history(home, home.id)).toEqual([])
   })
 
+  it('that cannot succeed, by its own check, returns the error to the model and requests no approval', async () => {
+    await using home = await testHostWithApprovals([
+      toolCall('post', { to: 'nowhere' }),
+      toolCall('post', { to: 'ann' }),
+      finish(),
+    ])
+    const { approval_id } = await waitForPendingCall(home)
+    expect(results(home.server)).toEqual(['Error: there is no address "nowhere"'])
+    await decide(home, approval_id, { decision: 'approve' })
+    await waitForCompletedGoal(home)
+    expect(home.runs).toEqual([{ tool: 'post', args: { to: 'ann' } }])
+    expect(await history(home, home.id)).toHaveLength(1)
+  })
+
   it('needs one approval only, also if each pursuit starts with an empty conversation', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()], {
       config: { approval: { enabled: true }, daemon: { pursuit_resume: false } },

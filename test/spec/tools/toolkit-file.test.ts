@@ -49,6 +49,24 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true })
 })
 
+function callOf(more: Partial<ToolCall>): ToolCall {
+  const { signal } = new AbortController()
+  return {
+    ...{ call_id: 'c1', agent_id: 'coder-1', goal_id: null, cycle_num: 1, signal, workspace, idempotency_key: 'k' },
+    effect: () => {},
+    ...more,
+  }
+}
+
+/** Returns the result of a call, or its error, as text. */
+async function said(work: () => unknown): Promise<string> {
+  try {
+    return String(await work())
+  } catch (error) {
+    return `error: ${(error as Error).message}`
+  }
+}
+
 /** Calls a tool as the runtime does: arguments pass the tool's own schema, and an error is returned as text. */
 async function use(
   name: string,
@@ -57,16 +75,14 @@ async function use(
   more: Partial<ToolCall> = {},
 ): Promise<string> {
   const tool = kernel.points.find(Toolkits, 'file')!.tools.find(each => each.name === name)!
-  const call: ToolCall = {
-    ...{ call_id: 'c1', agent_id: 'coder-1', goal_id: null, cycle_num: 1, signal, workspace, idempotency_key: 'k' },
-    effect: () => {},
-    ...more,
-  }
-  try {
-    return String(await tool.execute(tool.parameters.parse(args), call))
-  } catch (error) {
-    return `error: ${(error as Error).message}`
-  }
+  const call = callOf({ signal, ...more })
+  return said(() => tool.execute(tool.parameters.parse(args), call))
+}
+
+/** Runs a tool's check, as before an approval. */
+function check(name: string, args: Record<string, unknown>, more: Partial<ToolCall> = {}): Promise<string> {
+  const tool = kernel.points.find(Toolkits, 'file')!.tools.find(each => each.name === name)!
+  return said(() => tool.check?.(tool.parameters.parse(args) as never, callOf(more)))
 }
 
 const inWorkspace = (name: string) => join(workspace, name)
@@ -235,6 +251,22 @@ describe('editing', () => {
     expect(await edit('aa', 'b')).toContain('occurs 2 times')
     expect(await edit('y', 'y')).toContain('are the same')
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('x\ny\nx\naaa\n')
+  })
+
+  test('what cannot succeed is known before anyone is asked to approve it, and nothing changes', async () => {
+    await writeFile(inWorkspace('a.ts'), 'x\nx\n')
+    const given = [{ path: outside, access: 'read-only' as const }]
+    const [there, unread] = [join(outside, 'new.txt'), /you have not read it/]
+    const patch = '--- a/a.ts\n+++ b/a.ts\n@@ -1,1 +1,1 @@\n-gone\n+here\n'
+    expect(await check('file_write', { path: 'a.ts', content: 'y' })).toMatch(unread)
+    expect(await check('file_write', { path: there, content: 'y' }, { folders: given })).toMatch(/read-only/)
+    expect(await check('file_edit', { path: 'a.ts', old_text: 'x', new_text: 'y' })).toMatch(/occurs 2 times/)
+    expect(await check('file_patch', { patch })).toMatch(/^error: "a.ts" was not changed/)
+    await use('file_read', { path: 'a.ts' })
+    expect(await check('file_write', { path: 'a.ts', content: 'y' })).not.toMatch(/^error/)
+    expect(await check('file_write', { path: 'deep/new.ts', content: 'y' })).not.toMatch(/^error/)
+    expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('x\nx\n')
+    expect(await readdir(workspace)).toEqual(['a.ts'])
   })
 
   test('Windows line endings and a byte order mark are kept', async () => {

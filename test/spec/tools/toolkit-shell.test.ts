@@ -13,6 +13,7 @@ import { toolCall, until } from '../../support/index.ts'
 import {
   decide,
   finish,
+  history,
   results,
   testHostWithApprovals,
   waitForCompletedGoal,
@@ -394,6 +395,17 @@ describe('an agent with approvals on', () => {
     await waitForCompletedGoal(agent)
     expect(await readdir(workspace)).toContain(made.split(' ')[1])
     expect(results(agent.server)).toContain('[exit code 0]')
+  })
+
+  it('reads what is wrong with a command at once, and no person is asked', async () => {
+    const agent = await testHostWithApprovals([toolCall('shell_exec', { command: 'ls', cwd: 'gone' }), finish()], {
+      builtins: [shell],
+      env: { PATH: process.env.PATH! },
+    })
+    onTestFinished(() => agent.close())
+    await waitForCompletedGoal(agent)
+    expect(results(agent.server)[0]).toMatch(/^Error: .*"gone" is not a folder/)
+    expect(await history(agent, agent.id)).toEqual([])
   })
 
   it('cannot bypass approval: files that decide on it are closed to its file tools and commands', async () => {

@@ -262,7 +262,7 @@ class Pursuit {
       tool_timeout: this.#config.tool_timeout,
       summarize: call => this.#summaries.next(call),
       newMessages: () => this.#news(),
-      gate: (call, tool) => this.#gate(call, tool),
+      gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
     }
@@ -281,13 +281,13 @@ class Pursuit {
     }
   }
 
-  async #gate(call: PlannedCall, tool: Tool): Promise<Verdict> {
+  async #gate(call: PlannedCall, tool: Tool, check: () => Promise<void>): Promise<Verdict> {
     const { agent_id, goal_id } = this.#goal
     const { call_id, step, arguments: args } = call
     if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
       return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, task_id: null, arguments: args })
     if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
-    const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args }
+    const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args, check }
     // Calls of an earlier answer, which are resumed, have step 0.
     return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
   }

@@ -70,14 +70,14 @@ export interface CallParts {
 export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
   // An earlier call of the answer may have run until the abort.
   if (request.signal.aborted) return failedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
-  let checked: Awaited<ReturnType<typeof prepare>>
+  let checked: Prepared
   try {
     if (call.cut) throw new Error(cutOff(request))
     checked = await prepare(call.name, call.arguments, request, parts)
   } catch (error) {
     return failedOutcome(call, error)
   }
-  const verdict = await request.gate?.(call, checked.tool)
+  const verdict = await request.gate?.(call, checked.tool, () => check(checked, call, request, parts))
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   try {
@@ -105,6 +105,9 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || canonicalJson(one) === canonicalJson(other)
 }
 
+/** Time limit of a tool's own check, in milliseconds. */
+const CHECK_LIMIT_MS = 10_000
+
 const NOT_RUN = 'The tool was not run.'
 
 /** The result of a call that began and whose outcome is unknown. */
@@ -128,13 +131,18 @@ function cutOff({ max_tokens, parameters }: RunRequest): string {
   return `your answer reached its limit of ${limit} tokens within this call. ${NOT_RUN} Make smaller calls: write a long file in parts, the first with file_write and each next one as an edit that adds to it.`
 }
 
+interface Prepared {
+  tool: Tool
+  args: unknown
+}
+
 /** Finds the tool and validates the arguments. Errors include the expected schema. */
 async function prepare(
   name: string,
   given: unknown,
   { tools }: RunRequest,
   { offered = () => tools.specs }: CallParts,
-): Promise<{ tool: Tool; args: unknown }> {
+): Promise<Prepared> {
   const tool = tools.find(name)
   if (!tool) {
     const known = offered()
@@ -155,17 +163,16 @@ async function prepare(
   throw new Error(`${faults}. ${NOT_RUN} Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`)
 }
 
-async function run(
-  tool: Tool,
-  args: unknown,
-  call: PlannedCall,
+/** Returns what a tool is given besides its arguments. */
+function contextOf(
+  { call_id }: PlannedCall,
   request: RunRequest,
-  { clock, result_tokens }: CallParts,
-  effects: Effect[],
-) {
-  const end = new CallEnd()
-  const context: ToolCall = {
-    call_id: call.call_id,
+  { result_tokens }: CallParts,
+  end: Pick<CallEnd, 'signal'>,
+  effect: ToolCall['effect'],
+): ToolCall {
+  return {
+    call_id,
     agent_id: request.agent_id,
     goal_id: request.goal_id,
     cycle_num: request.cycle_num,
@@ -175,10 +182,34 @@ async function run(
     workspace: request.workspace,
     scratch: request.scratch ?? request.workspace,
     folders: request.folders ?? [],
-    idempotency_key: call.call_id,
+    idempotency_key: call_id,
     ...(result_tokens === undefined ? {} : { result_tokens }),
-    effect: effect => void effects.push(effect),
+    effect,
   }
+}
+
+/** @throws if the call cannot succeed, by the tool's own check */
+async function check({ tool, args }: Prepared, call: PlannedCall, request: RunRequest, parts: CallParts) {
+  if (!tool.check) return
+  const noEffect = () => {
+    throw new Error('a check cannot add effects')
+  }
+  await recordInput(`check ${tool.name}`, async () => {
+    const work = (async () => tool.check?.(args, contextOf(call, request, parts, request, noEffect)))()
+    await withTimeLimit(parts.clock, CHECK_LIMIT_MS, `The check of the tool ${tool.name}`, work)
+  })
+}
+
+async function run(
+  tool: Tool,
+  args: unknown,
+  call: PlannedCall,
+  request: RunRequest,
+  parts: CallParts,
+  effects: Effect[],
+) {
+  const end = new CallEnd()
+  const context = contextOf(call, request, parts, end, effect => void effects.push(effect))
   let stop = () => {}
   try {
     const result = tool.execute(args, context)
@@ -194,7 +225,7 @@ async function run(
       result.then(resolve, reject)
     })
     if (request.tool_timeout === 0) return await work
-    return await withTimeLimit(clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
+    return await withTimeLimit(parts.clock, request.tool_timeout * 1000, `The tool ${tool.name}`, work)
   } finally {
     request.signal.removeEventListener('abort', stop)
     // Aborts the signal of a tool that exceeded its time limit.

@@ -231,7 +231,7 @@ export class TaskRun {
   #gate(): Pick<RunRequest, 'gate'> {
     if (!this.#svc.has(Approvals) && !this.#svc.has(Questions)) return {}
     const { agent_id, task_id, session_id } = this.row
-    const gate: RunRequest['gate'] = async ({ call_id, name, arguments: args }, tool) => {
+    const gate: RunRequest['gate'] = async ({ call_id, name, arguments: args }, tool, check) => {
       const asking = { call_id, agent_id, goal_id: null, task_id, arguments: args }
       if (name === ASK_OPERATOR && this.#svc.has(Questions)) {
         const verdict = await this.#svc.use(Questions).gate(asking)
@@ -239,7 +239,7 @@ export class TaskRun {
         return verdict
       }
       if (!this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
-      return this.#svc.use(Approvals).gate({ ...asking, session_id, tool })
+      return this.#svc.use(Approvals).gate({ ...asking, session_id, tool, check })
     }
     return { gate }
   }

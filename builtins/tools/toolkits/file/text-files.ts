@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { PluginHandle } from '#kernel'
-import { Jail, PathError, type Reach } from '#safety/sandbox/contract'
+import { Jail, PathError, type Reach, ReadOnlyError } from '#safety/sandbox/contract'
 import type { ToolCall } from '../contract.ts'
 import type { FileConfig } from './config.ts'
 import { EditError } from './edit.ts'
@@ -73,6 +73,28 @@ export class TextFiles {
       if (!current || current.equals(Buffer.from(text))) return undefined
       return PROBLEMS[this.#seen.knowledge(call, real, current)]
     })
+  }
+
+  /**
+   * Checks, without writing, whether `write` would be refused.
+   * @throws EditError, OutsideError, PathError, ReadOnlyError
+   */
+  async checkWrite(call: ToolCall, path: string, text: string): Promise<void> {
+    if (!(await this.checkWritable(call, path))) return
+    const { bytes, real } = await this.#open(call, path)
+    const problem = bytes.equals(Buffer.from(text)) ? undefined : PROBLEMS[this.#seen.knowledge(call, real, bytes)]
+    if (problem) throw new EditError({ path, problem })
+  }
+
+  /**
+   * Checks whether a path is in a folder in which the agent may write.
+   * @returns whether the file exists
+   * @throws OutsideError, PathError, ReadOnlyError
+   */
+  async checkWritable(reach: Reach, path: string): Promise<boolean> {
+    const { exists, folder, access } = await this.#svc.use(Jail).resolve(reach, path)
+    if (access === 'read-only') throw new ReadOnlyError({ path, folder, reach })
+    return exists
   }
 
   async exists(reach: Reach, path: string): Promise<boolean> {

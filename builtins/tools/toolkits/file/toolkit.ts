@@ -2,7 +2,7 @@ import { isImage, withImages } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { Jail } from '#safety/sandbox/contract'
-import { type Toolkit, tool } from '#tools/toolkits/contract'
+import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
 import { applyEdits, type Edit, EditError } from './edit.ts'
 import { patchOf } from './patch.ts'
@@ -59,6 +59,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
         danger: 'overwrites files',
+        check: ({ path, content }, call) => texts.checkWrite(call, path, content),
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -83,15 +84,15 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             check.addIssue({ code: 'custom', message: 'give old_text and new_text, or edits' })
           }),
         danger: 'overwrites files',
-        execute: ({ path, edits, ...one }, call) =>
+        check: async (args, call) => {
+          await plannedEdit(texts, args, call)
+          await texts.checkWritable(call, args.path)
+        },
+        execute: (args, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const all = one.old_text === undefined ? edits : [one as Edit, ...edits]
-            const found = await texts.find(call, path)
-            const { text, notes } = applyEdits(path, found.text, all)
-            if (found.isUnread && (notes.length > 0 || all.some(edit => edit.replace_all))) {
-              throw new EditError({ path, problem: UNREAD })
-            }
+            const { path } = args
+            const { found, text, notes } = await plannedEdit(texts, args, call)
             const bytes = await texts.change(call, path, text, found)
             return [`Changed ${path}, which now has ${bytes} bytes.`, ...notes.map(note => `[${note}]`)].join('\n')
           }),
@@ -105,18 +106,13 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         }),
         hidden: true,
         danger: 'overwrites files',
+        check: async ({ patch }, call) => {
+          for (const path of (await plannedPatch(texts, patch, call)).keys()) await texts.checkWritable(call, path)
+        },
         execute: ({ patch }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            const changes = new Map<string, { found: Found | undefined; text: string }>()
-            for (const { path, isNew, apply } of patchOf(patch)) {
-              if (isNew && (await texts.exists(call, path))) {
-                throw new EditError({ path, problem: 'the patch creates this file, but it already exists' })
-              }
-              const earlier = changes.get(path)
-              const found = earlier ? earlier.found : isNew ? undefined : await texts.find(call, path)
-              changes.set(path, { found, text: apply(isNew ? '' : (earlier?.text ?? found?.text ?? '')) })
-            }
+            const changes = await plannedPatch(texts, patch, call)
             for (const [path, { found, text }] of changes) await texts.change(call, path, text, found)
             return `Patched ${[...changes.keys()].join(', ')}.`
           }),
@@ -145,4 +141,43 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       ...searchTools(svc, path),
     ],
   }
+}
+
+interface EditArguments {
+  path: string
+  old_text?: string | undefined
+  new_text?: string | undefined
+  replace_all: boolean
+  edits: Edit[]
+}
+
+/**
+ * Returns an edited file's new text, which is not written yet.
+ * @throws EditError, OutsideError, PathError
+ */
+async function plannedEdit(texts: TextFiles, { path, edits, ...one }: EditArguments, call: ToolCall) {
+  const all = one.old_text === undefined ? edits : [one as Edit, ...edits]
+  const found = await texts.find(call, path)
+  const { text, notes } = applyEdits(path, found.text, all)
+  if (found.isUnread && (notes.length > 0 || all.some(edit => edit.replace_all))) {
+    throw new EditError({ path, problem: UNREAD })
+  }
+  return { found, text, notes }
+}
+
+/**
+ * Returns the new texts of the files that a patch changes, by path; they are not written yet.
+ * @throws EditError, OutsideError, PathError
+ */
+async function plannedPatch(texts: TextFiles, patch: string, call: ToolCall) {
+  const changes = new Map<string, { found: Found | undefined; text: string }>()
+  for (const { path, isNew, apply } of patchOf(patch)) {
+    if (isNew && (await texts.exists(call, path))) {
+      throw new EditError({ path, problem: 'the patch creates this file, but it already exists' })
+    }
+    const earlier = changes.get(path)
+    const found = earlier ? earlier.found : isNew ? undefined : await texts.find(call, path)
+    changes.set(path, { found, text: apply(isNew ? '' : (earlier?.text ?? found?.text ?? '')) })
+  }
+  return changes
 }

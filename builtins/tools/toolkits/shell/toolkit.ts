@@ -33,6 +33,7 @@ export function shellToolkit(
     }),
     danger: 'runs programs',
     requires_approval: true,
+    check: ({ command, cwd, input }, call) => programs.requestFor({ command, cwd, input }, call),
     execute: ({ command, cwd, input, background: isBackground }, call) =>
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
@@ -75,6 +76,7 @@ export function shellToolkit(
     parameters: z.object({ script: z.string().min(1).max(20_000), cwd }),
     danger: 'runs any program',
     requires_approval: true,
+    check: ({ cwd }, call) => programs.place(call, cwd),
     execute: ({ script, cwd }, call) =>
       inTurn(call.workspace, async () => {
         call.signal.throwIfAborted()
