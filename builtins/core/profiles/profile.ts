@@ -1,14 +1,21 @@
-import { issuesOf, z } from '#kernel'
+import { type Issue, issuesOf, near, z } from '#kernel'
 import { isTree, type Tree } from '#lib/tree'
 import { BadFileError, parseYaml, type YamlFile } from '#lib/yaml'
 import { Profile } from './contract.ts'
+
+export interface ParsedProfile {
+  profile: Profile
+  /** Unknown keys, each with its file and line as path. */
+  unknown: Issue[]
+  /** Returns the line of a key. */
+  lineOf: YamlFile['lineOf']
+}
 
 /**
  * Parses a profile file. A key without a value counts as absent, so that its default applies.
  * @param shown the file's path for error messages
  * @param stem the file's name without extension: the profile's name if the file gives none
  * @param defaults values for keys that the file omits
- * @returns the profile, a message for each unknown key, and a lookup of the keys' lines
  * @throws BadFileError with the line of the first error, and all of them in `errors`
  */
 export function parseProfile(
@@ -16,7 +23,7 @@ export function parseProfile(
   text: string,
   stem: string,
   defaults: Partial<Profile> = {},
-): { profile: Profile; unknown: string[]; lineOf: YamlFile['lineOf'] } {
+): ParsedProfile {
   const yaml = parseYaml(shown, text)
   const values = renameKeys(withoutNulls(yaml.values))
   const parsed = Profile.safeParse({ name: stem, role: 'general agent', ...defaults, ...values })
@@ -29,9 +36,11 @@ export function parseProfile(
     ...parameters,
   }
   const profile = { ...parsed.data, parameters: given }
-  const unknown = unknownKeys(values, Profile).map(path => {
+  const unknown = unknownKeys(values, Profile).map(({ path, closest }) => {
     const line = yaml.lineOf(path)
-    return `${shown}${line ? `:${line}` : ''}: ${path.join('.')} is not a key of profiles and has no effect`
+    const hint = closest ? `; did you mean ${closest}?` : ''
+    const message = `${path.join('.')} is not a key of profiles and has no effect${hint}`
+    return { path: `${shown}${line ? `:${line}` : ''}`, message }
   })
   // The profile is recorded many times unchanged: a frozen object is recognized without comparing it.
   return { profile: Object.freeze(profile), unknown, lineOf: yaml.lineOf }
@@ -60,12 +69,16 @@ function withoutNulls(tree: Tree): Tree {
   return Object.fromEntries(kept.map(([key, value]) => [key, isTree(value) ? withoutNulls(value) : value]))
 }
 
-function unknownKeys(values: Tree, schema: z.ZodType, above: string[] = []): string[][] {
+function unknownKeys(
+  values: Tree,
+  schema: z.ZodType,
+  above: string[] = [],
+): { path: string[]; closest: string | undefined }[] {
   const shape = shapeOf(schema)
   if (!shape) return []
   return Object.entries(values).flatMap(([key, value]) => {
     const path = [...above, key]
-    if (!Object.hasOwn(shape, key)) return [path]
+    if (!Object.hasOwn(shape, key)) return [{ path, closest: near(key, Object.keys(shape))[0] }]
     return isTree(value) ? unknownKeys(value, shape[key]!, path) : []
   })
 }

@@ -1,10 +1,9 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorMessage, type Issue, type PluginHandle } from '#kernel'
-import type { YamlFile } from '#lib/yaml'
 import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './contract.ts'
 import { FileCache } from './file-cache.ts'
-import { parseProfile } from './profile.ts'
+import { type ParsedProfile, parseProfile } from './profile.ts'
 
 /** Time for which all agents reuse a profile without checking its file, in milliseconds. */
 const FRESH_MS = 1_000
@@ -22,7 +21,8 @@ export class ProfileFiles implements Profiles {
   readonly #skills: FileCache<string>
   readonly #lastGood = new Map<string, Profile>()
   readonly #warned = new Map<string, unknown>()
-  readonly #lines = new WeakMap<Profile, YamlFile['lineOf']>()
+  /** What is known of a profile's file besides its values. */
+  readonly #sources = new WeakMap<Profile, Omit<ParsedProfile, 'profile'>>()
   /** When each profile was last checked on disk, on the monotonic clock. */
   readonly #looked = new Map<string, number>()
 
@@ -37,10 +37,9 @@ export class ProfileFiles implements Profiles {
       extensions: ['.yaml', '.yml'],
       max_bytes: MAX_PROFILE_BYTES,
       parse: (text, file) => {
-        const { profile, unknown, lineOf } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
-        this.#lines.set(profile, lineOf)
-        const tools = this.#toolFaults(profile, file.shown).map(({ path, message }) => `${path}: ${message}`)
-        for (const sentence of [...unknown, ...tools]) svc.log.warn({}, sentence)
+        const { profile, ...source } = parseProfile(file.shown, text, file.name, modelDefaults(svc))
+        this.#sources.set(profile, source)
+        for (const { path, message } of this.#faultsOf(profile, file.shown)) svc.log.warn({}, `${path}: ${message}`)
         return profile
       },
     })
@@ -134,23 +133,27 @@ export class ProfileFiles implements Profiles {
     )
   }
 
-  /** Returns the problems of presets: unreadable files, and names of toolkits and tools that do not exist. */
+  /**
+   * Returns the problems of presets: unreadable files, unknown keys, and names of toolkits and tools that do not exist.
+   */
   async faults(): Promise<Issue[]> {
     return (await this.list()).flatMap(({ name, profile, file, error }) =>
-      profile ? this.#toolFaults(profile, file) : [{ path: file || name, message: error ?? 'cannot be read' }],
+      profile ? this.#faultsOf(profile, file) : [{ path: file || name, message: error ?? 'cannot be read' }],
     )
   }
 
-  #toolFaults(profile: Profile, file: string): Issue[] {
-    if (!this.#svc.has(ToolNames)) return []
+  #faultsOf(profile: Profile, file: string): Issue[] {
+    const { unknown = [], lineOf } = this.#sources.get(profile) ?? {}
+    if (!this.#svc.has(ToolNames)) return unknown
     const names = this.#svc.use(ToolNames)
-    return (['toolkits', 'core', 'tools'] as const).flatMap(key => {
-      const line = this.#lines.get(profile)?.([key])
+    const ofTools = (['toolkits', 'core', 'tools'] as const).flatMap(key => {
+      const line = lineOf?.([key])
       const path = line === undefined ? file : `${file}:${line}`
       return names
         .unknownNames(key === 'tools' ? 'tool' : 'toolkit', profile[key] ?? [])
         .map(fault => ({ path, message: `${key} ${fault}` }))
     })
+    return [...unknown, ...ofTools]
   }
 
   /** Returns a skill's text. `-` and `_` in its name are equivalent. */

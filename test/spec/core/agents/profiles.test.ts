@@ -141,10 +141,13 @@ describe('a profile file', () => {
     await put('odd.yaml', 'role: Odd\nmax_step: 3\npersona:\n  purpose: x\n  mood: fine\n')
     for (let round = 0; round < 3; round++) await use().get('odd')
     await use().list()
-    expect(warnings()).toEqual([
-      'profiles/odd.yaml:2: max_step is not a key of profiles and has no effect',
+    const sentences = [
+      'profiles/odd.yaml:2: max_step is not a key of profiles and has no effect; did you mean max_steps?',
       'profiles/odd.yaml:5: persona.mood is not a key of profiles and has no effect',
-    ])
+    ]
+    expect(warnings()).toEqual(sentences)
+    const faults = (await kernel.config.faults(['nothing'])).map(({ path, message }) => `${path}: ${message}`)
+    expect(faults).toEqual(sentences)
   })
 
   test('is read again after an edit, and not otherwise', async () => {
