@@ -48,9 +48,10 @@ export interface Sessions {
   get(session_id: string, tenant: string): Promise<Session>
   /**
    * Marks sessions idle for longer than `server.session_ttl_hours` as expired.
+   * @param of_tasks_before also those that a task made for itself and that are idle since before this time, in milliseconds
    * @returns their number
    */
-  expire(): Promise<number>
+  expire(of_tasks_before?: number): Promise<number>
 }
 export const Sessions = token<Sessions>('sessions')
 

@@ -27,9 +27,14 @@ export interface SessionRow {
   metadata: string | null
 }
 
+const OF_SESSION = 'SELECT 1 FROM task_runs_view t WHERE t.session_id = sessions.session_id'
+const UNUSED = `NOT EXISTS (${OF_SESSION} AND t.ended_at IS NULL)`
+/** Matches sessions that a task made for itself, in its own transaction. */
+const OF_TASK = `session_key IS NULL AND EXISTS (${OF_SESSION} AND t.created_at = sessions.created_at)`
 /** Matches sessions without activity since `?` that have no running or waiting task. */
-const IDLE = `status = 'running' AND last_active < ? AND NOT EXISTS
-  (SELECT 1 FROM task_runs_view t WHERE t.session_id = sessions.session_id AND t.ended_at IS NULL)`
+const IDLE = `status = 'running' AND last_active < ? AND ${UNUSED}`
+/** Matches these, and those that a task made for itself and without activity since the second `?`. */
+const OVER = `status = 'running' AND (last_active < ? OR last_active < ? AND ${OF_TASK}) AND ${UNUSED}`
 
 /** Sessions idle since before `idle_before` are shown as expired, even if that is not stored yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
@@ -83,8 +88,9 @@ function condition({ user_id, agent_id, status, ...dates }: SessionFilter, idle_
   return allOf(parts)
 }
 
-export async function countIdle(store: Store, idle_before: number): Promise<number> {
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${IDLE}`, [idle_before])
+export async function countIdle(store: Store, idle_before: number, of_tasks_before: number): Promise<number> {
+  const params = [idle_before, of_tasks_before]
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${OVER}`, params)
   return row?.n ?? 0
 }
 
@@ -129,11 +135,15 @@ export const closeSession = defineEffect({
 /** Marks idle sessions as expired, all of them or one, and frees their keys. */
 export const expireSessions = defineEffect({
   name: 'sessions.expire',
-  schema: z.object({ idle_before: z.number().int(), session_id: z.string().optional() }),
-  statements: ({ idle_before, session_id }, now) => [
+  schema: z.object({
+    idle_before: z.number().int(),
+    of_tasks_before: z.number().int(),
+    session_id: z.string().optional(),
+  }),
+  statements: ({ idle_before, of_tasks_before, session_id }, now) => [
     {
-      sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${IDLE} AND (? IS NULL OR session_id = ?)`,
-      params: [now, idle_before, session_id, session_id],
+      sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${OVER} AND (? IS NULL OR session_id = ?)`,
+      params: [now, idle_before, of_tasks_before, session_id, session_id],
     },
   ],
 })

@@ -4,14 +4,17 @@ import { Store } from '#platform/store/contract'
 import { countIdle } from './repository.ts'
 import type { SessionBook } from './sessions.ts'
 
-/** Removes ended sessions whose tasks are already removed. */
+/**
+ * Removes ended sessions whose tasks are already removed. Each task without a session makes one of its own, which no
+ * request ends: these expire with age.
+ */
 export function sessionsForget(svc: PluginHandle, book: SessionBook): void {
   svc.add(RetentionRules, {
     name: 'expired_sessions',
     stage: -10,
-    count: () => countIdle(svc.use(Store), book.idleBefore),
+    count: before => countIdle(svc.use(Store), book.idleBefore, before),
     // A single statement that removes no rows.
-    piece: async (_, limit) => Math.min(await book.expire(), limit - 1),
+    piece: async (before, limit) => Math.min(await book.expire(before), limit - 1),
   })
   addRetentionRule(svc, {
     name: 'sessions',

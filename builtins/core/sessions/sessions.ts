@@ -85,10 +85,10 @@ export class SessionBook implements Sessions {
     if (this.#svc.has(SessionTasks)) await this.#svc.use(SessionTasks).cancelIn(session_id)
   }
 
-  async expire(): Promise<number> {
+  async expire(of_tasks_before = 0): Promise<number> {
     const idle_before = this.idleBefore
-    const n = await countIdle(this.#store, idle_before)
-    if (n > 0) await this.#store.apply([expireSessions({ idle_before })])
+    const n = await countIdle(this.#store, idle_before, of_tasks_before)
+    if (n > 0) await this.#store.apply([expireSessions({ idle_before, of_tasks_before })])
     return n
   }
 
@@ -114,7 +114,7 @@ export class SessionBook implements Sessions {
   }
 
   async #expire(session_id: string): Promise<void> {
-    await this.#store.apply([expireSessions({ idle_before: this.idleBefore, session_id })])
+    await this.#store.apply([expireSessions({ idle_before: this.idleBefore, of_tasks_before: 0, session_id })])
   }
 }
 

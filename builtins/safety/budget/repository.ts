@@ -106,7 +106,7 @@ export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: numbe
     `WITH most AS (SELECT ${key} AS key FROM spend WHERE at >= ? AND ${key} IS NOT NULL GROUP BY 1
        ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?)
      SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
-       sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, count(*) AS calls
+       sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, sum(calls) AS calls
      FROM spend WHERE at >= ? GROUP BY 1, 2 ORDER BY 1, 2`,
     [from, top, length, from],
   )

@@ -33,7 +33,7 @@ export class SavedBudget {
     if (this.#taken) return
     const store = this.#svc.use(Store)
     const saved = (await isUnused(store)) ? await this.#read() : undefined
-    if (saved) await store.apply([importSpend(saved)])
+    if (saved && saved.spent_usd + saved.spent_tokens > 0) await store.apply([importSpend(saved)])
     this.#taken = true
   }
 

@@ -79,7 +79,8 @@ export const bookSpend = defineEffect({
   always: true,
   optional: true,
   schema: BookedSpend,
-  events: spend => [modelCalled(spend)],
+  // An amount carried over from a file is no call.
+  events: spend => (spend.kind === 'carried' ? [] : [modelCalled(spend)]),
   statements: (spend, now): Statement[] => {
     const { call_id, agent_id, root_agent_id = null, cost_micros, input_tokens, output_tokens } = spend
     return [

@@ -146,7 +146,8 @@ async function insertRows(home: TestHost & { id: string }): Promise<void> {
         agent_id: id,
         status,
         started_at: at,
-        created_at: at,
+        // Opened on its own, not by a task.
+        created_at: at - 1,
         last_active: at,
         completed_at: status === 'running' ? null : at,
       })
@@ -313,6 +314,45 @@ describe('retention', () => {
     expect((await run(home)).rows).toMatchObject({ spend: 8 })
     expect(await sums()).toEqual(all)
     expect(await count(home, 'spend')).toBe(4)
+  })
+
+  it('keeps the history of spending by day, kind and model, and its number of calls', async () => {
+    await using home = await testHostWithEverything()
+    const from = home.clock.ms() - 60 * DAY
+    await writeDirectly(
+      home.root,
+      `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
+         attempts, duration_ms, at) SELECT 'c-' || i, ?, ?, 'task', 'm' || i % 2, i, 10, 1, 'catalogue', 0, 1, 5, ? + i * ${DAY / 10}
+       FROM ${numbers(0, 200)}`,
+      ...[home.id, home.id, from],
+    )
+    const history = async () => {
+      const since = new Date(from - DAY).toISOString()
+      const by = ['kind', 'model', 'agent'].map(by =>
+        home.kernel.invoke('budget.spending', { bucket: 'day', by, since }),
+      )
+      return Promise.all(by)
+    }
+    const before = await history()
+    expect((await run(home)).rows).toMatchObject({ spend: 200 })
+    expect(await count(home, 'spend')).toBeLessThan(50)
+    expect(await history()).toEqual(before)
+  })
+
+  it('removes tasks without a session, whose own sessions nothing else ends', async () => {
+    await using home = await testHostWithEverything()
+    const [at, task] = [home.clock.ms() - 40 * DAY, { id: home.id, instruction: 'Do it.' }]
+    await home.kernel.invoke('tasks.run', task)
+    await home.kernel.invoke('tasks.run', { ...task, session_key: 'kept' })
+    await home.kernel.invoke('sessions.create', { agent_id: home.id })
+    for (const [table, columns] of [
+      ['sessions', ['created_at', 'last_active']],
+      ['task_runs', ['created_at', 'ended_at']],
+    ] as const) {
+      await writeDirectly(home.root, `UPDATE ${table} SET ${columns.map(name => `${name} = ?`).join(', ')}`, at, at)
+    }
+    expect((await run(home)).rows).toMatchObject({ expired_sessions: 1, task_runs: 1 })
+    expect(await count(home, 'sessions', "status = 'running'")).toBe(2)
   })
 
   it('keeps the newest events and those still in use; a request for older ones names the first available', async () => {
