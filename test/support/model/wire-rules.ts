@@ -63,6 +63,16 @@ const ALL: readonly Dialect[] = ['openai', 'mistral', 'gemini', 'deepseek', 'vll
 
 const RULES: readonly Rule[] = [
   {
+    dialects: ['openai'],
+    status: 400,
+    message:
+      "Invalid 'messages[1].tool_calls[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    isBroken: messages =>
+      messages.some(({ tool_calls = [] }) =>
+        tool_calls.some(call => !/^[a-zA-Z0-9_-]{1,64}$/.test((call as { function: { name: string } }).function.name)),
+      ),
+  },
+  {
     dialects: ALL,
     status: 400,
     message:

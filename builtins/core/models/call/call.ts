@@ -28,6 +28,9 @@ const USAGE_WAIT_MS = 2_000
  */
 const MAX_PROVIDER_DATA_CHARS = 256 * 1024
 
+/** Maximum length of the name in a tool call. Providers accept 64 or 128 characters for tools. */
+const MAX_NAME_CHARS = 128
+
 export interface CallSettings {
   ports: Pick<Ports, 'clock' | 'random' | 'ids'>
   log: Log
@@ -237,7 +240,7 @@ function answerOf(
   const calls = tool_calls.map(toolCall => {
     const id = toolCall.id && !known.has(toolCall.id) ? toolCall.id : ids.make('tool', 12)
     known.add(id)
-    return Object.freeze({ ...toolCall, id })
+    return Object.freeze({ ...toolCall, id, name: toolCall.name.slice(0, MAX_NAME_CHARS) })
   })
   const chars = Object.keys(fields).length > 0 ? JSON.stringify(fields).length : 0
   const ended = finish_reason === 'stop' || finish_reason === 'tool_calls'

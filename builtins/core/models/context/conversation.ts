@@ -81,7 +81,7 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
   const shaped = rules.separates_results ? separateTurns(turns) : turns
   return [
     ...(system ? [{ role: 'system' as const, content: system }] : []),
-    ...shaped.map(message => withIds(message, rules.has_short_ids ? shortId : boundedId)),
+    ...shaped.map(message => withWireNames(message, rules.has_short_ids ? shortId : boundedId)),
   ]
 }
 
@@ -177,14 +177,23 @@ function separateTurns(turns: readonly Message[]): Message[] {
   )
 }
 
-function withIds(message: Message, idOf: (id: string) => string): Message {
+/** Returns a message whose call ids and tool names the provider accepts. */
+function withWireNames(message: Message, idOf: (id: string) => string): Message {
   const { tool_calls, tool_call_id } = message
   if (tool_call_id !== undefined) {
     const id = idOf(tool_call_id)
     return id === tool_call_id ? message : { ...message, tool_call_id: id }
   }
-  if (!tool_calls || tool_calls.every(({ id }) => idOf(id) === id)) return message
-  return { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: idOf(call.id) })) }
+  if (!tool_calls || tool_calls.every(({ id, name }) => idOf(id) === id && TOOL_NAME.test(name))) return message
+  return { ...message, tool_calls: tool_calls.map(call => ({ ...call, id: idOf(call.id), name: wireName(call.name) })) }
+}
+
+/** Names of tools that OpenAI accepts. */
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** Returns the name of a tool as it is sent: models invent names, such as `multi_tool_use.parallel`. */
+function wireName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_'
 }
 
 /** Maximum length of an id that OpenAI accepts, in characters. */

@@ -24,6 +24,9 @@ interface Reported {
 const UNREACHED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_INVALID_URL|CONNECT_TIMEOUT|UND_ERR_CONNECT_TIMEOUT)$/
 
+/** Length of the beginning, and of the end, of a provider's message that is searched. */
+const MESSAGE_CHARS = 2_000
+
 /** Converts any provider error to a `ModelError` with a one-line message and whether to try again. Keys are masked. */
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
@@ -63,7 +66,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   const body = sent?.error ?? sent
   if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
   if (body && typeof body === 'object') {
-    const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${body.message ?? ''}`)
+    const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${bounded(body.message ?? '')}`)
     if (overflow) return isOverflow(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
@@ -87,8 +90,10 @@ function refusal(
   error: unknown,
 ): Description {
   // Where the body is no JSON, the SDK's message begins with the status.
-  const said = brief(body?.message ?? errorMessage(error).replace(`${status} `, ''))
-  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${body?.message ?? errorMessage(error)}`
+  const plain = errorMessage(error).replace(`${status} `, '')
+  const empty = status === 404 ? 'the answer is empty; check the base URL' : 'the answer is empty'
+  const said = brief(body?.message ?? (plain === 'status code (no body)' ? empty : plain))
+  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${bounded(body?.message ?? errorMessage(error))}`
   const overflow = overflowIn(status, whole)
   if (overflow) return isOverflow(`HTTP ${status}: ${said}`, overflow)
   const refused = refusalIn(status, whole)
@@ -157,8 +162,14 @@ function rootOf(error: unknown): unknown {
   return root
 }
 
+/** Returns the beginning and the end of a message: some are whole pages, which patterns would take seconds to search. */
+function bounded(message: unknown): string {
+  const text = String(message)
+  return text.length > 2 * MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)} ${text.slice(-MESSAGE_CHARS)}` : text
+}
+
 function brief(text: unknown): string {
-  const line = String(text ?? 'no reason given')
+  const line = bounded(text ?? 'no reason given')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return (line.length > 300 ? `${line.slice(0, 300)}…` : line).replace(/\.$/, '')

@@ -52,7 +52,7 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'Anthropic', says: /`?(temperature|top_p)`? (?:is deprecated|may only be set to 1|must be unset)/i },
   { of: 'Fireworks', says: /Extra inputs are not permitted, field: ['"]([\w.]+)/i },
   { of: 'vLLM', says: /['"]loc['"]: [([]['"]body['"], ['"](\w+)['"].*Extra inputs are not permitted/i },
-  { of: 'Anthropic, Mistral', says: /([\w.]+): Extra inputs are not permitted/i },
+  { of: 'Anthropic, Mistral', says: /(?<![\w.])([\w.]+): Extra inputs are not permitted/i },
   { of: 'Ollama', says: /does not support thinking|think value .* is not supported/i, key: 'reasoning_effort' },
   { of: 'Groq', says: /property ['"]([\w.]+)['"] is (?:unsupported|not supported)/i },
   { of: 'Groq', says: /`?(reasoning_effort)`? must be one of/i },
@@ -70,7 +70,7 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'older servers', says: /stream.?options|include_usage/i, key: 'stream_options' },
   {
     of: 'many',
-    says: /['"`]?(\w+)['"`]? (?:is|are) (?:not (?:supported|permitted|allowed)|unsupported)/i,
+    says: /\b(\w+)['"`]? (?:is|are) (?:not (?:supported|permitted|allowed)|unsupported)/i,
     isLoose: true,
   },
 ]

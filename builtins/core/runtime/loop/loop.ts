@@ -105,7 +105,8 @@ function endWithText(
   // The second text of a goal may only confirm the first, which has the result.
   const summary = isText || !asked || text.includes(asked) ? text : `${asked}\n\n${text}`
   if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
-  const isAnswer = text.trim() !== '' && !isRefusal(answer, request)
+  // Some models answer with invisible characters only.
+  const isAnswer = /[^\s\p{Cf}]/u.test(text) && !isRefusal(answer, request)
   if (isAnswer && (isText || asked !== undefined)) {
     return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
   }
@@ -170,5 +171,6 @@ const REFUSAL =
 
 function isRefusal({ finish_reason, text }: ModelAnswer, { ends }: Pick<RunRequest, 'ends'>): boolean {
   if (finish_reason === 'content_filter') return true
-  return ends === 'text' ? REFUSAL.test(text) && !text.trimEnd().endsWith('?') : FAILURE.test(text)
+  const beginning = text.slice(0, 300)
+  return ends === 'text' ? REFUSAL.test(beginning) && !text.trimEnd().endsWith('?') : FAILURE.test(beginning)
 }

@@ -91,6 +91,18 @@ describe('mistakes of a model', () => {
     expect(home.runs).toEqual([{ tool: 'look', args: expected }])
   })
 
+  it.each(['multi_tool_use.parallel', 'look up', '', 'x'.repeat(100_000)])(
+    'a tool name that providers refuse is sent back in a form that they accept: %.30s',
+    async name => {
+      await using home = await pursueGoal(toolCall(name, {}))
+      expect(home.server.refusals).toEqual([])
+      expect(results(home.server)[0]).toMatch(/there is no tool/)
+      expect(home.goal?.status).toBe('completed')
+      const kept = await home.kernel.use(Store).all<{ tool: string }>('SELECT tool FROM tool_calls')
+      expect(kept.map(({ tool }) => tool.length <= 128)).not.toContain(false)
+    },
+  )
+
   it('an unknown tool name is answered with the list of tools', async () => {
     await using home = await pursueGoal(toolCall(`no_such_tool${'x'.repeat(5_000)}`, {}))
     expect(results(home.server)[0]).toMatch(/there is no tool "no_such_toolx{50,}.*There are: .*look/)

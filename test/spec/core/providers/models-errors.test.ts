@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it, onTestFinished } from 'vitest'
 import { fault, text } from '../../../support/index.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
@@ -54,6 +55,26 @@ it.each<[string, number, unknown, RegExp]>([
   const { error } = await answering(status, typeof body === 'string' ? body : JSON.stringify(body))
   expect(error.problem).toMatch(says)
   expect(error).toMatchObject({ transient: false, billed: false })
+})
+
+it.each<[string, string]>([
+  ['one long word', 'a'.repeat(1_000_000)],
+  ['a phrase again and again', 'input token count '.repeat(60_000)],
+  ['a page', `<p>${'no such page '.repeat(80_000)}</p>`],
+])('an error of a megabyte is read in bounded time: %s', async (_, message) => {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  const { error } = await answering(400, JSON.stringify({ error: { message } }))
+  // Before, it took a minute.
+  expect(delay.max / 1e6).toBeLessThan(5_000)
+  expect(error.problem.length).toBeLessThan(400)
+})
+
+it.each([
+  [404, /HTTP 404: the answer is empty; check the base URL$/],
+  [403, /HTTP 403: the answer is empty$/],
+])('an error %d without a text says so', async (status, says) => {
+  expect((await answering(status, '')).error.problem).toMatch(says)
 })
 
 it('an error with HTTP 200 is reported with its message', async () => {

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { describe, expect, it } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
 import environment from '#core/environment/index'
@@ -190,11 +191,22 @@ describe('a one-shot task', () => {
     ['declines', "I'm sorry, I can't help with that.", "I'm sorry, I can't help with that."],
     ['says nothing', '', ''],
     ['says nothing but blanks', ' \n ', ''],
+    ['says nothing but invisible characters', '\u200b\u200b', '\u200b\u200b'],
   ])('is not completed by a model that %s, also when asked again', async (_, says, output) => {
     await using home = await testHostWithTasks(() => text(says))
     const response = await run(home, await spawn(home), 'Do it.')
     expect(response).toMatchObject({ status: 'failed', output, steps_taken: 2, error: { code: 'task_refused' } })
     expect(home.server.requests).toHaveLength(2)
+  })
+
+  it('is completed by a long answer without Latin letters in bounded time', async () => {
+    await using home = await testHostWithTasks(() => text('你好，'.repeat(30_000)))
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    const id = await spawn(home)
+    delay.enable()
+    expect(await run(home, id, 'Say hello.')).toMatchObject({ status: 'completed' })
+    // Before, it took half a minute.
+    expect(delay.max / 1e6).toBeLessThan(5_000)
   })
 
   it.each(["I'm sorry to hear that. Which file do you mean?", "I can't find notes.md; the folder has only todo.md."])(
