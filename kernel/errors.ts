@@ -153,11 +153,10 @@ function cut(text: string): string {
 /** Returns the message of anything that was thrown, which need not be an Error. */
 export function errorMessage(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error)
-  const { message } = error as { message?: unknown }
-  if (typeof message === 'string') return message
   try {
-    return JSON.stringify(error)
+    const { message } = error as { message?: unknown }
+    return typeof message === 'string' ? message : JSON.stringify(error)
   } catch {
-    return Object.prototype.toString.call(error)
+    return 'a value that cannot be read'
   }
 }

@@ -7,9 +7,17 @@ import type { Ports } from '#kernel'
  * throws
  */
 export async function readRegular(files: Ports['files'], file: string): Promise<Buffer> {
-  const stats = await files.stat(file)
-  // For a folder, `readFile` gives the right error.
-  if (stats.isFile() || stats.isDirectory()) return files.readFile(file)
+  refuseSpecial(await files.stat(file))
+  return files.readFile(file)
+}
+
+/**
+ * A folder is not refused: it fails when it is read.
+ * @param file named in the error, if given
+ * @throws Error for a named pipe, a socket or a device
+ */
+export function refuseSpecial(stats: Awaited<ReturnType<Ports['files']['stat']>>, file = ''): void {
+  if (stats.isFile() || stats.isDirectory()) return
   const kind = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device'
-  throw new Error(`is ${kind}, not a regular file`)
+  throw new Error(`${file} is ${kind}, not a regular file`.trimStart())
 }

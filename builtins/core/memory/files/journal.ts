@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import type { Log, Ports } from '#kernel'
 import { lockFile } from '#lib/lock'
+import { refuseSpecial } from '#lib/regular'
 import { replaceFile } from '#lib/yaml'
 
 /** Number of bytes per read. */
@@ -53,6 +54,7 @@ export class Journal {
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
     const seen = await files.stat(this.#file).catch(ignoreMissing)
+    if (seen) refuseSpecial(seen, this.#file)
     if (seen ? this.#isRead(seen) : this.#known === '') {
       this.#stamp = stamp
       return false

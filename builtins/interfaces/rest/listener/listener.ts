@@ -91,7 +91,9 @@ async function listenSocket(parts: ListenerParts, path: string): Promise<Listeni
     const made = join(folder, 's')
     await listenOn(server, { path: made })
     await files.chmod(made, 0o600)
-    await files.rename(made, path)
+    await files.rename(made, path).catch(error => {
+      throw new CannotListenError({ address: path, problem: `${errorMessage(error)}; remove what is there` })
+    })
   } catch (error) {
     await close()
     throw error

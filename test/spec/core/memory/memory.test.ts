@@ -1,5 +1,6 @@
-import { appendFile, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Memory, type MemoryRecord } from '#core/memory/contract'
 import memory from '#core/memory/index'
@@ -208,6 +209,13 @@ describe('the memory file', () => {
       expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600)
     },
   )
+
+  it.skipIf(ON_POSTGRES)('is refused when its file is a named pipe, whose other end may never come', async () => {
+    await using home = await open()
+    await mkdir(dirname(fileOf(home)), { recursive: true })
+    execFileSync('mkfifo', [fileOf(home)])
+    await expect(memoryOf(home).count()).rejects.toThrow(/memories\.jsonl is a named pipe, not a regular file/)
+  })
 
   it('takes over what an earlier program stored, once', async () => {
     const legacy = JSON.stringify({ colour: 'blue', list: [1, 2] })

@@ -24,10 +24,11 @@ const ASKED = inputTokens({ messages: [{ role: 'user', content: 'Goal: say somet
 test.for(Object.entries(FAILS))(
   'a call to a server in mode %s ends with a ModelError, in bounded time and with its spend',
   async ([mode, expected]) => {
-    const { server, failing } = await testHostForModels(() => fault(mode as FaultMode), { config: IMPATIENT })
+    const config = expected.says.source.startsWith('no data') ? IMPATIENT : QUICK
+    const { server, failing } = await testHostForModels(() => fault(mode as FaultMode), { config })
     const began = performance.now()
     const error = await failing()
-    expect(performance.now() - began).toBeLessThan(4000)
+    expect(performance.now() - began).toBeLessThan(20_000)
     expect(error.message).toMatch(expected.says)
     expect(error.message).toMatch(/^The model openai:scripted-1 gave no answer: /)
     expect(error.transient).toBe(expected.transient ?? true)
