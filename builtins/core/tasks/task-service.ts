@@ -298,7 +298,7 @@ export class TaskService {
     this.#reaper.keep()
     void run.ended.then(() => {
       // A run whose end was not stored stays, to report its failure, until its lease expires and it is settled as lost.
-      if (!run.text.hasFailed) this.#runs.delete(row.task_id)
+      if (!run.text.hasFailed || run.isSettled) this.#runs.delete(row.task_id)
       // Decided before the task was marked as waiting.
       return run.waits && !this.#stopped ? this.#goOn(row.task_id) : undefined
     })

@@ -124,7 +124,6 @@ export class TaskJournal {
   async recordProgress(calls: readonly (PlannedCall & Pick<CallIntent, 'state'>)[] = []): Promise<void> {
     const last = this.#last
     if (!last) return
-    this.#last = undefined
     const { rows, booked, spend } = last
     const { agent_id, task_id, session_id, epoch } = this.#row
     const used = usageOf(spend)
@@ -132,6 +131,7 @@ export class TaskJournal {
     const recorded = recordAnswer({ task_id, agent_id, epoch, run_id: this.#run_id, rows, intents, ...used })
     const { effects, written } = await this.#unwrittenText()
     await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
+    this.#last = undefined
     written()
   }
 
@@ -186,7 +186,6 @@ export class TaskJournal {
     const { agent_id, task_id, session_id } = this.#row
     const { status, duration_ms } = end
     const last = this.#last
-    this.#last = undefined
     const used = usageOf(last?.spend)
     const { effects, written } = await this.#unwrittenText()
     const data = { agent_id, task_id, session_id, status }
@@ -201,6 +200,7 @@ export class TaskJournal {
         ...(this.#run ? [this.#run.runs.endEffect(this.#run.run_id, status)] : []),
       ])
     if (!isOurs) throw new LostTask()
+    this.#last = undefined
     written()
   }
 

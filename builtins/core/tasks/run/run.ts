@@ -38,6 +38,9 @@ export interface FirstTime {
   traceparent?: string | undefined
 }
 
+/** Time between tries to store the end of a task, in milliseconds. */
+const RETRY_MS = 500
+
 /**
  * A period of work on a task in this process, until the task ends or waits for the operator. Each event is stored
  * before the work continues.
@@ -50,6 +53,8 @@ export class TaskRun {
   readonly ended: Promise<void>
   /** Whether the task stopped to wait for people. */
   waits = false
+  /** Whether the end was stored after a first try had failed. */
+  isSettled = false
   readonly #svc: PluginHandle
   readonly #abort = new CycleEnd()
   readonly #settings: TasksConfig
@@ -108,9 +113,25 @@ export class TaskRun {
     } catch (error) {
       if (!(error instanceof LostTask))
         this.#svc.log.error(this.#fields, `cannot store the end of the task: ${errorMessage(error)}`)
-      // A process that continues the task starts another run.
-      await this.journal.interruptRun()
       this.text.end(error instanceof LostTask ? undefined : error)
+      if (isPassing(error) && !this.row.detached) await this.#endLater(error, began)
+      // A process that continues the task starts another run.
+      if (!this.isSettled) await this.journal.interruptRun()
+    }
+  }
+
+  /** Stores that the task failed once the database can be written again. Its client has the error already. */
+  async #endLater(error: SvcError, began: number): Promise<void> {
+    const { clock } = this.#svc
+    while (!(this.#abort.signal.reason instanceof StoppingError)) {
+      await clock.sleep(RETRY_MS)
+      try {
+        await this.#end({ status: 'failed', error }, clock.monotonic() - began)
+        this.isSettled = true
+        return
+      } catch (again) {
+        if (!isPassing(again)) return
+      }
     }
   }
 
@@ -345,6 +366,11 @@ export class TaskRun {
     this.waits = isWaiting(status)
     await this.journal.runEnded()
   }
+}
+
+/** Returns whether the database may accept the same write later: it is locked, out of reach, or its disk is full. */
+function isPassing(error: unknown): error is SvcError {
+  return error instanceof SvcError && error.status === 503
 }
 
 function isText({ role, content }: Message): boolean {
