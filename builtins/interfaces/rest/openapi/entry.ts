@@ -23,7 +23,7 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
   } = components.embed(`${name}.input`, input, 'input') as Partial<Shape> & Json
   const shape = { properties, required }
   const inPath = pathNames(http.path)
-  const others = Object.keys(properties).filter(field => !inPath.includes(field))
+  const others = Object.keys(properties).filter(field => !inPath.includes(field) && !http.hidden?.includes(field))
   const inQuery = http.method === 'GET' || http.method === 'DELETE' ? others : []
   const inBody = inQuery.length > 0 ? [] : others
   // Input that allows any fields, such as a patch of the configuration.
