@@ -17,7 +17,7 @@ const ADDITIVE = new Set([
 const IDEMPOTENT = new Set([
   ...['svc.init', 'svc.start', 'svc.stop'],
   ...['agents.pause', 'agents.resume', 'daemon.pause', 'daemon.resume'],
-  ...['tasks.resume', 'tasks.cancel', 'patterns.cancel', 'plugins.reload'],
+  ...['goals.abandon', 'tasks.resume', 'tasks.cancel', 'patterns.cancel', 'plugins.reload'],
 ])
 
 /** Returns the tool name of an operation, as in `agents_spawn`. Some clients refuse dots. */
