@@ -196,7 +196,7 @@ export const TaskCancelledError = defineError({
   status: 499,
   title: 'Task cancelled',
   message: () =>
-    'The client disconnected before the task was done, so the task was cancelled. With an Idempotency-Key, the task would have continued.',
+    'The client disconnected before the task was done, so the task was cancelled. Over HTTP, the task of a request with an Idempotency-Key continues.',
 })
 export const TaskGoesOnError = defineError({
   code: 'task_goes_on',
