@@ -137,7 +137,7 @@ export interface Operations {
   /** List an agent's goals by page, time and status. */
   'goals.history': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; id: string; status?: 'active' | 'completed' | 'abandoned' | undefined }; output: Goal[] }
   /** List an agent's goals, newest first. */
-  'goals.list': { input: { id: string }; output: Goal[] }
+  'goals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Goal[] }
   /** Show a goal's transcript, oldest first. */
   'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
   /** Change an active goal's priority. */
@@ -153,7 +153,7 @@ export interface Operations {
   /** Show an agent's journal. */
   'identity.journal': { input: { id: string; bytes?: number | undefined }; output: { agent_id: string; text: string; bytes: number; modified_at: string | null } }
   /** List journals, last written first. */
-  'identity.journals': { input: { limit?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
+  'identity.journals': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
   /** List the lives of all agents, oldest first. */
   'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_abandoned: number } & Record<string, unknown>[] }
   /** Show an image of a conversation. */
@@ -223,7 +223,7 @@ export interface Operations {
   /** Show a recording and its model answers. */
   'recordings.get': { input: { id: string }; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null; steps_taken: RecordedStep[] } }
   /** List recorded runs and forks, newest first. */
-  'recordings.list': { input: Record<never, never>; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null }[] }
+  'recordings.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null }[] }
   /** Replay a run, or fork it at a step. */
   'recordings.replay': { input: { id: string; from?: number | undefined; model?: string | undefined; cycles?: number | undefined }; output: { verdict: ReplayVerdict | null; fork: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null } | null; diff: RunDiff | null } }
   /** Remove old records. */
