@@ -6,6 +6,11 @@ export const Page = z.object({
   offset: z.number().int().min(0).default(0).describe('Number of results to skip'),
 })
 
+/** Returns a page of a list that is read as a whole. */
+export function pageOf<T>(all: readonly T[], { limit, offset }: z.output<typeof Page>): T[] {
+  return all.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
 /** Access to services: a plugin's handle, or the kernel. */
 type Services = Pick<PluginHandle, 'use'>
 

@@ -49,16 +49,19 @@ describe('the public Agent2Agent protocol', () => {
     await using home = await startA2aServer(() => text('It is a long story about sheep.'))
     const client = await clientOf(home.url, await spawn(home))
     const seen: string[] = []
+    const last: boolean[] = []
     let said = ''
     for await (const { payload } of client.sendMessageStream(request('Tell me a story'))) {
       seen.push(payload!.$case)
       if (payload?.$case === 'artifactUpdate') {
         const [part] = payload.value.artifact!.parts
+        last.push(payload.value.lastChunk)
         if (part?.content?.$case === 'text') said += part.content.value
       }
       if (payload?.$case === 'statusUpdate') expect(payload.value.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
     }
     expect([seen[0], seen.at(-1), said]).toEqual(['task', 'statusUpdate', 'It is a long story about sheep.'])
+    expect([last.indexOf(true), last.at(-1)]).toEqual([last.length - 1, true])
   })
 
   it('streams the failure of a task as its last status', async () => {
@@ -110,6 +113,12 @@ describe('the public Agent2Agent protocol', () => {
       (await client.sendMessage(request('note that'))) as Task,
     ]
     expect(first.status?.state).toBe(TaskState.TASK_STATE_AUTH_REQUIRED)
+    const followed: (TaskState | undefined)[] = []
+    const follow = (async () => {
+      for await (const { payload } of client.resubscribeTask({ tenant: '', id: first.id }))
+        if (payload?.$case !== 'artifactUpdate') followed.push((payload!.value as Task).status?.state)
+    })()
+    await until(() => followed.length === 1)
     const ended = await client.cancelTask({ tenant: '', id: second.id, metadata: undefined })
     expect(ended.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
     const pending = (await home.kernel.invoke('approvals.queue', {})) as { approval_id: string; agent_id: string }[]
@@ -121,6 +130,31 @@ describe('the public Agent2Agent protocol', () => {
     const state = async ({ id }: Task) => (await client.getTask({ tenant: '', id })).status?.state
     await until(async () => (await state(first)) === TaskState.TASK_STATE_COMPLETED)
     expect(await state(second)).toBe(TaskState.TASK_STATE_CANCELED)
+    await follow
+    expect(followed).toEqual([TaskState.TASK_STATE_AUTH_REQUIRED, TaskState.TASK_STATE_COMPLETED])
+    const resubscribed = await home.rpc('/a2a', 'SubscribeToTask', { id: first.id })
+    expect(resubscribed.json.error).toMatchObject({ code: -32004, message: expect.stringContaining('has ended') })
+  })
+
+  it("keeps the client's ids: of messages, also to several agents, and of sessions that others began", async () => {
+    await using home = await startA2aServer(() => text('hello'))
+    const [one, other] = [await spawn(home), await spawn(home)]
+    const send = async (agent: string, said: string, contextId?: string) => {
+      const message = { messageId: 'cm-1', role: 'ROLE_USER', parts: [{ text: said }], contextId }
+      return (await home.rpc(`/a2a/${agent}`, 'SendMessage', { message })).json
+    }
+    const { task } = (await send(one, 'hi')).result
+    expect(task.history.map((each: { messageId: string }) => each.messageId)).toEqual(['cm-1', `${task.id}-answer`])
+    expect((await send(one, 'hi')).result.task.id).toBe(task.id)
+    expect((await send(one, 'something else')).error.message).toMatch(/^This messageId was used by a different message/)
+    expect((await send(other, 'hi')).result.task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' } })
+
+    const begun = (await home.kernel.invoke('tasks.run', { id: one, instruction: 'x' })) as Record<string, string>
+    const shown = (await home.rpc('/a2a', 'GetTask', { id: begun.task_id })).json.result
+    const message = { messageId: 'cm-2', role: 'ROLE_USER', parts: [{ text: 'on' }], contextId: shown.contextId }
+    const next = (await home.rpc(`/a2a/${one}`, 'SendMessage', { message })).json.result.task
+    const { session_id } = (await home.kernel.invoke('tasks.get', { task_id: next.id })) as Record<string, string>
+    expect([next.contextId, session_id]).toEqual([begun.session_id, begun.session_id])
   })
 
   it('speaks version 0.3 with clients of that version', async () => {
@@ -154,6 +188,14 @@ describe('the public Agent2Agent protocol', () => {
     expect(await code(at, 'SendMessage', { message: { ...hello.message, parts: [{ raw: 'AAAA' }] } })).toBe(-32005)
     expect(await code(at, 'GetTask', { id: 'task-nope' })).toBe(-32001)
     expect(await code(at, 'CreateTaskPushNotificationConfig', {})).toBe(-32003)
+    const push = { url: 'https://a.example/hook' }
+    for (const [method, configuration] of [
+      ['SendMessage', { taskPushNotificationConfig: push }],
+      ['SendStreamingMessage', { taskPushNotificationConfig: push }],
+      ['message/send', { pushNotificationConfig: push }],
+    ] as const)
+      expect(await code(at, method, { ...hello, configuration })).toBe(-32003)
+    expect(await home.kernel.invoke('tasks.list', { id: one })).toEqual([])
     expect(await code(at, 'SendMessage', hello, { 'a2a-version': '9.9' })).toBe(-32009)
     expect((await home.rpc('/a2a', 'SendMessage', hello)).json.error.message).toContain('There are 2 live agents')
     expect((await home.ask(at, { method: 'POST', body: { jsonrpc: '1.0', id: 1 } })).json.error.code).toBe(-32600)

@@ -41,6 +41,7 @@ describe('a question of an agent to an Agent2Agent client', () => {
     expect([done.id, done.contextId]).toEqual([waiting.id, waiting.contextId])
     expect(done.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
     expect(sayOf(done)).toBe('I release it. The answer: stable')
+    expect([done.history[0]!.messageId, done.history[2]!.messageId]).toEqual(['m-Release it.', 'm-2'])
     expect(done.history.map(({ role }) => role)).toEqual([
       ...[Role.ROLE_USER, Role.ROLE_AGENT, Role.ROLE_USER, Role.ROLE_AGENT],
     ])

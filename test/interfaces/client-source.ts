@@ -42,8 +42,8 @@ ${routes.join('\n')}
 `
 }
 
-function typesOf({ name, summary, input, output, events }: Operation, named: Map<string, string>): string {
-  const type = (schema: z.ZodType, io: 'input' | 'output') => typeOfZod(schema, io, name, named)
+function typesOf({ name, summary, input, output, events, http }: Operation, named: Map<string, string>): string {
+  const type = (schema: z.ZodType, io: 'input' | 'output') => typeOfZod(schema, io, name, named, http)
   const gives = events
     ? `events: { ${Object.entries(events)
         .map(([event, schema]) => `${event}: ${type(schema, 'output')}`)
@@ -52,8 +52,19 @@ function typesOf({ name, summary, input, output, events }: Operation, named: Map
   return `  /** ${summary}. */\n  '${name}': { input: ${type(input, 'input')}; ${gives} }`
 }
 
-function typeOfZod(schema: z.ZodType, io: 'input' | 'output', operation: string, named: Map<string, string>): string {
+function typeOfZod(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+  operation: string,
+  named: Map<string, string>,
+  http: Operation['http'],
+): string {
   const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Schema
+  if (io === 'input') {
+    for (const field of http?.hidden ?? []) delete root.properties![field]
+    const inPath = [...http!.path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+    root.required = [...(root.required ?? []), ...inPath]
+  }
   const own = operation.replace(/(^|[._])(\w)/g, (_, _bar, letter: string) => letter.toUpperCase())
   let recursive = false
   const nameOf = (ref: string) => {

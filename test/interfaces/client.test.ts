@@ -302,6 +302,20 @@ describe('a stream that starts a task', () => {
     expect(shown).toEqual(['token', 'so far'])
   })
 
+  it('throws the error of a failed task at once, though its status is that of a cut', async () => {
+    let requests = 0
+    const error = { code: 'model_error', status: 502, title: 'Model error', detail: 'The model failed.' }
+    const client = answering(() => {
+      requests++
+      if (requests === 1) return halfOf('text/event-stream', 'id: 2\nevent: token\ndata: {"text":"so"}\n\n')
+      return Response.json({ status: 'failed', output: '', error })
+    })
+    const following = client.tasks.stream({ id: 'a', instruction: 'go' }, { idempotencyKey: 'k' })
+    await following.next()
+    await expect(following.next()).rejects.toMatchObject({ code: 'model_error', cause: { task: { status: 'failed' } } })
+    expect(requests).toBe(2)
+  })
+
   it('keeps the text that was shown and reports the cut when it stops without its end and has no key', async () => {
     expect(await recordRuns('stop')).toEqual(['so ', 'far', 'connection_cut'])
     expect(runs).toHaveLength(1)

@@ -62,7 +62,7 @@ const NameAnAgentError = defineError({
   status: 422,
   exit: 2,
   title: 'Agent not specified',
-  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or use --all; not both.`,
+  message: (p: { verb: string }) => `Name the agent to ${p.verb}, or name all agents with * or --all; not both.`,
 })
 const NothingToChangeError = defineError({
   code: 'nothing_to_change',
@@ -74,8 +74,11 @@ const NothingToChangeError = defineError({
 
 const Listed = Page.extend(AgentFilter.shape)
 
-/** One agent by id, or all with `all` (over REST: the id `*`). */
-const Which = z.object({ id: id.optional(), all: z.boolean().default(false).describe('Apply it to all agents') })
+/** One agent by id, or all with the id `*` or, on the command line, `--all`. */
+const Which = z.object({
+  id: id.describe('Agent id, or agent name if it is unique; `*` for all agents').optional(),
+  all: z.boolean().default(false).describe('Apply it to all agents'),
+})
 
 async function pauseOrResume(svc: PluginHandle, verb: 'pause' | 'resume', { id, all }: z.output<typeof Which>) {
   if (id !== '*' && all === (id !== undefined)) throw new NameAnAgentError({ verb })
@@ -288,7 +291,7 @@ export const agentsPause = operation({
   description: 'The daemon skips the agent until it is resumed, also after restarts.',
   input: Which,
   output: StatusChange,
-  http: { method: 'POST', path: '/agents/{id}/pause' },
+  http: { method: 'POST', path: '/agents/{id}/pause', hidden: ['all'] },
   cli: { usage: 'pause [id]', short: { all: 'a' }, example: 'pause coder-1a2b3c4d' },
   mcp: true,
   errors: [...found, AgentDeadError, NameAnAgentError],
@@ -302,7 +305,7 @@ export const agentsResume = operation({
   description: 'The goal of the agent continues where it stopped.',
   input: Which,
   output: StatusChange,
-  http: { method: 'POST', path: '/agents/{id}/resume' },
+  http: { method: 'POST', path: '/agents/{id}/resume', hidden: ['all'] },
   cli: { usage: 'resume [id]', short: { all: 'a' }, example: 'resume coder-1a2b3c4d' },
   mcp: true,
   errors: [...found, AgentDeadError, NameAnAgentError],

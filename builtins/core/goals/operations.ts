@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { ConflictError, defineError, operation, type PluginHandle, z } from '#kernel'
+import { Page } from '#lib/list'
 import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
@@ -94,13 +95,14 @@ export const goalsList = operation({
   name: 'goals.list',
   summary: "List an agent's goals, newest first",
   description: 'Lists active and ended goals with their results or reasons: one line each, or in full with --json.',
-  input: z.object({ id }),
+  input: Page.extend({ id }),
   output: z.array(Goal),
   http: { method: 'GET', path: '/agents/{id}/goals' },
-  cli: { usage: 'goals <id>' },
+  cli: { usage: 'goals <id>', short: { limit: 'n' } },
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
-  run: ({ id }, { svc }) => goalsOf(svc, id),
+  run: ({ id, ...page }, { svc }) => goalsOf(svc, id, page),
+  count: async ({ id }, { svc }) => numberOfGoals(svc.use(Store), (await svc.use(Agents).find(id)).agent_id, {}),
   render: goals => goals.map(line).join('\n') || 'no goals yet',
 })
 

@@ -107,7 +107,8 @@ export interface NewTask {
   agent: string
   tenant: string
   instruction: string
-  /** The user's key of the session; without one a new session is created. */
+  /** A session of the user, by its id or otherwise by the user's key; without either a new one is created. */
+  session_id?: string | undefined
   session_key?: string | undefined
   /** Idempotency key: repeating it returns the same task. */
   key: string
@@ -116,18 +117,21 @@ export interface NewTask {
   may_ask: boolean
 }
 
+/** A task with the idempotency key that started it. */
+export type KeyedTask = Task & { key: string | null }
+
 /** One-shot tasks for modules of other protocols. Users can only see their own tasks. */
 export interface Tasks {
   /**
    * Starts a task that continues without readers, and streams its text.
    * @throws the errors of `tasks.stream`
    */
-  begin(task: NewTask): Promise<Task>
+  begin(task: NewTask): Promise<KeyedTask>
   /**
    * Returns a task of this tenant.
    * @throws TaskNotFoundError
    */
-  find(task_id: string, tenant: string): Promise<Task>
+  find(task_id: string, tenant: string): Promise<KeyedTask>
   /**
    * Streams the text after a position, and the end; see `TASK_EVENTS`.
    * @throws TaskNotFoundError
@@ -137,12 +141,12 @@ export interface Tasks {
    * Answers the task's question and resumes the task. Repeating the key has no effect.
    * @throws TaskNotFoundError, TaskAsksNothingError, and the errors of `Questions.answerTask`
    */
-  answer(task_id: string, tenant: string, answer: TaskAnswer): Promise<Task>
+  answer(task_id: string, tenant: string, answer: TaskAnswer): Promise<KeyedTask>
   /**
    * Cancels a task in whatever process it runs.
    * @throws TaskNotFoundError, TaskOverError
    */
-  cancel(task_id: string, tenant: string): Promise<Task>
+  cancel(task_id: string, tenant: string): Promise<KeyedTask>
   /** Cancels the running and waiting tasks of a session. */
   cancelIn(session_id: string): Promise<void>
 }
@@ -192,7 +196,7 @@ export const TaskCancelledError = defineError({
   status: 499,
   title: 'Task cancelled',
   message: () =>
-    'The client disconnected before the task was done, so the task was cancelled. With an Idempotency-Key, the task would have continued.',
+    'The client disconnected before the task was done, so the task was cancelled. Over HTTP, the task of a request with an Idempotency-Key continues.',
 })
 export const TaskGoesOnError = defineError({
   code: 'task_goes_on',

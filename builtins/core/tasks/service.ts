@@ -1,7 +1,8 @@
 import type { OperationCall, PluginHandle } from '#kernel'
 import { Questions } from '#safety/questions/contract'
-import { TaskAsksNothingError, TaskNotFoundError, type Tasks } from './contract.ts'
+import { type KeyedTask, TaskAsksNothingError, TaskNotFoundError, type Tasks } from './contract.ts'
 import { followTask } from './follow.ts'
+import type { TaskRow } from './repository.ts'
 import { taskOf } from './shape.ts'
 import type { TaskService } from './task-service.ts'
 
@@ -17,29 +18,33 @@ export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
     return row
   }
   return {
-    async begin({ agent, tenant, instruction, session_key, key, request_id, may_ask }) {
+    async begin({ agent, tenant, key, request_id, ...task }) {
       const call: OperationCall = {
         ...{ tenant, via: 'code', request_id, idempotency_key: key, progress: () => {} },
         signal: new AbortController().signal,
       }
-      const input = { id: agent, instruction, max_steps: MAX_STEPS, session_key, may_ask }
+      const input = { id: agent, max_steps: MAX_STEPS, ...task }
       const { task_id } = await service.begin(input, call, true)
-      return taskOf(await service.find(task_id))
+      return keyed(await service.find(task_id))
     },
-    find: async (task_id, tenant) => taskOf(await mine(task_id, tenant)),
+    find: async (task_id, tenant) => keyed(await mine(task_id, tenant)),
     follow: (task_id, after, signal) => followTask(svc, service, task_id, after, signal),
     async answer(task_id, tenant, answer) {
       const { status } = await mine(task_id, tenant)
       const isAnswered = svc.has(Questions) && (await svc.use(Questions).answerTask(task_id, answer))
       if (!isAnswered) throw new TaskAsksNothingError({ task_id, status })
       await service.resume(task_id)
-      return taskOf(await service.find(task_id))
+      return keyed(await service.find(task_id))
     },
     async cancel(task_id, tenant) {
       await mine(task_id, tenant)
       await service.cancel(task_id)
-      return taskOf(await service.find(task_id))
+      return keyed(await service.find(task_id))
     },
     cancelIn: session_id => service.cancelIn(session_id),
   }
+}
+
+function keyed(row: TaskRow): KeyedTask {
+  return { ...taskOf(row), key: row.idempotency_key }
 }

@@ -1,13 +1,16 @@
-import { isWaiting, type Task } from '#core/tasks/contract'
-import type { Question } from '#safety/questions/contract'
+import { isWaiting, type KeyedTask, type Task } from '#core/tasks/contract'
+import type { KeyedQuestion, Question } from '#safety/questions/contract'
 
 type Json = Record<string, unknown>
 
+/** Prefix of the idempotency key of a message, before its id. */
+export const KEY_PREFIX = 'a2a:'
+
 /** A task with the id of its conversation and its questions, oldest first. */
 export interface NamedTask {
-  task: Task
+  task: KeyedTask
   contextId: string
-  questions: readonly Question[]
+  questions: readonly KeyedQuestion[]
 }
 
 /** Output format of a protocol version. */
@@ -72,14 +75,16 @@ export const V1: Dialect = {
     const { task, contextId, questions } = shown
     const { task_id: id, output, agent_id, cost_usd, tokens } = task
     const about = { taskId: id, contextId }
-    const said = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string) => ({
-      ...{ messageId: `${id}-${name}`, role, parts: [text(words)], ...about },
+    const said = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string, key: string | null = null) => ({
+      ...{ messageId: messageIdOf(key) ?? `${id}-${name}`, role, parts: [text(words)], ...about },
     })
     const history = [
-      said('instruction', 'ROLE_USER', task.instruction),
+      said('instruction', 'ROLE_USER', task.instruction, task.key),
       ...questions.flatMap(each => [
         said(each.question_id, 'ROLE_AGENT', questionText(each)),
-        ...(each.answer === null ? [] : [said(`${each.question_id}-answer`, 'ROLE_USER', each.answer)]),
+        ...(each.answer === null
+          ? []
+          : [said(`${each.question_id}-answer`, 'ROLE_USER', each.answer, each.answer_key)]),
       ]),
       ...(output === '' ? [] : [said('answer', 'ROLE_AGENT', output)]),
     ]
@@ -124,6 +129,11 @@ function statusOf(shown: NamedTask): Json {
   const about = { messageId: `${task_id}-status`, role: 'ROLE_AGENT', taskId: task_id, contextId }
   const message = reason === undefined ? {} : { message: { ...about, parts: [text(reason)] } }
   return { state: stateOf(shown), ...message, timestamp: ended_at ?? created_at }
+}
+
+/** Returns the id of the message that was stored under a key; undefined if the key came from elsewhere. */
+function messageIdOf(key: string | null): string | undefined {
+  return key?.startsWith(KEY_PREFIX) ? key.slice(KEY_PREFIX.length) : undefined
 }
 
 function text(value: string): Json {

@@ -37,7 +37,7 @@ export class RpcError extends Error {
 /** Errors caused by the request, which the caller can correct. */
 const ASKED_WRONGLY = [
   ...[InvalidInputError, AgentNotFoundError, AmbiguousAgentError, SessionNotFoundError, SessionClosedError],
-  ...[OtherAgentSessionError, IdempotencyKeyReusedError],
+  OtherAgentSessionError,
   ...[AgentCannotAnswerError, GuardrailBlockedError, NotAnOptionError, QuestionClosedError],
 ]
 
@@ -46,6 +46,10 @@ export function rpcErrorOf(error: unknown): RpcError | undefined {
   if (error instanceof RpcError) return error
   if (!(error instanceof SvcError)) return undefined
   const of = (code: keyof typeof CODES) => new RpcError(code, error.message, error.code)
+  if (error.code === IdempotencyKeyReusedError.code) {
+    const message = 'This messageId was used by a different message; use a new messageId for a new message.'
+    return new RpcError('invalid_params', message, error.code)
+  }
   // With a cause, the body is not JSON at all.
   if (error.code === MalformedRequestError.code) return of(error.cause ? 'parse_error' : 'invalid_request')
   if (error.code === TaskNotFoundError.code) return of('task_not_found')

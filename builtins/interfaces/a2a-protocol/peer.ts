@@ -1,17 +1,20 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
-import { Sessions } from '#core/sessions/contract'
-import { type Task, Tasks } from '#core/tasks/contract'
-import { type OperationCall, type PluginHandle, parse } from '#kernel'
+import { SessionNotFoundError, Sessions } from '#core/sessions/contract'
+import { isWaiting, type KeyedTask, Tasks } from '#core/tasks/contract'
+import { type OperationCall, type PluginHandle, parse, SvcError } from '#kernel'
 import { callerName } from '#lib/caller-name'
 import { Store } from '#platform/store/contract'
 import { Questions } from '#safety/questions/contract'
 import type { PublicConfig } from './config.ts'
-import { type Dialect, type NamedTask, V1, V03 } from './dialect.ts'
+import { type Dialect, KEY_PREFIX, type NamedTask, V1, V03 } from './dialect.ts'
 import { RpcError } from './errors.ts'
 import { liveAgents } from './repository.ts'
 import { OneTask, Send, textOf } from './wire.ts'
 
 type Json = Record<string, unknown>
+
+/** Interval at which a followed task that waits for people is checked, in milliseconds. */
+const WAIT_CHECK_MS = 1_000
 
 /** A request from an external agent. */
 export interface PeerRequest {
@@ -56,8 +59,7 @@ export class Peer {
     const { method } = asked
     const known = this.#methods.get(method)
     if (known) return known.answer(asked, known.dialect)
-    if (/push_?notification/i.test(method))
-      throw new RpcError('push_not_supported', 'Push notifications are not supported.')
+    if (/push_?notification/i.test(method)) throw pushNotSupported()
     if (/extended_?(agent)?card/i.test(method))
       throw new RpcError('no_extended_card', 'There is no extended agent card; all clients get the same card.')
     if (method === 'ListTasks')
@@ -66,7 +68,7 @@ export class Peer {
   }
 
   async #send(asked: PeerRequest, dialect: Dialect): Promise<Json> {
-    const { configuration, ...send } = parse(Send, asked.params, 'The message')
+    const { configuration, ...send } = parseSend(asked)
     const begun = await this.#begin(asked, send)
     const waits = !(configuration?.returnImmediately ?? configuration?.blocking === false)
     const task = waits ? await this.#waitUntilSettled(begun, asked.call) : begun
@@ -74,9 +76,10 @@ export class Peer {
   }
 
   async *#stream(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
-    const { configuration, ...send } = parse(Send, asked.params, 'The message')
+    const { configuration, ...send } = parseSend(asked)
     const task = await this.#begin(asked, send)
-    yield* this.#follow(task, asked, dialect, configuration?.historyLength)
+    yield dialect.taskItem(dialect.task(await this.#namedTask(task, asked.call), configuration?.historyLength))
+    yield* this.#updates(task, asked, dialect)
   }
 
   async #get(asked: PeerRequest, dialect: Dialect): Promise<Json> {
@@ -90,10 +93,16 @@ export class Peer {
   }
 
   async *#subscribe(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
+    const { call } = asked
     const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
-    if (task.status !== 'running')
-      throw new RpcError('unsupported_operation', `The task ${task.task_id} is not running: it is ${task.status}.`)
-    yield* this.#follow(task, asked, dialect, null)
+    const { task_id, status } = task
+    if (status !== 'running' && !isWaiting(status))
+      throw new RpcError('unsupported_operation', `The task ${task_id} has ended: it is ${status}.`)
+    yield dialect.taskItem(dialect.task(await this.#namedTask(task, call)))
+    // A task that waits for people is followed once it continues.
+    while (!call.signal.aborted && isWaiting((await this.#tasks.find(task_id, call.tenant)).status))
+      await this.#svc.clock.sleep(WAIT_CHECK_MS, call.signal)
+    yield* this.#updates(task, asked, dialect)
   }
 
   get #tasks(): Tasks {
@@ -101,7 +110,7 @@ export class Peer {
   }
 
   /** Starts a task, or answers a task's question. Repeating a message returns the same task. */
-  async #begin(asked: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<Task> {
+  async #begin(asked: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<KeyedTask> {
     const { agent, call } = asked
     const { messageId, contextId, taskId, parts } = message
     const instruction = textOf(parts)
@@ -111,7 +120,7 @@ export class Peer {
         'Parts may be text, data or the URL of a file; the bytes of a file are not supported.',
       )
     if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; write an instruction.')
-    const key = `a2a:${messageId}`
+    const key = `${KEY_PREFIX}${messageId}`
     if (taskId !== undefined) {
       const found = await this.#namedTask(await this.#find(asked, { id: taskId }), call)
       if (contextId !== undefined && contextId !== found.contextId)
@@ -124,9 +133,19 @@ export class Peer {
     const { agent_id } = await this.#agent(agent ?? tenant)
     return this.#tasks.begin({
       ...{ agent: agent_id, tenant: call.tenant, instruction, request_id: call.request_id },
-      // A new conversation is named after its first message, so that repeating that message gives the same request.
-      ...{ session_key: contextId ?? `a2a-${messageId}`, key, may_ask: true },
+      ...(contextId === undefined ? {} : await this.#sessionOf(contextId, call)),
+      ...{ key, may_ask: true },
     })
+  }
+
+  /** Returns the session of a context: one with this id, otherwise one that the client names so. */
+  async #sessionOf(contextId: string, { tenant }: OperationCall) {
+    try {
+      return { session_id: (await this.#svc.use(Sessions).get(contextId, tenant)).session_id }
+    } catch (error) {
+      if (error instanceof SvcError && error.code === SessionNotFoundError.code) return { session_key: contextId }
+      throw error
+    }
   }
 
   /**
@@ -144,13 +163,13 @@ export class Peer {
     throw new RpcError('invalid_params', `There are ${total - dead} live agents; ${which}`)
   }
 
-  async #find({ agent, call }: PeerRequest, { id }: Pick<OneTask, 'id'>): Promise<Task> {
+  async #find({ agent, call }: PeerRequest, { id }: Pick<OneTask, 'id'>): Promise<KeyedTask> {
     const task = await this.#tasks.find(id, call.tenant)
     if (agent === undefined || (await this.#agent(agent)).agent_id === task.agent_id) return task
     throw new RpcError('task_not_found', `That agent has no task "${id}".`)
   }
 
-  async #namedTask(task: Task, { tenant }: OperationCall): Promise<NamedTask> {
+  async #namedTask(task: KeyedTask, { tenant }: OperationCall): Promise<NamedTask> {
     const { session_key, session_id } = await this.#svc.use(Sessions).get(task.session_id, tenant)
     // Without the module of questions, a task has none.
     const questions = this.#svc.has(Questions) ? await this.#svc.use(Questions).ofTask(task.task_id) : []
@@ -158,19 +177,14 @@ export class Peer {
   }
 
   /** Waits until the task ends or waits for people. */
-  async #waitUntilSettled({ task_id }: Task, { tenant, signal }: OperationCall): Promise<Task> {
+  async #waitUntilSettled({ task_id }: KeyedTask, { tenant, signal }: OperationCall): Promise<KeyedTask> {
     for await (const { event } of this.#tasks.follow(task_id, undefined, signal)) if (isEnd(event)) break
     return this.#tasks.find(task_id, tenant)
   }
 
-  async *#follow(
-    task: Task,
-    { call }: PeerRequest,
-    dialect: Dialect,
-    historyLength: number | null | undefined,
-  ): AsyncGenerator<Json> {
+  /** Yields the text of a task from its beginning, and its status once it ends or waits for people. */
+  async *#updates(task: KeyedTask, { call }: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
     const shown = await this.#namedTask(task, call)
-    yield dialect.taskItem(dialect.task(shown, historyLength))
     let said = false
     for await (const { event, data } of this.#tasks.follow(task.task_id, '0', call.signal)) {
       if (event === 'token') {
@@ -184,12 +198,25 @@ export class Peer {
       }
       if (!isEnd(event)) continue
       const ended = await this.#tasks.find(task.task_id, call.tenant)
+      const { output, status } = ended
       // Output that guardrails held back, or that only came at the end.
-      const { output } = ended
       if (!said && output !== '') yield dialect.piece(shown, output, true, false)
+      else if (said && !isWaiting(status)) yield dialect.piece(shown, '', true, true)
       yield dialect.status(await this.#namedTask(ended, call))
     }
   }
+}
+
+/** Parses a message and its configuration. @throws RpcError if it asks for push notifications */
+function parseSend({ params }: PeerRequest): Send {
+  const send = parse(Send, params, 'The message')
+  const { taskPushNotificationConfig, pushNotificationConfig } = send.configuration ?? {}
+  if (taskPushNotificationConfig ?? pushNotificationConfig) throw pushNotSupported()
+  return send
+}
+
+function pushNotSupported(): RpcError {
+  return new RpcError('push_not_supported', 'Push notifications are not supported.')
 }
 
 function isEnd(event: string): boolean {

@@ -43,8 +43,10 @@ export const Send = z.object({
       historyLength: z.number().int().min(0).nullish(),
       /** Version 1.0. */
       returnImmediately: z.boolean().nullish(),
+      taskPushNotificationConfig: z.unknown().optional(),
       /** Version 0.3. */
       blocking: z.boolean().nullish(),
+      pushNotificationConfig: z.unknown().optional(),
     })
     .nullish(),
 })

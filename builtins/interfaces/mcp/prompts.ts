@@ -40,7 +40,7 @@ Begin with what needs a person: approvals, agents that are stuck or dead, a daem
     description: 'Proposes limits and cheaper models that fit what the agents really do',
     arguments: [{ name: 'usd_per_day', description: 'Maximum spend per day, in USD', required: false }],
     text: `Propose a budget for these agents. The budget, the agents with their cost, and the runs are attached; models_list has the prices, config_get has the current limits. The desired spend in USD per day, if one is given: {usd_per_day}
-Work out the current spend per day, and which agents cause it. Then propose changes, each with what it saves: limits (daemon.budget_usd and others that config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. State what would be lost. Apply nothing until you are asked to; then use config_set and agents_update.`,
+Work out the current spend per day, and which agents cause it. Then propose changes, each with what it saves: limits (daemon.budget_usd and others that config_get shows), a longer daemon.heartbeat, cheaper models for agents whose work allows it, agents to pause. State what would be lost. Apply nothing until you are asked to; then use agents_update and agents_pause. A person sets limits and the heartbeat: give the command for each, svc config set <key> <value>.`,
     attach: ['svc://budget', 'svc://agents', 'svc://runs'],
   },
   {

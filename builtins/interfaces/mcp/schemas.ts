@@ -43,8 +43,10 @@ function convert(schema: z.ZodType, io: 'input' | 'output'): Record<string, unkn
   const named = /^#\/\$defs\/(.+)$/.exec(whole.$ref ?? '')?.[1]
   if (named === undefined) return whole
   // A schema with an id is only a reference at the top level, but clients look for a type there, so it is inlined.
-  const { $ref: _ref, ...rest } = whole
-  return { ...rest, ...(whole.$defs![named] as Record<string, unknown>) }
+  const { $ref, $defs, ...rest } = whole
+  const { [named]: own, ...others } = $defs!
+  const isUsed = JSON.stringify([own, others]).includes(JSON.stringify($ref))
+  return { ...rest, $defs: isUsed ? $defs : others, ...(own as Record<string, unknown>) }
 }
 
 /** Removes keywords without information, because models read the schema and each token costs money. */

@@ -5,30 +5,19 @@ import { schemasOf } from './schemas.ts'
 /** Maximum length of a tool name; some model providers refuse longer ones. */
 const LONGEST_NAME = 64
 
-/** Verbs that remove or undo something, whatever the HTTP method. */
-const DESTRUCTIVE = new Set([
-  'abandon',
-  'abandon_all',
-  'reset',
-  'forget',
-  'restore',
-  'remove',
-  'cancel',
-  'revoke',
-  'stop',
+/** Operations that write, but neither remove nor overwrite. Others count as destructive, as where MCP has no hint. */
+const ADDITIVE = new Set([
+  ...['svc.init', 'svc.start', 'svc.spawn', 'svc.nudge'],
+  ...['agents.spawn', 'agents.nudge', 'agents.pause', 'agents.resume', 'daemon.pause', 'daemon.resume'],
+  ...['goals.add', 'schedules.add', 'alarms.set', 'messages.send', 'questions.answer', 'patterns.start'],
+  ...['checkpoints.take', 'sessions.create', 'tasks.run', 'tasks.stream', 'tasks.resume', 'recordings.replay'],
+  ...['guardrails.check', 'mcp_servers.restart', 'plugins.reload'],
 ])
-/** Verbs that have no further effect when repeated. */
+/** Operations that have no further effect when repeated, in addition to those of PATCH, PUT and DELETE. */
 const IDEMPOTENT = new Set([
-  'pause',
-  'resume',
-  'init',
-  'start',
-  'stop',
-  'reload',
-  'abandon',
-  'reset',
-  'revoke',
-  'close',
+  ...['svc.init', 'svc.start', 'svc.stop'],
+  ...['agents.pause', 'agents.resume', 'daemon.pause', 'daemon.resume'],
+  ...['goals.abandon', 'tasks.resume', 'tasks.cancel', 'patterns.cancel', 'plugins.reload'],
 ])
 
 /** Returns the tool name of an operation, as in `agents_spawn`. Some clients refuse dots. */
@@ -60,21 +49,15 @@ export function toolOf(name: string, operation: Operation): Tool {
   } as Tool
 }
 
-/**
- * Returns hints by which a client decides whether to ask its user: from the HTTP method, or the verb where that is more
- * precise.
- */
+/** Returns hints by which a client decides whether to ask its user. */
 function annotationsOf({ name, summary, http }: Operation): NonNullable<Tool['annotations']> {
-  const verb = name.slice(name.indexOf('.') + 1)
   const method = http?.method
   const readOnlyHint = method === 'GET'
   const replaces = method === 'DELETE' || method === 'PATCH' || method === 'PUT'
   return {
     title: summary,
     readOnlyHint,
-    ...(readOnlyHint
-      ? {}
-      : { destructiveHint: replaces || DESTRUCTIVE.has(verb), idempotentHint: replaces || IDEMPOTENT.has(verb) }),
+    ...(readOnlyHint ? {} : { destructiveHint: !ADDITIVE.has(name), idempotentHint: replaces || IDEMPOTENT.has(name) }),
     // The tools of a working agent may reach anything.
     openWorldHint: name.startsWith('tasks.') && !readOnlyHint,
   }

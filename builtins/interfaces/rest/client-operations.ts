@@ -13,9 +13,9 @@ export interface Operations {
   /** Send an agent a nudge. */
   'agents.nudge': { input: { id: string; message: string; images?: { data: string; name?: string | undefined }[] | undefined }; output: { nudge_id: string } }
   /** Pause an agent. */
-  'agents.pause': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
+  'agents.pause': { input: { id: string }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Resume a paused agent. */
-  'agents.resume': { input: { id?: string | undefined; all?: boolean | undefined }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
+  'agents.resume': { input: { id: string }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
   'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
   /** Show which kinds of work an agent is good at. */
@@ -39,7 +39,7 @@ export interface Operations {
   /** Change an alarm's time or text. */
   'alarms.update': { input: { alarm_id: string; at?: string | undefined; description?: string | undefined }; output: Alarm }
   /** Approve or deny a tool call. */
-  'approvals.decide': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  'approvals.decide': { input: { approval_id: string; decision: 'approve' | 'deny'; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Show an agent's approval in full. */
   'approvals.get': { input: { id: string; approval_id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Add an approval rule. */
@@ -49,7 +49,7 @@ export interface Operations {
   /** List pending approvals, oldest first. */
   'approvals.queue': { input: { limit?: number | undefined; offset?: number | undefined; status?: 'pending' | 'approved' | 'denied' | 'consumed' | 'decided' | 'all' | undefined }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null }[] }
   /** Approve or deny an agent's tool call. */
-  'approvals.resolve': { input: { approval_id: string; decision?: 'approve' | 'deny' | undefined; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined; id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
+  'approvals.resolve': { input: { approval_id: string; decision: 'approve' | 'deny'; reason?: string | null | undefined; arguments?: Record<string, unknown> | undefined; id: string }; output: { approval_id: string; agent_id: string; tool_name: string; danger: string | null; arguments: unknown; args_chars: number; args_sha256: string; status: 'pending' | 'approved' | 'denied' | 'consumed'; created_at: string; expires_at: string | null; session_id: string | null; goal_id: string | null; task_id: string | null; folders: GivenFolder[]; reason: string | null; edited: boolean; resolved_at: string | null; resolved_by: string | null; original_arguments: unknown; used_at: string | null; call_id: string | null } }
   /** Revoke an approval rule. */
   'approvals.revoke': { input: { rule_id: string }; output: null }
   /** Show an approval rule. */
@@ -137,7 +137,7 @@ export interface Operations {
   /** List an agent's goals by page, time and status. */
   'goals.history': { input: { limit?: number | undefined; offset?: number | undefined; since?: string | undefined; before?: string | undefined; order?: 'newest' | 'oldest' | undefined; id: string; status?: 'active' | 'completed' | 'abandoned' | undefined }; output: Goal[] }
   /** List an agent's goals, newest first. */
-  'goals.list': { input: { id: string }; output: Goal[] }
+  'goals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Goal[] }
   /** Show a goal's transcript, oldest first. */
   'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
   /** Change an active goal's priority. */
@@ -153,7 +153,7 @@ export interface Operations {
   /** Show an agent's journal. */
   'identity.journal': { input: { id: string; bytes?: number | undefined }; output: { agent_id: string; text: string; bytes: number; modified_at: string | null } }
   /** List journals, last written first. */
-  'identity.journals': { input: { limit?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
+  'identity.journals': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
   /** List the lives of all agents, oldest first. */
   'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_abandoned: number } & Record<string, unknown>[] }
   /** Show an image of a conversation. */
@@ -223,7 +223,7 @@ export interface Operations {
   /** Show a recording and its model answers. */
   'recordings.get': { input: { id: string }; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null; steps_taken: RecordedStep[] } }
   /** List recorded runs and forks, newest first. */
-  'recordings.list': { input: Record<never, never>; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null }[] }
+  'recordings.list': { input: { limit?: number | undefined; offset?: number | undefined }; output: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null }[] }
   /** Replay a run, or fork it at a step. */
   'recordings.replay': { input: { id: string; from?: number | undefined; model?: string | undefined; cycles?: number | undefined }; output: { verdict: ReplayVerdict | null; fork: { run_id: string; kind: string; within: string | null; v: number; svc_version: string; started_at: string; ended_at: string | null; seed: number; pid: number; owner: string; state: string | null; state_bytes: number; bytes: number; cycles: number; steps: number; cut: string | null; inexact: string[]; events_of: string; last_seq: number | null; forked_from: { run_id: string; step: number; at: string | null; model: string | null; plugin: string | null } | null; plugins: string[] | null } | null; diff: RunDiff | null } }
   /** Remove old records. */
@@ -299,7 +299,7 @@ export interface Operations {
   /** Mark a to-do item as done or open. */
   'todos.mark': { input: { todo_id: string; status: 'pending' | 'done' }; output: Todo }
   /** List an agent's tools and their prompt size. */
-  'tools.list': { input: { id?: string | undefined }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
+  'tools.list': { input: { id: string }; output: { agent_id: string | null; budget_tokens: number; offered_tokens: number; all_tokens: number; tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; idempotent: boolean; requires_approval: boolean; danger: string | null; description: string }[] } }
   /** Merge an agent's changes into your repository. */
   'worktrees.accept': { input: { id: string; goal?: string | undefined; branch?: boolean | undefined }; output: { agent_id: string; repository: string; branch: string; commit: string; merged: boolean } }
   /** Show what an agent changed in its git worktree. */

@@ -235,15 +235,20 @@ async function requestWithoutStream(
     route => !route.stream && route.method === 'POST' && `${route.path}/stream` === path,
   )
   if (!whole || !call.idempotencyKey) throw new ConnectionCutError()
+  const task = await retryCuts(() => ask(options, whole, input, call), call.signal)
+  const { error } = Object(task) as { error?: { code: string } | null }
+  if (error && !CANCELLED.includes(error.code)) throw errorOf({ ...error, task })
+  return task
+}
+
+/** Repeats a request whose connection was cut, after growing pauses. */
+async function retryCuts<T>(request: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries++, pause *= 2) {
     try {
-      const task = await ask(options, whole, input, call)
-      const { error } = Object(task) as { error?: { code: string } | null }
-      if (error && !CANCELLED.includes(error.code)) throw errorOf({ ...error, task })
-      return task
+      return await request()
     } catch (error) {
       if (tries === TRIES || !isCut(error)) throw error
-      await sleep(pause, call.signal)
+      await sleep(pause, signal)
     }
   }
 }

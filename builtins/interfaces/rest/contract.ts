@@ -138,6 +138,8 @@ export interface HttpRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   /** Path, with `{name}` for parameters. Other input fields come from the query (GET, DELETE) or the body. */
   path: string
+  /** Inputs for other interfaces, such as `all` for `--all`, which the route does not offer. */
+  hidden?: readonly string[]
   /** Status of success; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** Returns the status of success, where it depends on the output. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { ModelNameError } from '#core/models/contract'
 import { InvalidInputError, operation, z } from '#kernel'
+import { Page, pageOf } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { RunNotFoundError, RunRef } from '#observability/runs/contract'
 import { FileExistsError } from '#platform/store/contract'
@@ -54,12 +55,13 @@ export const recordingsList = operation({
   name: 'recordings.list',
   summary: 'List recorded runs and forks, newest first',
   description: 'A recording has everything that a replay needs. Runs on PostgreSQL are not recorded.',
-  input: z.object({}),
+  input: Page,
   output: z.array(PublicRecording),
   http: { method: 'GET', path: '/recordings' },
-  cli: { usage: 'recordings' },
+  cli: { usage: 'recordings', short: { limit: 'n' } },
   mcp: true,
-  run: (_, { svc }) => svc.use(OwnRecordings).list(),
+  run: async (page, { svc }) => pageOf(await svc.use(OwnRecordings).list(), page),
+  count: async (_, { svc }) => (await svc.use(OwnRecordings).list()).length,
   render: all =>
     all
       .map(about => `${about.run_id}  ${about.kind}  ${sizeOf(about)}${about.cut ? `  incomplete: ${about.cut}` : ''}`)

@@ -100,7 +100,6 @@ export const configSet = operation({
   output: ConfigChanged,
   cli: { usage: 'config set <key> <value>' },
   reach: 'config',
-  mcp: true,
   errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
   run: async ({ key, value }, { svc }) =>
     changeOfKey(svc, key, await svc.config.set(key, svc.config.parseText(key, value))),
@@ -116,7 +115,6 @@ export const configUnset = operation({
   http: { method: 'DELETE', path: '/config/{key}' },
   cli: { usage: 'config unset <key>' },
   reach: 'config',
-  mcp: true,
   errors: [UnknownConfigKeyError, ...WRITE_ERRORS],
   run: async ({ key }, { svc }) => changeOfKey(svc, key, await svc.config.unset(key)),
   render: renderChange,

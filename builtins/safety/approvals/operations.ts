@@ -40,10 +40,10 @@ const status = z
   )
 const Decision = z.strictObject({
   approval_id,
-  // Other values are refused with a readable message, and with the status code that the specification defines.
+  // Required, but a missing or other value is refused with the message and status code that the specification defines.
   decision: z
     .unknown()
-    .optional()
+    .catch(undefined)
     .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
   reason: z.string().max(2000).nullish().describe('Reason for the decision; sent to the agent with a denial'),
   arguments: z

@@ -27,6 +27,9 @@ export const Question = z
   .meta({ id: 'Question' })
 export type Question = z.infer<typeof Question>
 
+/** A question with the idempotency key of its answer. */
+export type KeyedQuestion = Question & { answer_key: string | null }
+
 /** A call of `ask_operator` before it runs. */
 export interface AskingCall {
   /** Id in the tool journal; the row in `tool_calls` must exist. */
@@ -56,7 +59,7 @@ export interface Questions {
   /** Asks the operator on the first call, and lets the call run once there is an answer, which becomes its result. */
   gate(call: AskingCall): Promise<Verdict>
   /** Returns the questions of a task, oldest first. */
-  ofTask(task_id: string): Promise<Question[]>
+  ofTask(task_id: string): Promise<KeyedQuestion[]>
   /**
    * Answers the oldest open question of a task. The same key never answers another question.
    * @returns whether a question was open, or was answered earlier with this key

@@ -1,7 +1,7 @@
 import { parkCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
-import type { Question } from './contract.ts'
+import type { KeyedQuestion, Question } from './contract.ts'
 
 interface QuestionRow {
   question_id: string
@@ -70,9 +70,12 @@ export async function questionOf(store: Store, call_id: string): Promise<Questio
 }
 
 /** Returns the questions of a task, oldest first. */
-export async function questionsOfTask(store: Store, task_id: string): Promise<Question[]> {
-  const rows = await store.all<QuestionRow>(`${SELECT} WHERE task_id = ? ORDER BY asked_at, question_id`, [task_id])
-  return rows.map(questionView)
+export async function questionsOfTask(store: Store, task_id: string): Promise<KeyedQuestion[]> {
+  const rows = await store.all<QuestionRow & { answer_key: string | null }>(
+    `SELECT ${COLUMNS}, answer_key FROM ${QUESTIONS} asked WHERE task_id = ? ORDER BY asked_at, question_id`,
+    [task_id],
+  )
+  return rows.map(row => ({ ...questionView(row), answer_key: row.answer_key }))
 }
 
 /** Returns whether a question of the task was answered with this key. */

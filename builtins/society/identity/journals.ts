@@ -25,7 +25,7 @@ export class Journals {
   }
 
   /** Returns the journals of all agents that have one, most recently modified first. */
-  async list(limit: number): Promise<JournalHead[]> {
+  async list(): Promise<JournalHead[]> {
     const agents = await this.#svc.use(Agents).list({})
     const heads: JournalHead[] = []
     for (const { agent_id } of agents) {
@@ -34,7 +34,7 @@ export class Journals {
       const last_line = end.text.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
       heads.push({ agent_id, bytes: end.bytes, modified_at: end.modified_at, last_line })
     }
-    return heads.sort((a, b) => b.modified_at.localeCompare(a.modified_at)).slice(0, limit)
+    return heads.sort((a, b) => b.modified_at.localeCompare(a.modified_at))
   }
 
   /** Returns the end of a journal, limited in bytes; undefined when there is none. */

@@ -1,6 +1,6 @@
 import { AgentNotFoundError, AgentRef, AgentStatus, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { Page } from '#lib/list'
+import { Page, pageOf } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { Identity, IdentityRecord } from './contract.ts'
 import { OwnJournals } from './journals.ts'
@@ -118,14 +118,13 @@ export const identityJournals = operation({
   name: 'identity.journals',
   summary: 'List journals, last written first',
   description: 'Includes the size of each journal and the time of its last change.',
-  input: z.object({
-    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of journals (1 to 1000)'),
-  }),
+  input: Page,
   output: z.array(JournalSummary),
   http: { method: 'GET', path: '/journals' },
   cli: { usage: 'journals', short: { limit: 'n' } },
   mcp: true,
-  run: ({ limit }, { svc }) => svc.use(OwnJournals).list(limit),
+  run: async (page, { svc }) => pageOf(await svc.use(OwnJournals).list(), page),
+  count: async (_, { svc }) => (await svc.use(OwnJournals).list()).length,
 })
 
 export const identityOperations = [identityGet, identityBiography, identityLives, identityJournal, identityJournals]

@@ -140,14 +140,41 @@ describe('MCP over HTTP', () => {
       expect(name).toMatch(/^[\w-]{1,64}$/)
       expect([inputSchema.type, outputSchema?.type]).toEqual(['object', 'object'])
     }
-    const hints = (name: string) => tools.get(name)!.annotations
-    expect(hints('agents_list')).toMatchObject({ readOnlyHint: true, openWorldHint: false })
-    expect(hints('svc_kill')).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: true })
-    expect(hints('goals_abandon')).toMatchObject({ readOnlyHint: false, destructiveHint: true })
-    expect(hints('agents_nudge')).toMatchObject({ readOnlyHint: false, destructiveHint: false, idempotentHint: false })
-    expect(hints('tasks_run')).toMatchObject({ openWorldHint: true })
+    expect(tools.get('agents_list')!.annotations).toMatchObject({ readOnlyHint: true, openWorldHint: false })
+    const having = (hint: 'destructiveHint' | 'idempotentHint' | 'openWorldHint', value: boolean) =>
+      [...tools.values()]
+        .filter(({ name, annotations }) => annotations![hint] === value && !/^(many|work)_/.test(name))
+        .map(({ name }) => name)
+        .toSorted()
+    expect(having('destructiveHint', false)).toEqual([
+      ...['agents_nudge', 'agents_pause', 'agents_resume', 'agents_spawn', 'alarms_set', 'checkpoints_take'],
+      ...['daemon_pause', 'daemon_resume', 'goals_add', 'guardrails_check', 'mcp_servers_restart', 'messages_send'],
+      ...['patterns_start', 'plugins_reload', 'questions_answer', 'recordings_replay', 'schedules_add'],
+      ...['sessions_create', 'svc_nudge', 'svc_spawn', 'tasks_resume', 'tasks_run', 'tasks_stream'],
+    ])
+    expect(having('destructiveHint', true)).toEqual([
+      ...['agents_delete', 'agents_update', 'alarms_cancel', 'alarms_update', 'checkpoints_delete'],
+      ...['checkpoints_prune', 'checkpoints_restore', 'goals_abandon', 'goals_update', 'memory_consolidate'],
+      ...['memory_forget', 'models_forget', 'patterns_cancel', 'retention_run', 'schedules_remove'],
+      ...['schedules_update', 'sessions_close', 'svc_kill', 'tasks_cancel', 'todos_mark', 'worktrees_accept'],
+      'worktrees_discard',
+    ])
+    expect(having('idempotentHint', true)).toEqual([
+      ...['agents_delete', 'agents_pause', 'agents_resume', 'agents_update', 'alarms_cancel', 'alarms_update'],
+      ...['checkpoints_delete', 'daemon_pause', 'daemon_resume', 'goals_abandon', 'goals_update', 'memory_forget'],
+      ...['patterns_cancel', 'plugins_reload', 'schedules_remove', 'schedules_update', 'sessions_close', 'svc_kill'],
+      ...['tasks_cancel', 'tasks_resume', 'todos_mark'],
+    ])
+    expect(having('openWorldHint', true)).toEqual(['tasks_cancel', 'tasks_resume', 'tasks_run', 'tasks_stream'])
     // What decides for people, and what would answer without an end, is no tool.
-    for (const name of ['approvals_resolve', 'approvals_grant', 'budget_reset', 'events_follow']) {
+    for (const name of [
+      'approvals_resolve',
+      'approvals_grant',
+      'budget_reset',
+      'config_set',
+      'config_unset',
+      'events_follow',
+    ]) {
       expect(tools.has(name), name).toBe(false)
     }
   })

@@ -88,6 +88,11 @@ describe('an address that others can reach', () => {
     },
   )
 
+  it('keeps idle connections open for longer than proxies and clients do', async () => {
+    const { url } = await startRestServer({ plugins: [greeter] })
+    expect((await fetch(`${url}/hello`)).headers.get('keep-alive')).toBe('timeout=75')
+  })
+
   it('is served with a key, under any host name', async () => {
     const { ask, url } = await startRestServer({
       plugins: [greeter],

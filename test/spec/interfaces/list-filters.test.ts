@@ -33,6 +33,22 @@ describe('a list over REST', () => {
     expect((await home.ask(`/agents/${id}/history?status=lost`)).status).toBe(422)
   })
 
+  it('of goals, recordings and journals has pages', async () => {
+    const home = await startServer(SIMULATED)
+    const id = await spawn(home)
+    for (const objective of ['one', 'two', 'three']) await post(home, `/agents/${id}/goals`, { objective })
+    const page = await home.ask(`/agents/${id}/goals?limit=1&offset=1`)
+    expect(page.json.map(({ objective }: { objective: string }) => objective)).toEqual(['two'])
+    expect([page.headers['x-total-count'], page.headers.link]).toEqual([
+      '3',
+      `</agents/${id}/goals?limit=1&offset=2>; rel="next"`,
+    ])
+    for (const path of ['/recordings', '/journals']) {
+      const { status, headers } = await home.ask(`${path}?limit=1&offset=1`)
+      expect([path, status, headers['x-total-count']]).toEqual([path, 200, '0'])
+    }
+  })
+
   it('of sessions can be filtered by status and dates', async () => {
     const home = await startServer(SIMULATED)
     const agent_id = await spawn(home)

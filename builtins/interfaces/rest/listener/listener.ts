@@ -23,6 +23,8 @@ const CLOSE_GRACE_MS = 500
 const LAST_WORDS_MS = 250
 /** Maximum length of a socket path; the system truncates longer ones silently. */
 const LONGEST_SOCKET_PATH = 107
+/** Time an idle connection is kept, in milliseconds: longer than proxies and clients keep theirs, usually 60 s. */
+const KEEP_ALIVE_MS = 75_000
 /** Number of times that Node checks for slow requests within their time limit. */
 const LOOKS = 5
 const LOOK_MS = 1_000
@@ -116,6 +118,7 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
   const server = createServer({
     requestTimeout: limit_ms,
     headersTimeout: limit_ms,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.max(LOOK_MS, Math.ceil(limit_ms / LOOKS)),
     // The gate refuses requests without a host, with the usual error body.
     requireHostHeader: false,

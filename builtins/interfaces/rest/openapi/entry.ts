@@ -23,7 +23,7 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
   } = components.embed(`${name}.input`, input, 'input') as Partial<Shape> & Json
   const shape = { properties, required }
   const inPath = pathNames(http.path)
-  const others = Object.keys(properties).filter(field => !inPath.includes(field))
+  const others = Object.keys(properties).filter(field => !inPath.includes(field) && !http.hidden?.includes(field))
   const inQuery = http.method === 'GET' || http.method === 'DELETE' ? others : []
   const inBody = inQuery.length > 0 ? [] : others
   // Input that allows any fields, such as a patch of the configuration.
@@ -133,11 +133,10 @@ function contentOf({ name, output, http, events }: Operation, made: Components):
   return { [http!.produces ?? 'application/json']: { schema, ...(fits ? { example } : {}) } }
 }
 
-/** Returns the first event of a stream as an example, in wire format. */
-function eventExample(name: string, events: Readonly<Record<string, z.ZodType>>, components: Components): string {
+/** Returns the first event of a stream as an example. */
+function eventExample(name: string, events: Readonly<Record<string, z.ZodType>>, components: Components): Json {
   const [event, data] = Object.entries(events)[0]!
-  const example = exampleOf(components, components.embed(`${name}.${event}`, data, 'output'), false)
-  return `id: 1\nevent: ${event}\ndata: ${JSON.stringify(example)}\n\n`
+  return { id: '1', event, data: exampleOf(components, components.embed(`${name}.${event}`, data, 'output'), false) }
 }
 
 /** Describes one event of a stream; on the wire, `data` is a JSON string. */

@@ -9,7 +9,7 @@ const ABOUT = `Runs autonomous agents, and lets you observe and steer them.
 Every error is a problem document of RFC 9457 with a stable \`code\` and the \`request_id\` that identifies the request
 in the log. A method that a path does not support is answered with 405 and \`Allow\`, a request that takes too long to
 arrive with 408. Unknown query parameters and body fields are refused; the error names them. Lists are returned in
-full by default, and in pages with \`limit\` or \`offset\`: with \`X-Total-Count\` and, except on the last page, a \`Link\` to
+full by default, and, where they have \`limit\` and \`offset\`, in pages: with \`X-Total-Count\` and, except on the last page, a \`Link\` to
 the next.`
 
 const TENANT = {

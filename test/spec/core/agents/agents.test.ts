@@ -180,7 +180,7 @@ describe('a paused agent', () => {
     await home.kernel.invoke('agents.resume', { id: '*' })
     expect([await countWithStatus('idle'), await countWithStatus('dead')]).toEqual([249, 1])
     await expect(home.kernel.invoke('agents.pause', {})).rejects.toThrow(
-      'Name the agent to pause, or use --all; not both.',
+      'Name the agent to pause, or name all agents with * or --all; not both.',
     )
   })
 })
