@@ -124,11 +124,8 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
 
 /** Returns the newest tasks of this tenant in the dashboard's session with an agent, oldest first. */
 async function tasksOf(id: string): Promise<readonly Task[]> {
-  const sessions = await api.sessions.list({ agent_id: id, limit: 100 })
-  const mine = sessions.find(({ session_key, status }) => session_key === keyOf(id) && status === 'running')
-  if (!mine) return []
-  const tasks = await api.tasks.list({ id, limit: SHOWN })
-  return tasks.filter(({ session_id }) => session_id === mine.session_id).reverse()
+  const [mine] = await api.sessions.list({ agent_id: id, session_key: keyOf(id), status: 'running' })
+  return mine ? (await api.tasks.list({ id, session_id: mine.session_id, limit: SHOWN })).toReversed() : []
 }
 
 /** Makes a random key: pages loaded over plain HTTP from another machine have no `randomUUID`. */
