@@ -201,7 +201,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
                 {goal.deadline && (
                   <>
                     {' '}
-                    · deadline <When at={goal.deadline} ahead />
+                    · deadline <When at={goal.deadline} />
                   </>
                 )}
                 {goal.after.map(each => (
