@@ -148,7 +148,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
             Files that must exist, one per line
             <textarea name="files" rows={2} />
           </label>
-          <label class="tick">
+          <label class="row">
             <input type="checkbox" name="operator" /> I must accept the result
           </label>
         </fieldset>
