@@ -9,6 +9,8 @@ import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from '
 
 const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
+/** An answer that lists shorten. */
+const TALE = 'The lighthouse stood at the end of the road. '.repeat(40)
 
 /** Replies to a task that is started again: the last one ends when the test allows it. */
 let goOn = () => {}
@@ -33,6 +35,7 @@ function says(request: ModelServerRequest) {
   if (instruction.includes('begin again')) return begunAgain.shift()
   if (instruction.includes('fail')) return fault('rst')
   if (instruction.includes('greet')) return text('Hello, dear reader. '.repeat(4))
+  if (instruction.includes('go on')) return text(TALE)
   if (instruction.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
@@ -343,6 +346,21 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await page.reload()
     await page.getByText('Hello, dear reader.').waitFor()
     await page.getByText('Once upon a time').first().waitFor()
+  })
+
+  it('chat: shows all of a long answer, until it is one of the earlier ones', async () => {
+    await person.at(`#/agents/${ids[4]}/chat`)
+    const field = page.getByLabel('Instruction')
+    await field.fill('go on and on')
+    await field.press('Enter')
+    const answer = page.locator('.by-assistant').first()
+    await answer.getByText('completed').waitFor()
+    expect(await answer.innerText()).toContain(TALE.trim())
+    await field.fill('greet me')
+    await field.press('Enter')
+    await page.locator('.by-assistant').nth(1).getByText('completed').waitFor()
+    await page.reload()
+    await answer.getByRole('button', { name: 'Show all' }).waitFor()
   })
 
   it('chat: shows only the new text of an answer that is started again', async () => {

@@ -100,6 +100,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
                     <Turn
                       key={task.task_id}
                       task={task}
+                      isLatest={task === said.at(-1)}
                       followed={followed?.task_id === task.task_id ? followed : undefined}
                     />
                   ))}
