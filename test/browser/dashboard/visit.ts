@@ -323,6 +323,18 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     reader.rest()
   })
 
+  it('distinguishes agents with the same name, also before one is killed', async () => {
+    const ids = [await still.spawn('gambler'), await still.spawn('gambler')]
+    const page = await reader.at('#/')
+    for (const id of ids) await page.getByRole('link', { name: id, exact: true }).waitFor()
+    await page.getByRole('link', { name: ids[1]!, exact: true }).click()
+    await page.getByRole('button', { name: 'Kill…' }).click()
+    await page.getByRole('heading', { name: `Kill ${ids[1]}?` }).waitFor()
+    await page.getByRole('button', { name: 'Kill agent' }).click()
+    await page.getByRole('link', { name: 'gambler', exact: true }).waitFor()
+    reader.rest()
+  })
+
   it("sees ages by the server’s clock when the browser's clock is wrong", async () => {
     const id = await still.spawn('oracle')
     const person = await visitor(browser, still, 'const { now } = Date; Date.now = () => now() - 3_600_000')
