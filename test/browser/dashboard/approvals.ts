@@ -180,9 +180,10 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const field = card.getByRole('textbox')
     expect(await field.inputValue()).toBe('Ann reads no mail')
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
-    // Even if that very call is decided, the typed text stays readable.
+    // Even if that very call is decided, the typed text stays readable, and the focus in the card.
     await host.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
     await outcomeOf(card, 'denied')
+    expect(await page.evaluate('document.activeElement?.className')).toBe('outcome')
     await card.getByText('Not sent: Ann reads no mail').waitFor()
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
     await page.screenshot({ path: shot('reason'), fullPage: true })
@@ -221,6 +222,8 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await until(() => runs.length > before)
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
     expect(await show(approval_id)).toMatchObject({ edited: true })
+    await card.getByLabel('Arguments').getByText('"bea"').waitFor()
+    expect(await card.locator('.outcome').innerText()).toMatch(/as edited .* by the operator/)
     await person.at(`#/approvals/item/${approval_id}`)
     await page.getByLabel('Changed arguments').getByText('"to": "bea"').waitFor()
   })
