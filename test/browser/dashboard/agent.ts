@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
 import type { CheckpointSummary } from '#core/checkpoints/contract'
+import type { Goal } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
@@ -248,6 +249,8 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await row.getByRole('button', { name: 'Remove' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await schedules()).toMatchObject([{ every: 5_400 }])
+    // The focused button is gone, so the focus is at the content, not at the top of the page.
+    expect(await page.evaluate('document.activeElement.id')).toBe('main')
 
     await page.getByText('Set an alarm').click()
     await page.getByLabel('Message', { exact: true }).fill('The shearers come')
