@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, type Fault, faultOf, isTaskFailure } from '../../../api/client.ts'
+import { useFault } from '../../../api/action.ts'
+import { api, faultOf, isTaskFailure } from '../../../api/client.ts'
 import { ofKinds, useQuery } from '../../../api/query.ts'
 import { to } from '../../../routes.ts'
 import { type Attachment, inputsOf } from '../../../ui/attach.tsx'
@@ -29,7 +30,7 @@ interface Writing {
 /** One-shot tasks in one session of this agent: answers are shown while they are written, and earlier ones stay. */
 export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const [writing, setWriting] = useState<Writing | undefined>(undefined)
-  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  const [fault, setFault] = useFault()
   const stream = useRef<AbortController | undefined>(undefined)
   const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
   // Leaving the page only ends the stream: the task goes on, and is followed again on return.
