@@ -15,6 +15,7 @@ import { type Place, to, usePlace } from './routes.ts'
 import { scrollToPlace } from './scroll.ts'
 import { FrozenBanner, Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
+import { keepFocus } from './ui/focus.ts'
 import { visible } from './ui/text/words.ts'
 import { Toasts } from './ui/toasts.tsx'
 
@@ -56,6 +57,7 @@ export function App() {
     const names = found ? [...[...place.parts].reverse(), found.name] : []
     document.title = visible([...names, 'svc'].join(' · '))
   }, [place])
+  useEffect(() => keepFocus(main.current!), [])
   useLayoutEffect(scrollToPlace, [place.page, place.parts[0]])
   return (
     <>

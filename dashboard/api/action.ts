@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { toast } from '../ui/toasts.tsx'
 import { type Fault, faultOf } from './client.ts'
+import { feed } from './feed.ts'
 
 export interface Action<A extends unknown[]> {
   /** Runs the action and reports its outcome. @returns whether it succeeded */
@@ -16,13 +17,26 @@ function refocus(button: Element | null): void {
   })
 }
 
+/** State for the error of an action. That the server could not be reached is dropped once it is reached again. */
+export function useFault() {
+  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  useEffect(
+    () =>
+      feed.onState(() => {
+        if (feed.state === 'live') setFault(had => (had?.code === 'unreachable' ? undefined : had))
+      }),
+    [],
+  )
+  return [fault, setFault] as const
+}
+
 /**
  * Wraps an action of the reader: its button is disabled while it runs, and an error is shown beside it.
  * @param done text of the toast after a success
  */
 export function useAction<A extends unknown[]>(act: (...given: A) => Promise<unknown>, done?: string): Action<A> {
   const [running, setRunning] = useState(false)
-  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  const [fault, setFault] = useFault()
   return {
     running,
     fault,

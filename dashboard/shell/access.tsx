@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef } from 'preact/hooks'
 import { access, setAccess } from '../api/access.ts'
-import { toast } from '../ui/toasts.tsx'
 
 /** Form for the key and the tenant. Opens by itself when the server refuses the key. */
 export function AccessForm({ wanted }: { wanted: boolean }) {
@@ -8,27 +7,35 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
   useEffect(() => {
     if (wanted && details.current) details.current.open = true
   }, [wanted])
+  useEffect(() => {
+    const panel = details.current!
+    const onPointer = ({ target }: Event) => {
+      if (!panel.contains(target as Node)) panel.open = false
+    }
+    const onKey = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape' || !panel.open) return
+      if (panel.contains(document.activeElement)) panel.querySelector('summary')?.focus()
+      panel.open = false
+    }
+    document.addEventListener('pointerdown', onPointer)
+    document.addEventListener('keydown', onKey)
+    return () => {
+      document.removeEventListener('pointerdown', onPointer)
+      document.removeEventListener('keydown', onKey)
+    }
+  }, [])
   const use = (event: SubmitEvent) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget as HTMLFormElement)
     setAccess({ key: String(form.get('key')).trim(), tenant: String(form.get('tenant')).trim() })
     details.current!.open = false
-    toast('Access saved for this tab.')
   }
   // Set as a property, not as an attribute, so that the key never appears in the page's markup.
   const fillField = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
     if (field && field.value === '') field.value = access()[name]
   }
   return (
-    <details
-      class="access"
-      ref={details}
-      onKeyDown={event => {
-        if (event.key !== 'Escape' || !details.current?.open) return
-        details.current.open = false
-        details.current.querySelector('summary')?.focus()
-      }}
-    >
+    <details class="access" ref={details}>
       <summary>Access</summary>
       <form onSubmit={use}>
         {wanted && <p class="trouble">The key is missing or wrong.</p>}

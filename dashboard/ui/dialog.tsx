@@ -1,6 +1,43 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Action } from '../api/action.ts'
+import { Trouble } from './states.tsx'
 import { visible } from './text/words.ts'
+
+interface ConfirmProps {
+  title: string
+  /** Label of the button that does it. */
+  label: string
+  action: Action<[]>
+  onClose: () => void
+  /** What is lost. */
+  children: ComponentChildren
+}
+
+/** Asks before something that cannot be undone; closes once it is done. */
+export function Confirm({ title, label, action, onClose, children }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">
+        {children}
+        <Trouble fault={action.fault} />
+        <div class="row">
+          <button
+            type="button"
+            class="danger"
+            disabled={action.running}
+            onClick={async () => (await action.run()) && onClose()}
+          >
+            {label}
+          </button>
+          <button type="button" class="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
 
 /** Modal dialog. Escape and the button close it. */
 export function Dialog({

@@ -1,5 +1,5 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { ConflictError, defineError, operation, type PluginHandle, z } from '#kernel'
+import { ConflictError, defineError, InvalidInputError, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
@@ -61,6 +61,14 @@ const readGoalDetail = async (svc: PluginHandle, goal_id: string) =>
 
 const endedError = async (svc: PluginHandle, goal_id: string) =>
   new GoalEndedError({ goal_id, status: (await goalOf(svc, goal_id)).status })
+
+/** Returns the deadline in milliseconds. @throws InvalidInputError if it has passed */
+function futureTime(svc: PluginHandle, deadline: string): number {
+  const [at, now] = [Date.parse(deadline), svc.clock.ms()]
+  if (at > now) return at
+  const issues = [{ path: 'deadline', message: `has passed (it is ${isoTime(now)}); give a time in the future` }]
+  throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
+}
 
 async function abandon(
   svc: PluginHandle,
@@ -188,9 +196,9 @@ export const goalsAdd = operation({
     for (const each of after) await goalOf(svc, each)
     await refuseUncheckable(svc, acceptance)
     const added = { ...goal, acceptance, parent_goal_id: parent_goal_id ?? null }
+    const deadline_at = deadline === undefined ? null : futureTime(svc, deadline)
     const { goal_id, effects } = svc.use(Goals).add(added)
     const wake = wakeAgents({ agents: [agent_id], reason: 'goal' })
-    const deadline_at = deadline === undefined ? null : Date.parse(deadline)
     if (deadline_at !== null || after.length > 0) effects.push(setTerms({ goal_id, deadline_at, after }))
     if (!(await svc.use(Store).apply([...effects, wake, ...also])))
       throw await endedError(svc, parent_goal_id ?? goal_id)

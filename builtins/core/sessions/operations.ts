@@ -6,6 +6,7 @@ import { countSessions, listSessions, type SessionFilter } from './repository.ts
 import { OwnSessions, toSession } from './sessions.ts'
 
 const agent_id = AgentRef
+const session_key = z.string().min(1).max(256)
 const session_id = z
   .string()
   .min(1)
@@ -23,9 +24,9 @@ async function filter(
   wanted: Omit<SessionFilter, 'user_id'>,
   user_id: string,
 ): Promise<SessionFilter> {
-  const { agent_id: ref, status, since, before } = wanted
+  const { agent_id: ref, ...rest } = wanted
   const agent_id = ref === undefined ? undefined : (await svc.use(Agents).find(ref)).agent_id
-  return { user_id, agent_id, status, since, before }
+  return { ...rest, user_id, agent_id }
 }
 
 export const sessionsCreate = operation({
@@ -35,7 +36,7 @@ export const sessionsCreate = operation({
     'A session groups tasks into one conversation. If the user already has a running session with the same key, that session is returned.',
   input: z.strictObject({
     agent_id,
-    session_key: z.string().min(1).max(256).nullish().describe('Name of the session, chosen by the user'),
+    session_key: session_key.nullish().describe('Name of the session, chosen by the user'),
     task: z.string().max(4000).default('').describe('Subject of the session'),
     metadata: z
       .record(z.string(), z.unknown())
@@ -70,11 +71,12 @@ export const sessionsList = operation({
   description: 'Returns the sessions of the user named by X-Svc-User.',
   input: DatedPage.extend({
     agent_id: agent_id.optional(),
+    session_key: session_key.optional().describe('Only sessions with this name'),
     status: z.enum(SESSION_STATUSES).optional().describe('Only sessions with this status'),
   }),
   output: z.array(Session),
   http: { method: 'GET', path: '/sessions' },
-  cli: { usage: 'sessions [agent_id]', short: { limit: 'n' } },
+  cli: { usage: 'sessions [agent_id]', short: { limit: 'n', session_key: 'k' } },
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
   async run({ limit, offset, order, ...wanted }, { svc, tenant }) {

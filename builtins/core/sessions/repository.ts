@@ -55,6 +55,7 @@ export function findByKey(store: Store, user_id: string, session_key: string, id
 export interface SessionFilter extends Dates {
   user_id: string
   agent_id?: string | undefined
+  session_key?: string | undefined
   status?: Session['status'] | undefined
 }
 
@@ -80,9 +81,13 @@ export async function countSessions(store: Store, filter: SessionFilter, idle_be
   return row?.n ?? 0
 }
 
-function condition({ user_id, agent_id, status, ...dates }: SessionFilter, idle_before: number): Condition {
+function condition(
+  { user_id, agent_id, session_key, status, ...dates }: SessionFilter,
+  idle_before: number,
+): Condition {
   const parts: Condition[] = [{ where: 'user_id = ?', params: [user_id] }, ...datesIn('created_at', dates)]
   if (agent_id !== undefined) parts.push({ where: 'agent_id = ?', params: [agent_id] })
+  if (session_key !== undefined) parts.push({ where: 'session_key = ?', params: [session_key] })
   if (status !== undefined)
     parts.push({ where: `CASE WHEN ${IDLE} THEN 'expired' ELSE status END = ?`, params: [idle_before, status] })
   return allOf(parts)

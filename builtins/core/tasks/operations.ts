@@ -33,6 +33,12 @@ const task_id = z
   .max(128)
   .describe("A task's id")
   .meta({ examples: ['task-1a2b3c4d5e6f'] })
+const session_id = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A session's id")
+  .meta({ examples: ['sess-1a2b3c4d5e6f'] })
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
 /** Maximum size of a schema, in characters of JSON: it is part of each prompt. */
@@ -224,17 +230,19 @@ export const tasksList = operation({
   name: 'tasks.list',
   summary: "List an agent's tasks, newest first",
   description: 'Returns the tasks of the user named by X-Svc-User.',
-  input: Page.extend({ id }),
+  input: Page.extend({ id, session_id: session_id.optional().describe('Only tasks of this session') }),
   output: z.array(Task),
   http: { method: 'GET', path: '/agents/{id}/tasks' },
   cli: { usage: 'tasks <id>', short: { limit: 'n' } },
   mcp: true,
   errors: found,
-  async run({ id, ...page }, { svc, tenant }) {
+  async run({ id, session_id, ...page }, { svc, tenant }) {
     await svc.use(OwnTasks).settleLost()
-    return (await listTasks(svc.use(Store), await agentOf(svc, id), tenant, page)).map(taskOf)
+    const filter = { agent_id: await agentOf(svc, id), user_id: tenant, session_id }
+    return (await listTasks(svc.use(Store), filter, page)).map(taskOf)
   },
-  count: async ({ id }, { svc, tenant }) => countTasks(svc.use(Store), await agentOf(svc, id), tenant),
+  count: async ({ id, session_id }, { svc, tenant }) =>
+    countTasks(svc.use(Store), { agent_id: await agentOf(svc, id), user_id: tenant, session_id }),
   render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
 })
 
@@ -242,14 +250,7 @@ export const tasksTranscript = operation({
   name: 'tasks.transcript',
   summary: "Show a session's transcript, oldest first",
   description: 'Returns the messages of all tasks of the session.',
-  input: Page.extend({
-    session_id: z
-      .string()
-      .min(1)
-      .max(128)
-      .describe("A session's id")
-      .meta({ examples: ['sess-1a2b3c4d5e6f'] }),
-  }),
+  input: Page.extend({ session_id }),
   output: z.array(TaskMessage),
   http: { method: 'GET', path: '/sessions/{session_id}/transcript' },
   cli: { usage: 'session transcript <session_id>', short: { limit: 'n' } },

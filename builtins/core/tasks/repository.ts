@@ -1,6 +1,6 @@
 import { writeImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import type { Store } from '#platform/store/contract'
+import { allOf, type Condition, type Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
 import type { Exchange } from './run/prompt.ts'
@@ -86,24 +86,34 @@ export function findByKey(
 }
 
 /** Lists tasks, newest first. */
+export interface TaskFilter {
+  agent_id: string
+  user_id: string
+  session_id?: string | undefined
+}
+
 export function listTasks(
   store: Store,
-  agent_id: string,
-  user_id: string,
+  filter: TaskFilter,
   { limit = -1, offset = 0 }: { limit?: number | undefined; offset?: number },
 ): Promise<TaskRow[]> {
+  const { where, params } = condition(filter)
   return store.all<TaskRow>(
-    'SELECT * FROM task_runs WHERE agent_id = ? AND user_id = ? ORDER BY created_at DESC, task_id DESC LIMIT ? OFFSET ?',
-    [agent_id, user_id, limit, offset],
+    `SELECT * FROM task_runs WHERE ${where} ORDER BY created_at DESC, task_id DESC LIMIT ? OFFSET ?`,
+    [...params, limit, offset],
   )
 }
 
-export async function countTasks(store: Store, agent_id: string, user_id: string): Promise<number> {
-  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM task_runs WHERE agent_id = ? AND user_id = ?', [
-    agent_id,
-    user_id,
-  ])
+export async function countTasks(store: Store, filter: TaskFilter): Promise<number> {
+  const { where, params } = condition(filter)
+  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM task_runs WHERE ${where}`, params)
   return row?.n ?? 0
+}
+
+function condition({ agent_id, user_id, session_id }: TaskFilter): Condition {
+  const parts: Condition[] = [{ where: 'agent_id = ? AND user_id = ?', params: [agent_id, user_id] }]
+  if (session_id !== undefined) parts.push({ where: 'session_id = ?', params: [session_id] })
+  return allOf(parts)
 }
 
 /** Returns instructions and outputs of the session's earlier tasks, newest first. */

@@ -3,11 +3,11 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { moment, plural, visible } from '../../ui/text/words.ts'
+import { fullName, moment, plural, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import { Import } from '../fleet/import.tsx'
@@ -52,10 +52,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
           id={id}
           name={name}
           kept={restoring}
-          onDone={async () => {
-            setRestoring(undefined)
-            await Promise.all([query.reload(), reload()])
-          }}
+          onDone={() => Promise.all([query.reload(), reload()])}
           onClose={() => setRestoring(undefined)}
         />
       )}
@@ -218,7 +215,7 @@ interface RestoreProps {
   id: string
   name: string
   kept: Kept
-  onDone: () => Promise<void>
+  onDone: () => Promise<unknown>
   onClose: () => void
 }
 
@@ -228,24 +225,12 @@ function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone,
     await onDone()
   }, 'Restored. The previous state was saved as a checkpoint.')
   return (
-    <Dialog title={`Restore ${name}?`} onClose={onClose}>
-      <div class="stack">
-        <p>
-          This restores “{visible(label || checkpoint_id)}”, created <When at={created_at} />: the agent’s goals,
-          persona and everything else in the checkpoint. Work in progress stops. The current state is saved as a
-          checkpoint first.
-        </p>
-        <Changes id={id} from={checkpoint_id} isBack />
-        <Trouble fault={restore.fault} />
-        <div class="row">
-          <button type="button" class="danger" disabled={restore.running} onClick={() => void restore.run()}>
-            Restore
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <Confirm title={`Restore ${fullName({ agent_id: id, name })}?`} label="Restore" action={restore} onClose={onClose}>
+      <p>
+        This restores “{visible(label || checkpoint_id)}”, created <When at={created_at} />: the agent’s goals, persona
+        and everything else in the checkpoint. Work in progress stops. The current state is saved as a checkpoint first.
+      </p>
+      <Changes id={id} from={checkpoint_id} isBack />
+    </Confirm>
   )
 }

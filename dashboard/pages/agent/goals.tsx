@@ -1,8 +1,10 @@
+import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
 import { to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { Choice, chosenIn, Order, orderIn } from '../../ui/lists/list-filters.tsx'
 import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
@@ -148,7 +150,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
             Files that must exist, one per line
             <textarea name="files" rows={2} />
           </label>
-          <label class="tick">
+          <label class="row">
             <input type="checkbox" name="operator" /> I must accept the result
           </label>
         </fieldset>
@@ -163,12 +165,21 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
   )
 }
 
-function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: string }) {
-  const query = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
+function Abandon({ goal_id, onDone, onClose }: { goal_id: string; onDone: () => Promise<void>; onClose: () => void }) {
   const abandon = useAction(async () => {
     await api.goals.abandon({ goal_id })
-    await query.reload()
+    await onDone()
   }, 'Goal abandoned.')
+  return (
+    <Confirm title="Abandon this goal?" label="Abandon goal" action={abandon} onClose={onClose}>
+      <p>The agent stops working on the goal and its subgoals. Abandoned goals do not start again.</p>
+    </Confirm>
+  )
+}
+
+function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: string }) {
+  const query = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
+  const [isAbandoning, setAbandoning] = useState(false)
   return (
     <Loaded query={query}>
       {goal => (
@@ -179,13 +190,8 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <>
                 <GoalStatus goal={goal} />
                 {goal.status === 'active' && (
-                  <button
-                    type="button"
-                    class="danger small"
-                    disabled={abandon.running}
-                    onClick={() => void abandon.run()}
-                  >
-                    Abandon
+                  <button type="button" class="danger small" onClick={() => setAbandoning(true)}>
+                    Abandon…
                   </button>
                 )}
               </>
@@ -201,7 +207,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
                 {goal.deadline && (
                   <>
                     {' '}
-                    · deadline <When at={goal.deadline} ahead />
+                    · deadline <When at={goal.deadline} />
                   </>
                 )}
                 {goal.after.map(each => (
@@ -219,9 +225,9 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               </p>
               <PlanList goal={goal} />
               <AcceptanceList goal={goal} />
-              <Trouble fault={abandon.fault} />
             </div>
           </Card>
+          {isAbandoning && <Abandon goal_id={goal_id} onDone={query.reload} onClose={() => setAbandoning(false)} />}
           <div class="columns">
             <Card title="Tool calls">
               <Steps goal_id={goal_id} agent_id={id} limit={CALLS} />

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { go, to } from '../../routes.ts'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { Trouble } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { fullName, visible } from '../../ui/text/words.ts'
 import type { Agent } from '../../ui/types.ts'
 
 /** Name and status of an agent, and the actions on it as a whole. */
@@ -46,25 +46,14 @@ export function Head({ agent, reload }: { agent: Agent; reload: () => Promise<vo
   )
 }
 
-function Kill({ agent: { agent_id: id, name }, onClose }: { agent: Agent; onClose: () => void }) {
+function Kill({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const kill = useAction(async () => {
-    await api.agents.delete({ id })
+    await api.agents.delete({ id: agent.agent_id })
     go(to(''))
   }, 'Agent removed. Its files are in .svc/trash.')
   return (
-    <Dialog title={`Kill ${name}?`} onClose={onClose}>
-      <div class="stack">
-        <p>All records of the agent are permanently removed. Its files move to .svc/trash.</p>
-        <Trouble fault={kill.fault} />
-        <div class="row">
-          <button type="button" class="danger" disabled={kill.running} onClick={() => void kill.run()}>
-            Kill agent
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <Confirm title={`Kill ${fullName(agent)}?`} label="Kill agent" action={kill} onClose={onClose}>
+      <p>All records of the agent are permanently removed. Its files move to .svc/trash.</p>
+    </Confirm>
   )
 }

@@ -1,4 +1,4 @@
-import type { ComponentType } from 'preact'
+import { type ComponentType, Fragment } from 'preact'
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
@@ -63,7 +63,8 @@ export function AgentPage({ place }: { place: Place }) {
       )}
       <Loaded query={query}>
         {agent => (
-          <>
+          // Drafts and dialogs belong to one agent.
+          <Fragment key={agent.agent_id}>
             <Head agent={agent} reload={query.reload} />
             <Tabs label={`Views of ${agent.name}`} tabs={tabs} here={view} />
             {shown ? (
@@ -73,7 +74,7 @@ export function AgentPage({ place }: { place: Place }) {
                 <a href={to('agents', [id])}>Go to the overview</a>
               </Empty>
             )}
-          </>
+          </Fragment>
         )}
       </Loaded>
     </>

@@ -4,7 +4,7 @@ import { api } from '../../api/client.ts'
 import { ofAgent, type Query, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Patch } from '../../ui/text/diff.tsx'
@@ -91,23 +91,11 @@ function Discard({ input, reload, onClose }: Omit<ReviewProps, 'changes'> & { on
   const discard = useAction(async () => {
     await api.worktrees.discard(input)
     await reload()
-    onClose()
   }, 'Changes discarded.')
   return (
-    <Dialog title="Discard all changes?" onClose={onClose}>
-      <div class="stack">
-        <p>The worktree is reset to what is checked out in your repository, and its changes are lost.</p>
-        <Trouble fault={discard.fault} />
-        <div class="row">
-          <button type="button" class="danger" disabled={discard.running} onClick={() => void discard.run()}>
-            Discard
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <Confirm title="Discard all changes?" label="Discard" action={discard} onClose={onClose}>
+      <p>The worktree is reset to what is checked out in your repository, and its changes are lost.</p>
+    </Confirm>
   )
 }
 

@@ -7,7 +7,7 @@ import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Arguments } from '../../ui/text/arguments.tsx'
 import { Diff } from '../../ui/text/diff.tsx'
-import { moment, visible } from '../../ui/text/words.ts'
+import { deciderOf, moment, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import { Request } from './request.tsx'
 
@@ -49,7 +49,7 @@ export function Detail({ id }: { id: string }) {
                   <dt>Decided</dt>
                   <dd>
                     <When at={approval.resolved_at} />
-                    {approval.resolved_by && ` by ${visible(approval.resolved_by)}`}
+                    {approval.resolved_by && ` by ${visible(deciderOf(approval.resolved_by))}`}
                   </dd>
                   {approval.reason && (
                     <>

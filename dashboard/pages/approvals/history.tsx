@@ -6,7 +6,7 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { deciderOf, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 
 /** Height of a row that is shown as a card with two lines. */
@@ -49,7 +49,7 @@ export function History() {
                   name: 'Decided by',
                   wide: true,
                   cell: ({ resolved_by }) => (
-                    <span class="unbroken">{visible(resolved_by?.replace(/^rule:/, '') ?? '')}</span>
+                    <span class="unbroken">{visible(deciderOf(resolved_by ?? '').replace(/^rule:/, ''))}</span>
                   ),
                 },
                 { name: 'Reason', kind: 'grow', wide: true, cell: ({ reason }) => visible(reason ?? '') },

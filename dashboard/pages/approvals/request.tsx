@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
@@ -36,7 +37,7 @@ export const isCut = ({ arguments: args, args_chars }: Waiting) => args === null
  * they can be approved. A decided call keeps its place and size, so that nothing moves.
  */
 export function Request({ approval: listed, isOpen, onDecided, onEditing, box, onSeen }: RequestProps) {
-  const { approval_id, agent_id, tool_name, danger, args_chars, args_sha256, created_at, expires_at, task_id } = listed
+  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id } = listed
   const [whole, setWhole] = useState<Approval | undefined>(undefined)
   const [mode, setMode] = useState<Mode>('')
   const [reason, setReason] = useState('')
@@ -44,10 +45,14 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
   const [isMine, setMine] = useState(false)
   const card = useRef<HTMLLIElement>(null)
   const height = useRef<number | undefined>(undefined)
+  const hadFocus = useRef(false)
   const opener = useRef<HTMLElement | null>(null)
   const isDecided = isMine || !isOpen
-  // Measured while the buttons are still there.
-  if (isDecided) height.current ??= card.current?.getBoundingClientRect().height
+  // Read while the buttons are still there.
+  if (isDecided && height.current === undefined) {
+    height.current = card.current?.getBoundingClientRect().height
+    hadFocus.current = card.current?.contains(document.activeElement) ?? false
+  }
   const isEditing = mode === 'edit' && !isDecided
   useEffect(() => {
     if (!isEditing) return
@@ -55,10 +60,18 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
     return () => onEditing?.(false)
   }, [isEditing])
   useEffect(() => {
-    // After a decision by keyboard, the focus stays here.
-    if (isMine) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
-  }, [isMine])
-  const approval = whole ?? listed
+    // After a decision, made by keyboard or elsewhere, the focus stays in this card.
+    if (isMine || hadFocus.current) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
+  }, [isMine, isDecided])
+  const outcome = useQuery(isDecided ? `approval ${approval_id}` : null, {
+    ask: () => api.approvals.show({ approval_id }),
+    // The tool's result shows that an approved call ran.
+    on: event =>
+      event.data?.approval_id === approval_id || (event.type === 'tool_result' && event.agent_id === agent_id),
+  })
+  // After an edit, the arguments that ran are shown.
+  const approval = outcome.data?.edited ? outcome.data : (whole ?? listed)
+  const { args_chars, args_sha256 } = approval
   const cut = isCut(approval)
   const see = useAction(async () => {
     setWhole(await api.approvals.show({ approval_id }))
@@ -126,7 +139,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
         <code title={args_sha256}>{args_sha256.slice(0, 16)}…</code>
       </p>
       {isDecided ? (
-        <Outcome approval={listed} unsent={isMine ? '' : mode === 'edit' ? draft : reason} />
+        <Outcome query={outcome} unsent={isMine ? '' : mode === 'edit' ? draft : reason} />
       ) : (
         <>
           <Trouble fault={see.fault ?? approve.fault} />

@@ -58,7 +58,11 @@ export function Field({ found, text, onText }: { found: Key; text: string; onTex
       onInput: (event: { currentTarget: { value: string } }) => onText(event.currentTarget.value),
       ref: focusOnMount,
     }
-    return found.secret ? <input type="password" {...common} /> : <input type="text" {...common} />
+    return found.secret ? (
+      <input type="password" placeholder="New value" {...common} />
+    ) : (
+      <input type="text" {...common} />
+    )
   }
   return (
     <textarea

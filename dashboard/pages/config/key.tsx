@@ -84,7 +84,8 @@ function Editor({ found, onDone, onCancel }: { found: Key; onDone: () => Promise
       {source === 'env' && <p class="held">{env} is set in the environment and overrides the value here.</p>}
       <Trouble fault={save.fault ?? unset.fault} />
       <div class="row">
-        <button type="submit" class="primary small" disabled={save.running}>
+        {/* The field of a secret begins empty, and an empty key turns authentication off. */}
+        <button type="submit" class="primary small" disabled={save.running || (found.secret && text === '')}>
           Save
         </button>
         {source === 'file' && (

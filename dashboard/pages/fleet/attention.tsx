@@ -1,13 +1,13 @@
 import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
-import { plural, visible } from '../../ui/text/words.ts'
+import { labelOf, plural, visible } from '../../ui/text/words.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
 
 /** Number of characters of a block reason by which the list is searched for its agents. */
 const FOUND_BY = 300
 
 /** What needs the operator: calls to decide, questions to answer, and block reasons, most frequent first. */
-export function Attention({ summary }: { summary: Fleet['summary'] }) {
+export function Attention({ summary, shared }: { summary: Fleet['summary']; shared: ReadonlySet<string> }) {
   const { asking, statuses, stuck } = summary
   const questions = useQuestions().data ?? []
   const isAsked = (reason: string) => questions.some(({ question_id }) => reason.includes(question_id))
@@ -28,10 +28,10 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
             <p>
               <strong>
                 {waiting === 1 && asking[0]
-                  ? `${visible(asking[0].name)}: ${visible(asking[0].held)}`
+                  ? `${visible(labelOf(asking[0], shared))}: ${visible(asking[0].held)}`
                   : `${plural(waiting, 'agent')} wait for your approval`}
               </strong>
-              {waiting > 1 && <small>{namesOf(asking, waiting)}</small>}
+              {waiting > 1 && <small>{namesOf(asking, waiting, shared)}</small>}
             </p>
           </li>
         )}
@@ -61,9 +61,9 @@ export function Attention({ summary }: { summary: Fleet['summary'] }) {
             </a>
             <p>
               <strong>
-                {agents === 1 ? visible(first[0]!.name) : plural(agents, 'agent')}: {visible(reason)}
+                {agents === 1 ? visible(labelOf(first[0]!, shared)) : plural(agents, 'agent')}: {visible(reason)}
               </strong>
-              {agents > 1 && <small>{namesOf(first, agents)}</small>}
+              {agents > 1 && <small>{namesOf(first, agents, shared)}</small>}
             </p>
           </li>
         ))}
@@ -85,7 +85,11 @@ export const STUCK = 'stuck'
 
 export const isStuck = ({ held, status }: Member) => held !== null && status !== 'waiting_approval'
 
-function namesOf(first: readonly { name: string }[], agents: number): string {
-  const names = first.map(({ name }) => visible(name)).join(', ')
+function namesOf(
+  first: readonly Pick<Member, 'agent_id' | 'name'>[],
+  agents: number,
+  shared: ReadonlySet<string>,
+): string {
+  const names = first.map(agent => visible(labelOf(agent, shared))).join(', ')
   return agents > first.length ? `${names} and ${agents - first.length} more` : names
 }

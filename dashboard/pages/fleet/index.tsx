@@ -9,7 +9,7 @@ import { Pager, windowOf } from '../../ui/lists/pager.tsx'
 import { type Column, Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { count, dollars, integer, plural, visible } from '../../ui/text/words.ts'
+import { count, dollars, integer, labelOf, plural, sharedNames, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import type { Fleet as FleetPage, Member } from '../../ui/types.ts'
 import { Attention, isStuck, STUCK } from './attention.tsx'
@@ -30,6 +30,7 @@ export function Fleet({ place }: { place: Place }) {
   const asked = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as FleetQuery) })
   const fleet = useLasting('fleet', asked)
   const every = useHeartbeat()
+  const shared = sharedNames(fleet.data ? namedIn(fleet.data) : [])
   const begin = (
     <>
       <Import onImported={fleet.reload} />
@@ -52,9 +53,9 @@ export function Fleet({ place }: { place: Place }) {
             </Empty>
           ) : (
             <>
-              <Attention summary={data.summary} />
+              <Attention summary={data.summary} shared={shared} />
               <Glance summary={data.summary} every={every} />
-              <Members fleet={data} place={place} every={every} />
+              <Members fleet={data} shared={shared} place={place} every={every} />
             </>
           )
         }
@@ -63,18 +64,25 @@ export function Fleet({ place }: { place: Place }) {
   )
 }
 
+/** Returns all agents that the page names. */
+function namedIn({ agents, summary: { asking, reasons } }: FleetPage) {
+  return [...agents, ...asking, ...reasons.flatMap(({ first }) => first)]
+}
+
 type FleetQuery = Parameters<typeof api.agents.fleet>[0]
 
 interface MembersProps {
   fleet: FleetPage
+  /** Names that do not tell agents apart. */
+  shared: ReadonlySet<string>
   place: Place
   every: number | undefined
 }
 
-function Members({ fleet: { agents, matching, summary }, place, every }: MembersProps) {
+function Members({ fleet: { agents, matching, summary }, shared, place, every }: MembersProps) {
   const { q = '', status = '', sort = '', all = '' } = place.query
   const find = (query: Record<string, string | undefined>) => refine({ ...query, page: undefined })
-  const columns = useMemo(() => columnsOf(every), [every])
+  const columns = useMemo(() => columnsOf(every, shared), [every, [...shared].join('\n')])
   const { total, hidden } = summary
   return (
     <Card
@@ -139,14 +147,14 @@ const STATUSES = ['working', 'idle', 'waiting', 'waiting_approval', 'paused', 'd
 /** Returns the heartbeat interval for idle agents: no event reports when they ran or run next. */
 const restOf = ({ status }: Member, every: number | undefined) => (status === 'idle' ? every : undefined)
 
-const columnsOf = (every: number | undefined): readonly Column<Member>[] => [
+const columnsOf = (every: number | undefined, shared: ReadonlySet<string>): readonly Column<Member>[] => [
   {
     name: 'Agent',
     by: 'name',
     cell: ({ agent_id, name, spawned_by }) => (
       <>
         <a href={to('agents', [agent_id])} title={agent_id}>
-          {visible(name)}
+          {visible(labelOf({ agent_id, name }, shared))}
         </a>
         {spawned_by && <small> of {visible(spawned_by)}</small>}
       </>

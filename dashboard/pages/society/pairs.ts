@@ -1,3 +1,4 @@
+import { labelOf, sharedNames } from '../../ui/text/words.ts'
 import type { Answer, Item } from '../../ui/types.ts'
 
 export type Graph = Answer<'messages.graph'>
@@ -30,6 +31,12 @@ export interface Pair {
   /** Most frequent kind of message. */
   kind: Kind
   last_at: string
+}
+
+/** Returns the graph with names that tell its agents apart. */
+export function withLabels(graph: Graph): Graph {
+  const shared = sharedNames(graph.agents)
+  return { ...graph, agents: graph.agents.map(agent => ({ ...agent, name: labelOf(agent, shared) })) }
 }
 
 const keyOf = (a: string, b: string) => (a < b ? `${a} ${b}` : `${b} ${a}`)

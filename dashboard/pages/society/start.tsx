@@ -4,7 +4,7 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
 import { Loaded, Trouble } from '../../ui/states.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { labelOf, plural, sharedNames, visible } from '../../ui/text/words.ts'
 import type { Item } from '../../ui/types.ts'
 
 /** Form that starts a collaboration pattern. */
@@ -47,6 +47,7 @@ interface FormProps {
 function Form({ patterns, agents }: FormProps) {
   const [name, setName] = useState(patterns[0]?.name ?? '')
   const [initiator, setInitiator] = useState(agents[0]!.agent_id)
+  const shared = sharedNames(agents)
   const pattern = patterns.find(each => each.name === name)
   const start = useAction(async (form: FormData) => {
     const budget = String(form.get('budget_usd'))
@@ -78,9 +79,9 @@ function Form({ patterns, agents }: FormProps) {
         <label>
           Initiator
           <select value={initiator} onChange={event => setInitiator(event.currentTarget.value)}>
-            {agents.map(({ agent_id, name }) => (
-              <option key={agent_id} value={agent_id}>
-                {visible(`${name} (${agent_id})`)}
+            {agents.map(agent => (
+              <option key={agent.agent_id} value={agent.agent_id}>
+                {visible(labelOf(agent, shared))}
               </option>
             ))}
           </select>
@@ -108,10 +109,10 @@ function Form({ patterns, agents }: FormProps) {
         <div class="choices">
           {agents
             .filter(({ agent_id }) => agent_id !== initiator)
-            .map(({ agent_id, name }) => (
-              <label key={agent_id}>
-                <input type="checkbox" name="participants" value={agent_id} />
-                <span title={agent_id}>{visible(name)}</span>
+            .map(agent => (
+              <label key={agent.agent_id}>
+                <input type="checkbox" name="participants" value={agent.agent_id} />
+                <span title={agent.agent_id}>{visible(labelOf(agent, shared))}</span>
               </label>
             ))}
         </div>

@@ -11,7 +11,7 @@ import { plural, visible } from '../../ui/text/words.ts'
 import { When } from '../../ui/time.tsx'
 import { Drawing } from './drawing.tsx'
 import { Last } from './last.tsx'
-import { type Graph, KIND_NAMES, KINDS, type Pair, pairsOf } from './pairs.ts'
+import { type Graph, KIND_NAMES, KINDS, type Pair, pairsOf, withLabels } from './pairs.ts'
 import { Party } from './party.tsx'
 
 const SPANS = {
@@ -68,7 +68,8 @@ function describeGraph({ agents, messages, complete, left_out }: Graph): string 
   return `${plural(messages, 'message')} between ${plural(agents.length, 'agent')}${others}${more}`
 }
 
-function Shown({ graph, title }: { graph: Graph; title: string }) {
+function Shown({ graph: sent, title }: { graph: Graph; title: string }) {
+  const graph = useMemo(() => withLabels(sent), [sent])
   const pairs = useMemo(() => pairsOf(graph), [graph])
   const [chosen, choose] = useState<string | undefined>(undefined)
   const pair = pairs.find(({ key }) => key === chosen) ?? pairs[0]!

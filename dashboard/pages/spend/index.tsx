@@ -1,15 +1,16 @@
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { ofSpend, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { Meter } from '../../ui/figures/meter.tsx'
 import { type Line, Plot } from '../../ui/figures/plot.tsx'
 import { Pick } from '../../ui/lists/filters.tsx'
 import { Table } from '../../ui/lists/table.tsx'
-import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
 import { count, dollars, moment, usedOf, visible } from '../../ui/text/words.ts'
 import type { Answer, Item } from '../../ui/types.ts'
 
@@ -92,10 +93,7 @@ const spanOf = (began: string | null | undefined) =>
 
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   const { spent, limits, reserved, message, window_began_at, approximate, unconfirmed, exceeded, tight } = budget
-  const reset = useAction(async () => {
-    await api.budget.reset()
-    onReset()
-  }, 'Counter reset.')
+  const [isResetting, setResetting] = useState(false)
   return (
     <section class="card stack" aria-label="Budget">
       {(exceeded || tight) && <p class="trouble sentence">{visible(message)}</p>}
@@ -118,13 +116,25 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
       </dl>
       {!budget.unlimited && <Meter label="Share of the budget used" value={usedOf(budget)} />}
       <div class="row">
-        <button type="button" class="small" disabled={reset.running} onClick={() => void reset.run()}>
-          Reset counter
+        <button type="button" class="small" onClick={() => setResetting(true)}>
+          Reset counter…
         </button>
         {window_began_at && <small>Counted since {moment(window_began_at)}</small>}
       </div>
-      <Trouble fault={reset.fault} />
+      {isResetting && <Reset onDone={onReset} onClose={() => setResetting(false)} />}
     </section>
+  )
+}
+
+function Reset({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+  const reset = useAction(async () => {
+    await api.budget.reset()
+    onDone()
+  }, 'Counter reset.')
+  return (
+    <Confirm title="Reset the counter?" label="Reset" action={reset} onClose={onClose}>
+      <p>The spend is counted from zero, so the agents may spend up to the whole limit again.</p>
+    </Confirm>
   )
 }
 

@@ -49,9 +49,15 @@ export function Said({ messages }: { messages: readonly SaidMessage[] }) {
   )
 }
 
+interface WordsProps {
+  text: string
+  /** Whether all of it is shown at first. */
+  open?: boolean
+}
+
 /** Shortens long text, and shows all of it on request. */
-export function Words({ text }: { text: string }) {
-  const [whole, setWhole] = useState(false)
+export function Words({ text, open = false }: WordsProps) {
+  const [whole, setWhole] = useState(open)
   const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`
   return (
     <>

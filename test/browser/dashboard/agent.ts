@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
 import type { CheckpointSummary } from '#core/checkpoints/contract'
+import type { Goal } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
@@ -150,6 +151,36 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     expect(await page.evaluate('lost')).toBe(0)
   })
 
+  it('goals: one is abandoned after a confirmation, and the focus goes to the content', async () => {
+    const { goal_id } = await host.invoke<Goal>('goals.add', { id: ann, objective: 'Count the sheep' })
+    const goal = () => host.invoke<Goal>('goals.get', { goal_id })
+    await go(`goals/${goal_id}`)
+    await page.getByRole('button', { name: 'Abandon…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Abandon…')
+    expect((await goal()).status).toBe('active')
+    await page.getByRole('button', { name: 'Abandon…' }).click()
+    await page.getByRole('button', { name: 'Abandon goal' }).click()
+    await page.getByText('Goal abandoned.').waitFor()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.id')).toBe('main')
+    expect((await goal()).status).toBe('abandoned')
+  })
+
+  it('messages: a draft for one agent does not become one for another', async () => {
+    const other = await host.spawn('ann')
+    // Both pages are loaded, so that going from one to the other shows no loading in between.
+    await person.at(`#/agents/${other}/messages`)
+    await page.getByText('No messages yet.').waitFor()
+    await go('messages')
+    await page.getByRole('code').getByText(ann, { exact: true }).waitFor()
+    await page.getByLabel('Message', { exact: true }).fill('For ann alone')
+    await person.at(`#/agents/${other}/messages`)
+    await page.getByRole('code').getByText(other, { exact: true }).waitFor()
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('')
+    await host.invoke('agents.delete', { id: other })
+  })
+
   it('world: shows the current balance, its plot, the state, and movements that balance', async () => {
     for (let beat = 1; beat <= 12; beat++) await host.home.kernel.hooks.emit('beat', { beat })
     await go('world')
@@ -218,6 +249,8 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await row.getByRole('button', { name: 'Remove' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await schedules()).toMatchObject([{ every: 5_400 }])
+    // The focused button is gone, so the focus is at the content, not at the top of the page.
+    expect(await page.evaluate('document.activeElement.id')).toBe('main')
 
     await page.getByText('Set an alarm').click()
     await page.getByLabel('Message', { exact: true }).fill('The shearers come')

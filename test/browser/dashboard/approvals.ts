@@ -9,6 +9,8 @@ import { type OpenDashboard, openDashboard, shot, type Visitor, visitor } from '
 
 const AGENTS = 14
 const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
+/** An answer that lists shorten. */
+const TALE = 'The lighthouse stood at the end of the road. '.repeat(40)
 
 /** Replies to a task that is started again: the last one ends when the test allows it. */
 let goOn = () => {}
@@ -33,6 +35,7 @@ function says(request: ModelServerRequest) {
   if (instruction.includes('begin again')) return begunAgain.shift()
   if (instruction.includes('fail')) return fault('rst')
   if (instruction.includes('greet')) return text('Hello, dear reader. '.repeat(4))
+  if (instruction.includes('go on')) return text(TALE)
   if (instruction.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
@@ -177,9 +180,10 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const field = card.getByRole('textbox')
     expect(await field.inputValue()).toBe('Ann reads no mail')
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
-    // Even if that very call is decided, the typed text stays readable.
+    // Even if that very call is decided, the typed text stays readable, and the focus in the card.
     await host.invoke('approvals.decide', { approval_id: second!.approval_id, decision: 'deny', reason: 'by Bea' })
     await outcomeOf(card, 'denied')
+    expect(await page.evaluate('document.activeElement?.className')).toBe('outcome')
     await card.getByText('Not sent: Ann reads no mail').waitFor()
     expect((await cardOf(third!.approval_id).boundingBox())!.y).toBe(top)
     await page.screenshot({ path: shot('reason'), fullPage: true })
@@ -218,6 +222,8 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await until(() => runs.length > before)
     expect(runs.at(-1)).toEqual({ tool: 'send', args: { to: 'bea', text: 'hello\nAnn' } })
     expect(await show(approval_id)).toMatchObject({ edited: true })
+    await card.getByLabel('Arguments').getByText('"bea"').waitFor()
+    expect(await card.locator('.outcome').innerText()).toMatch(/as edited .* by the operator/)
     await person.at(`#/approvals/item/${approval_id}`)
     await page.getByLabel('Changed arguments').getByText('"to": "bea"').waitFor()
   })
@@ -343,6 +349,21 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await page.reload()
     await page.getByText('Hello, dear reader.').waitFor()
     await page.getByText('Once upon a time').first().waitFor()
+  })
+
+  it('chat: shows all of a long answer, until it is one of the earlier ones', async () => {
+    await person.at(`#/agents/${ids[4]}/chat`)
+    const field = page.getByLabel('Instruction')
+    await field.fill('go on and on')
+    await field.press('Enter')
+    const answer = page.locator('.by-assistant').first()
+    await answer.getByText('completed').waitFor()
+    expect(await answer.innerText()).toContain(TALE.trim())
+    await field.fill('greet me')
+    await field.press('Enter')
+    await page.locator('.by-assistant').nth(1).getByText('completed').waitFor()
+    await page.reload()
+    await answer.getByRole('button', { name: 'Show all' }).waitFor()
   })
 
   it('chat: shows only the new text of an answer that is started again', async () => {

@@ -81,13 +81,16 @@ describe.skipIf(!hasChromium)('configuration and plugins on the dashboard', () =
     expect(await file()).toBe(before)
   })
 
-  it('never shows a secret, and keeps it when an edit is cancelled', async () => {
+  it('never shows a secret, and keeps it when nothing is typed or the edit is cancelled', async () => {
     page = await person.at('#/config?q=server.api_key')
     const row = rowOf('server.api_key')
     await row.getByText('***', { exact: true }).waitFor()
     await row.getByRole('button', { name: 'Change' }).click()
     expect(await row.getByLabel('Value of server.api_key').inputValue()).toBe('')
     expect(await page.content()).not.toContain('a secret of ours')
+    await page.keyboard.press('Enter')
+    expect(await row.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    expect(person.changes).toEqual([])
     await row.getByRole('button', { name: 'Cancel' }).click()
     expect(await file()).toContain('a secret of ours')
   })

@@ -1,11 +1,13 @@
+import { useState } from 'preact/hooks'
 import { useAction } from '../../../api/action.ts'
 import { api } from '../../../api/client.ts'
 import { ofAgent } from '../../../api/query.ts'
 import { refine, to } from '../../../routes.ts'
 import { Card } from '../../../ui/card.tsx'
+import { Confirm } from '../../../ui/dialog.tsx'
 import { Search } from '../../../ui/lists/filters.tsx'
 import { usePage } from '../../../ui/lists/pager.tsx'
-import { Empty, Loaded, Trouble } from '../../../ui/states.tsx'
+import { Empty, Loaded } from '../../../ui/states.tsx'
 import { Tag } from '../../../ui/status.tsx'
 import { Words } from '../../../ui/text/said.tsx'
 import { percent, visible } from '../../../ui/text/words.ts'
@@ -20,10 +22,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
     ask: window => api.memory.list({ id, ...(q ? { query: q } : {}), ...window }),
     on: ofAgent(id),
   })
-  const forget = useAction(async (memory_id: string) => {
-    await api.memory.forget({ id, memory_id })
-    await query.reload()
-  }, 'Memory deleted.')
+  const [forgetting, setForgetting] = useState('')
   return (
     <Card
       title="Memory"
@@ -36,7 +35,7 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
         />
       }
     >
-      <Trouble fault={forget.fault} />
+      {forgetting && <Forget id={id} memory_id={forgetting} onDone={query.reload} onClose={() => setForgetting('')} />}
       <Loaded query={query}>
         {records =>
           isEmpty ? (
@@ -64,8 +63,8 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                         used {access_count}×
                       </p>
                     </div>
-                    <button type="button" class="small danger" onClick={() => void forget.run(memory_id)}>
-                      Forget
+                    <button type="button" class="small danger" onClick={() => setForgetting(memory_id)}>
+                      Forget…
                     </button>
                   </li>
                 ))}
@@ -76,5 +75,24 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
         }
       </Loaded>
     </Card>
+  )
+}
+
+interface ForgetProps {
+  id: string
+  memory_id: string
+  onDone: () => Promise<void>
+  onClose: () => void
+}
+
+function Forget({ id, memory_id, onDone, onClose }: ForgetProps) {
+  const forget = useAction(async () => {
+    await api.memory.forget({ id, memory_id })
+    await onDone()
+  }, 'Memory deleted.')
+  return (
+    <Confirm title="Forget this memory?" label="Forget" action={forget} onClose={onClose}>
+      <p>The memory is permanently deleted.</p>
+    </Confirm>
   )
 }

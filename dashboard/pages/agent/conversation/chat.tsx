@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, type Fault, faultOf, isTaskFailure } from '../../../api/client.ts'
+import { useFault } from '../../../api/action.ts'
+import { api, faultOf, isTaskFailure } from '../../../api/client.ts'
 import { ofKinds, useQuery } from '../../../api/query.ts'
 import { to } from '../../../routes.ts'
 import { type Attachment, inputsOf } from '../../../ui/attach.tsx'
@@ -29,7 +30,7 @@ interface Writing {
 /** One-shot tasks in one session of this agent: answers are shown while they are written, and earlier ones stay. */
 export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const [writing, setWriting] = useState<Writing | undefined>(undefined)
-  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  const [fault, setFault] = useFault()
   const stream = useRef<AbortController | undefined>(undefined)
   const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
   // Leaving the page only ends the stream: the task goes on, and is followed again on return.
@@ -100,6 +101,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
                     <Turn
                       key={task.task_id}
                       task={task}
+                      isLatest={task === said.at(-1)}
                       followed={followed?.task_id === task.task_id ? followed : undefined}
                     />
                   ))}
@@ -124,11 +126,8 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
 
 /** Returns the newest tasks of this tenant in the dashboard's session with an agent, oldest first. */
 async function tasksOf(id: string): Promise<readonly Task[]> {
-  const sessions = await api.sessions.list({ agent_id: id, limit: 100 })
-  const mine = sessions.find(({ session_key, status }) => session_key === keyOf(id) && status === 'running')
-  if (!mine) return []
-  const tasks = await api.tasks.list({ id, limit: SHOWN })
-  return tasks.filter(({ session_id }) => session_id === mine.session_id).reverse()
+  const [mine] = await api.sessions.list({ agent_id: id, session_key: keyOf(id), status: 'running' })
+  return mine ? (await api.tasks.list({ id, session_id: mine.session_id, limit: SHOWN })).toReversed() : []
 }
 
 /** Makes a random key: pages loaded over plain HTTP from another machine have no `randomUUID`. */

@@ -11,7 +11,7 @@ import type { Task } from '../../../ui/types.ts'
 
 /** A running task is shown with its answer so far if it is followed. */
 type TurnProps =
-  | { task: Task; followed?: { text: string; info: string } | undefined }
+  | { task: Task; isLatest: boolean; followed?: { text: string; info: string } | undefined }
   | { writing: { instruction: string; images: readonly Attachment[]; text: string; info: string } }
 
 /** Instruction and answer: of a stored task, or while the answer is written. */
@@ -22,21 +22,21 @@ export function Turn(props: TurnProps) {
       <>
         <Instruction text={instruction} images={<Previews images={images} />} />
         <li class="by-assistant" aria-live="polite">
-          {text ? <Words text={text} /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
+          {text ? <Words text={text} open /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
         </li>
       </>
     )
   }
-  const { followed } = props
+  const { followed, isLatest } = props
   const { instruction, images, output, status, error, approval_ids, cost_usd, tool_calls_made, created_at } = props.task
   return (
     <>
       <Instruction text={instruction} images={<Pictures images={images} />} at={created_at} />
       <li class="by-assistant">
         {followed?.text ? (
-          <Words text={followed.text} />
+          <Words text={followed.text} open />
         ) : output ? (
-          <Words text={output} />
+          <Words text={output} open={isLatest} />
         ) : (
           status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'Thinking…'}</span>
         )}

@@ -112,6 +112,15 @@ describe('a goal', () => {
     ])
   })
 
+  it('is refused with a deadline that has passed', async () => {
+    await using home = await asking([finish()])
+    const id = await spawn(home)
+    const given = { objective: 'Write the report of today', deadline: new Date(home.clock.ms()).toISOString() }
+    const errors = [{ path: 'deadline', message: expect.stringContaining('has passed') }]
+    expect(await home.request(`/agents/${id}/goals`, given)).toMatchObject({ status: 422, json: { errors } })
+    expect(await home.open()).toEqual([])
+  })
+
   it('is abandoned when its deadline passes', async () => {
     await using home = await asking([ask('Whom is it sent to?'), finish()])
     const id = await spawn(home)

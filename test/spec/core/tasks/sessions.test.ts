@@ -134,6 +134,7 @@ describe('a session', () => {
     expect(await keys({})).toEqual(['three', 'two', 'one'])
     expect(await keys({ limit: 1, offset: 1 })).toEqual(['two'])
     expect(await keys({ agent_id: a })).toEqual(['three', 'one'])
+    expect(await keys({ session_key: 'two' })).toEqual(['two'])
   })
 
   it('is deleted together with its agent', async () => {

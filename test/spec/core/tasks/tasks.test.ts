@@ -382,13 +382,15 @@ describe('a one-shot task', () => {
       await run(home, id, instruction)
       await home.clock.advance(10)
     }
-    await run(home, id, 'four', {}, { tenant: 'bob' })
+    const { session_id } = await run(home, id, 'four', {}, { tenant: 'bob' })
     const list = (page: object, tenant = 'default') =>
       home.kernel.invoke('tasks.list', { id, ...page }, { tenant }) as Promise<{ instruction: string }[]>
     const names = async (page: object, tenant?: string) => (await list(page, tenant)).map(each => each.instruction)
     expect(await names({})).toEqual(['three', 'two', 'one'])
     expect(await names({ limit: 1, offset: 1 })).toEqual(['two'])
     expect(await names({}, 'bob')).toEqual(['four'])
+    expect(await names({ session_id }, 'bob')).toEqual(['four'])
+    expect(await names({ session_id })).toEqual([])
   })
 
   it('of another user appears not to exist', async () => {
