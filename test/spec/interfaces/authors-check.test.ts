@@ -259,6 +259,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       /command without usage; set it as in cli: \{ usage: 'weather/,
     ],
     [
+      'a command that reaches no daemon',
+      plugin(asks("reach: 'daemon', cli: { usage: 'draft <id>' }")),
+      /"draft\.do" runs in the daemon, which its command reaches by a route; add one such as/,
+    ],
+    [
       'a command without words',
       plugin(asks("cli: { usage: '<id>' }")),
       /has no valid command in "<id>"; write one such as/,

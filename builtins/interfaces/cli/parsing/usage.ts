@@ -33,7 +33,12 @@ export function cliCommandsOf({ cli = [] }: Pick<Operation, 'cli'>): readonly Cl
 export const cliInterface: PointRules<Operation> = {
   shape: {
     parse(operation) {
-      for (const { usage } of cliCommandsOf(operation)) checkCommand(operation, usage)
+      const commands = cliCommandsOf(operation)
+      for (const { usage } of commands) checkCommand(operation, usage)
+      if (commands.length > 0 && operation.reach === 'daemon' && !operation.http)
+        throw new TypeError(
+          `the operation "${operation.name}" runs in the daemon, which its command reaches by a route; add one such as http: { method: 'GET', path: '/weather' }`,
+        )
     },
   },
   claims: operation =>
