@@ -49,6 +49,16 @@ it.each([
     "import '@some/where/deep'\nexport default {}",
     /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where; the plugin is then loaded again/,
   ],
+  [
+    'a module that svc does not have',
+    "import { Goals } from 'svc/goalz'\nexport default Goals",
+    /:1\): There is no module "svc\/goalz"; did you mean "svc\/goals"\?$/,
+  ],
+  [
+    'a part of svc that is not installed',
+    "import { createClient } from 'svc/client'\nexport default createClient",
+    /:1\): Cannot find 'svc\/client'; install it from its checkout with npm install \/path\/to\/svc; the plugin/,
+  ],
   ['an import by an alias', "import '@/lib/helper'", /'@\/lib\/helper'; import a file by its relative path/],
   [
     'a name that svc does not export',
