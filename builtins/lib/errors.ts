@@ -1,10 +1,12 @@
 import { defineError, errorMessage } from '#kernel'
 
-export const InternalError = defineError({
+/** An unexpected error. `request_id` is in the line of the log that describes it. */
+export const InternalError = defineError<{ request_id: string } | void>({
   code: 'internal_error',
   status: 500,
   title: 'Internal error',
-  message: () => 'Something went wrong inside the service; its log has the details under this request id.',
+  message: given =>
+    `Something went wrong inside the service; its log has the details${given ? ` under ${given.request_id}` : ''}.`,
 })
 export const DiskFullError = defineError({
   code: 'disk_full',

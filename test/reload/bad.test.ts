@@ -342,3 +342,14 @@ it.each([
     expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
   },
 )
+
+it('an output that does not match its schema names operation and plugin, and counts as a failure', async () => {
+  const bad = `svc.operation({ name: 'ask.it', input: z.object({}), output: z.object({ ok: z.boolean() }), run: () => ({}) })`
+  await using home = await testHost({ plugins: { 'asker.ts': source('asker', bad) } })
+  const problem = 'the operation "ask.it" of "asker" returned an invalid output: ok: is missing'
+  await expect(home.kernel.invoke('ask.it', {})).rejects.toThrow(problem)
+  expect(home.kernel.host.list().find(({ name }) => name === 'asker')).toMatchObject({
+    ...{ calls: 1, failures: 1 },
+    last_failure: `${join(home.root, 'plugins/asker.ts')}: operation ask.it: ${problem}`,
+  })
+})
