@@ -272,7 +272,7 @@ export class SvcHooks {
    */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): Undo {
     checkFields(event, { handler: 'function' }, { handler }, OWNER)
-    return this.#kernel.hooks.on(event, handler)
+    return this.#kernel.hooks.on(event, handler, OWNER)
   }
 
   /** Removes a handler. A handler that was never added is ignored. */

@@ -83,6 +83,11 @@ it.each([
   ['an unknown hook', source('sayer', "svc.on('bart', () => {})"), /There is no hook "bart"/],
   ['a throw in start', source('sayer', "svc.start(() => { throw new Error('no luck') })"), /sayer\.ts:3\): no luck/],
   [
+    'a cleanup that is no function',
+    source('sayer', 'svc.start(() => ({ close() {} }))'),
+    /svc\.start must return a cleanup function, if any$/,
+  ],
+  [
     'a bad configuration',
     source('sayer', '', 'config: z.object({ size: z.number() }),'),
     /plugins\.config\.sayer\.size/,
@@ -243,6 +248,7 @@ it('a plugin whose need returns, but whose own file is bad by now, is reported a
   await using home = await testHost({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
   await rm(join(home.root, 'plugins/base.ts'))
   await home.kernel.host.apply()
+  expect(stateOf(home, 'top')?.error).toMatch(/needs "base", which is not live; add it/)
   await home.write({ 'plugins/top.ts': 'throw new Error("no luck")' })
   expect(outcomeLines(await drop(home, { 'base.ts': base, 'other.ts': source('other') })).sort()).toEqual([
     'base: loaded',
