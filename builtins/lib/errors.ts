@@ -1,12 +1,12 @@
 import { defineError, errorMessage } from '#kernel'
 
-/** An unexpected error. `request_id` is in the line of the log that describes it. */
-export const InternalError = defineError<{ request_id: string } | void>({
+const WRONG = 'Something went wrong inside the service; its log has the details'
+/** An unexpected error inside the service; the log describes it, under the request id if the message has one. */
+export const InternalError = defineError({
   code: 'internal_error',
   status: 500,
   title: 'Internal error',
-  message: given =>
-    `Something went wrong inside the service; its log has the details${given ? ` under ${given.request_id}` : ''}.`,
+  message: (given: { request_id: string } | void) => (given ? `${WRONG} under ${given.request_id}.` : `${WRONG}.`),
 })
 export const DiskFullError = defineError({
   code: 'disk_full',
