@@ -2,7 +2,7 @@
 
 import { GoalStrategies } from '#core/goals/contract'
 import { goalsExtension } from '#core/goals/extension'
-import { cliInterface } from '#interfaces/cli/parsing/usage'
+import { cliInterface } from '#interfaces/cli/cli-interface'
 import { httpInterface } from '#interfaces/rest/http-interface'
 import { HostToken, Kernel, Operations, type PluginDefinition, type Ports, type Role, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'

@@ -14,12 +14,15 @@ import {
   type Kernel,
   type OperationCall,
   type Ports,
+  parse,
+  ROLES,
   type Role,
   SvcError,
   type Undo,
-  type z,
+  z,
 } from '#kernel'
 import type { LogOptions } from '#lib/log'
+import { usePlainIssues } from '#lib/plain-issues'
 import { systemPorts } from '#lib/system-ports'
 import type { RunDetail } from '#observability/runs/contract'
 import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'
@@ -63,6 +66,21 @@ export interface SvcOptions {
   /** Called before plugins are loaded, so that its additions to a point come before theirs. */
   prepare?: (kernel: Kernel) => void
 }
+
+/** Checked strictly, because an untyped program would not notice a misspelled name. */
+const Options = z
+  .strictObject({
+    roles: z.array(z.enum(ROLES)),
+    create: z.boolean(),
+    ports: z.looseObject({}),
+    log: z.looseObject({}),
+    pluginFiles: z.enum(['trusted', 'all', 'none']),
+    lenient: z.boolean(),
+    dev: z.boolean(),
+    restart: z.array(z.string()),
+    prepare: z.unknown(),
+  } satisfies Record<keyof SvcOptions, z.ZodType>)
+  .partial()
 
 /** Options of a one-shot task. */
 export interface TaskOptions {
@@ -119,8 +137,15 @@ export class Svc {
     this.hooks = new SvcHooks(kernel)
   }
 
-  /** Opens the project in this folder. @throws NoProjectError without `.svc/` in it, unless `create` is set; any SvcError of the start */
-  static async open(root: string, { roles = ['cli'], create = false, ...options }: SvcOptions = {}): Promise<Svc> {
+  /**
+   * Opens the project in this folder.
+   * @throws NoProjectError without `.svc/` in it, unless `create` is set; InvalidInputError for an invalid option; any
+   * SvcError of the start
+   */
+  static async open(root: string, given: SvcOptions = {}): Promise<Svc> {
+    usePlainIssues()
+    parse(Options, given, 'Svc.open')
+    const { roles = ['cli'], create = false, ...options } = given
     if (!create && !(await isProject({ files: options.ports?.files ?? systemPorts().files }, root))) {
       const remedy = 'make one with "svc init", or pass create: true to Svc.open'
       throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
@@ -272,7 +297,7 @@ export class SvcHooks {
    */
   on<E extends EventName>(event: E, handler: (payload: Events[E]) => unknown): Undo {
     checkFields(event, { handler: 'function' }, { handler }, OWNER)
-    return this.#kernel.hooks.on(event, handler)
+    return this.#kernel.hooks.on(event, handler, OWNER)
   }
 
   /** Removes a handler. A handler that was never added is ignored. */

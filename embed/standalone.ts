@@ -48,7 +48,7 @@ const Options = z
   .partial()
 const Run = z.strictObject({
   ...LIMITS,
-  instruction: z.string(),
+  instruction: z.string().refine(text => text.trim() !== '', 'must not be empty'),
   exchanges: z.unknown(),
   schema: z.unknown().optional(),
   signal: z.unknown().optional(),

@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import { InvalidInputError, type Kernel, type Undo } from '#kernel'
+import { type Kernel, parse, type Undo, z } from '#kernel'
 import { Daemon, type DaemonStatus } from '#platform/daemon/contract'
 import { type WakeSource, WakeSources } from '#platform/heartbeat/contract'
 
@@ -9,6 +9,15 @@ export interface StartOptions {
   /** Number of heartbeats after which the daemon stops. Default: it runs until `stop`. */
   cycles?: number
 }
+
+const WHOLE = 'must be an integer of at least 1'
+/** Checked strictly: with a misspelled `cycles` the daemon would never stop. */
+const Options = z
+  .strictObject({ join: z.boolean(), cycles: z.int(WHOLE).min(1, WHOLE) } satisfies Record<
+    keyof StartOptions,
+    z.ZodType
+  >)
+  .partial()
 
 /** Starts and stops the daemon in this process. */
 export class SvcDaemon {
@@ -22,13 +31,10 @@ export class SvcDaemon {
   /**
    * Makes this process the project's daemon. Resolves once it drives agents; with `cycles` after that number of
    * heartbeats, when each agent that could run has completed that number of cycles and the daemon has stopped.
-   * @throws DaemonRunningError without `join`; InvalidInputError when `cycles` is not an integer of at least 1
+   * @throws DaemonRunningError without `join`; InvalidInputError for an invalid option, such as a `cycles` below 1
    */
-  async start({ join = false, cycles }: StartOptions = {}): Promise<void> {
-    if (cycles !== undefined && !(Number.isInteger(cycles) && cycles > 0)) {
-      const issues = [{ path: 'cycles', message: 'must be an integer of at least 1' }]
-      throw new InvalidInputError({ what: 'The start', issues }, { errors: issues })
-    }
+  async start(options: StartOptions = {}): Promise<void> {
+    const { join = false, cycles } = parse(Options, options, 'The start')
     this.#stopped = new AbortController()
     if (cycles === undefined) return this.#kernel.use(Daemon).start({ join })
     const counter = new CycleCounter(this.#kernel, cycles)

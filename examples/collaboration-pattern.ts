@@ -3,7 +3,8 @@
 // A pattern keeps no state. It derives the next messages from those so far, always the same for the same input. The
 // service takes care of rounds, deadline, budget and missing answers.
 // Start one with: svc patterns start vote <initiator> <voter>,<voter> "Which name is better, A or B?"
-import { CollaborationPatterns, definePlugin } from 'svc'
+import { definePlugin } from 'svc'
+import { CollaborationPatterns } from 'svc/patterns'
 
 export default definePlugin({
   name: 'vote',

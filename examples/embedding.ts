@@ -6,6 +6,8 @@ import { Svc } from 'svc'
 const [folder = '.'] = process.argv.slice(2)
 
 await using svc = await Svc.open(folder, { create: true, log: { level: 'warn' } })
+// Ctrl-C stops the daemon at a safe point.
+process.once('SIGINT', () => svc.close().finally(() => process.exit(130)))
 const agent = await svc.spawn('writer', { model: 'sim' })
 console.log(`spawned ${agent.agent_id}`)
 await svc.nudge(agent.agent_id, 'Write about the sea.')

@@ -113,11 +113,10 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
-    const listener = intercept(this.#parts.interceptor, { kind: 'handler', name: event }, handler)
-    byEvent.set(
-      event,
-      this.#declare(`on ${event}`, () => this.#parts.hooks.on(event, listener, this.name, this.#parts.builtin), 1),
-    )
+    const { hooks, interceptor, builtin } = this.#parts
+    const listener = intercept(interceptor, { kind: 'handler', name: event }, handler)
+    const undo = this.#declare(`on ${event}`, () => hooks.on(event, listener, this.name, builtin), 1)
+    byEvent.set(event, undo)
   }
 
   /** Unsubscribes a handler; does nothing if it is not subscribed. */

@@ -1,10 +1,12 @@
 import { defineError, errorMessage } from '#kernel'
 
+const WRONG = 'Something went wrong inside the service; its log has the details'
+/** An unexpected error inside the service; the log describes it, under the request id if the message has one. */
 export const InternalError = defineError({
   code: 'internal_error',
   status: 500,
   title: 'Internal error',
-  message: () => 'Something went wrong inside the service; its log has the details under this request id.',
+  message: (given: { request_id: string } | void) => (given ? `${WRONG} under ${given.request_id}.` : `${WRONG}.`),
 })
 export const DiskFullError = defineError({
   code: 'disk_full',

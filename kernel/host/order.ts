@@ -22,7 +22,7 @@ export class RestartNeededError extends Error {}
 
 /** Returns the error of a plugin whose needs are missing. @param live names of live plugins */
 export function needsError(missing: readonly string[], live: Iterable<string>): NeedsError {
-  const known = [...live]
+  const known = [...live].filter(name => !missing.includes(name))
   const names = missing.map(name => `"${name}"`).join(', ')
   const [likely] = missing.flatMap(name => near(name, known))
   const remedy = likely === undefined ? 'add it, or take it out of `needs`' : `did you mean "${likely}"?`

@@ -171,6 +171,7 @@ export class Version implements LoadedPlugin {
     for (const resource of this.#startable()) {
       const started = (async () => {
         const undo = await this.#run('start', () => resource.start(signal))
+        if (undo && typeof undo !== 'function') throw new TypeError('svc.start must return a cleanup function, if any')
         if (undo) scope.hold('resource', undo)
       })()
       // A module may take long, as for a migration; a plugin file that hangs must not block the others.

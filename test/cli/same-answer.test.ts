@@ -20,6 +20,8 @@ export default definePlugin({
       http: { method: 'POST', path: '/parrot/{word}' }, cli: [{ usage: 'say <word>', short: { times: 't' } }, { usage: 'shout <word>', preset: { loud: true } }] })
     svc.operation({ name: 'parrot.ask', summary: 'Ask it', input, output: Said, run,
       http: { method: 'GET', path: '/parrot' }, cli: { usage: 'parrot ask <word>' }, render: ({ said }) => \`it says: \${said}\` })
+    svc.operation({ name: 'parrot.repeat', summary: 'Repeat the last', input: input.partial(), output: z.string(), reach: 'daemon',
+      http: { method: 'POST', path: '/repeat/{word}' }, cli: { usage: 'repeat [word]' }, run: ({ word = 'the last' }) => word })
   },
 })`
 
@@ -64,5 +66,7 @@ describe('commands with a running daemon and without one', () => {
       [1, ''],
       [2, ''],
     ])
+    expect(await svc(['repeat'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'the last\n' })
+    expect(await svc(['repeat', 'it'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'it\n' })
   })
 })

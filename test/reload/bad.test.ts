@@ -49,6 +49,16 @@ it.each([
     "import '@some/where/deep'\nexport default {}",
     /:1\): Cannot find '@some\/where\/deep'; install it with npm install @some\/where; the plugin is then loaded again/,
   ],
+  [
+    'a module that svc does not have',
+    "import { Goals } from 'svc/goalz'\nexport default Goals",
+    /:1\): There is no module "svc\/goalz"; did you mean "svc\/goals"\?$/,
+  ],
+  [
+    'a part of svc that is not installed',
+    "import { createClient } from 'svc/client'\nexport default createClient",
+    /:1\): Cannot find 'svc\/client'; install it from its checkout with npm install \/path\/to\/svc; the plugin/,
+  ],
   ['an import by an alias', "import '@/lib/helper'", /'@\/lib\/helper'; import a file by its relative path/],
   [
     'a name that svc does not export',
@@ -72,6 +82,11 @@ it.each([
   ['an async setup', source('sayer').replace('setup(', 'async setup('), /setup must only declare/],
   ['an unknown hook', source('sayer', "svc.on('bart', () => {})"), /There is no hook "bart"/],
   ['a throw in start', source('sayer', "svc.start(() => { throw new Error('no luck') })"), /sayer\.ts:3\): no luck/],
+  [
+    'a cleanup that is no function',
+    source('sayer', 'svc.start(() => ({ close() {} }))'),
+    /svc\.start must return a cleanup function, if any$/,
+  ],
   [
     'a bad configuration',
     source('sayer', '', 'config: z.object({ size: z.number() }),'),
@@ -233,6 +248,7 @@ it('a plugin whose need returns, but whose own file is bad by now, is reported a
   await using home = await testHost({ plugins: { 'base.ts': base, 'top.ts': source('top', '', "needs: ['base'],") } })
   await rm(join(home.root, 'plugins/base.ts'))
   await home.kernel.host.apply()
+  expect(stateOf(home, 'top')?.error).toMatch(/needs "base", which is not live; add it/)
   await home.write({ 'plugins/top.ts': 'throw new Error("no luck")' })
   expect(outcomeLines(await drop(home, { 'base.ts': base, 'other.ts': source('other') })).sort()).toEqual([
     'base: loaded',
@@ -332,3 +348,14 @@ it.each([
     expect(stateOf(home, 'a-first')).toMatchObject({ state: 'live', error: null })
   },
 )
+
+it('an output that does not match its schema names operation and plugin, and counts as a failure', async () => {
+  const bad = `svc.operation({ name: 'ask.it', input: z.object({}), output: z.object({ ok: z.boolean() }), run: () => ({}) })`
+  await using home = await testHost({ plugins: { 'asker.ts': source('asker', bad) } })
+  const problem = 'the operation "ask.it" of "asker" returned an invalid output: ok: is missing'
+  await expect(home.kernel.invoke('ask.it', {})).rejects.toThrow(problem)
+  expect(home.kernel.host.list().find(({ name }) => name === 'asker')).toMatchObject({
+    ...{ calls: 1, failures: 1 },
+    last_failure: `${join(home.root, 'plugins/asker.ts')}: operation ask.it: ${problem}`,
+  })
+})

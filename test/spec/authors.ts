@@ -25,6 +25,11 @@ export function tsc(project: string): Promise<ProcessResult> {
   return run(project, 'typescript/bin/tsc', '--noEmit', '--project', project)
 }
 
+/** Runs `npx tsx` on a file of a project. */
+export function tsx(project: string, file: string): Promise<ProcessResult> {
+  return run(project, 'tsx/dist/cli.mjs', file)
+}
+
 /** Runs `npx vitest run` in a project, with a time limit for a busy machine. */
 export function vitest(project: string): Promise<ProcessResult> {
   return run(project, 'vitest/vitest.mjs', 'run', '--testTimeout=60000')

@@ -30,7 +30,7 @@ export async function callTool(
     return answerOf(operation, whole)
   } catch (error) {
     offer.reportError(error, operation.name, call.request_id)
-    const shown = shownError(error)
+    const shown = shownError(error, call.request_id)
     return {
       isError: true,
       content: [{ type: 'text', text: shown.message }],
@@ -40,8 +40,9 @@ export async function callTool(
 }
 
 /** Returns the error that may be shown for what was thrown. */
-export function shownError(error: unknown): SvcError {
-  return error instanceof SvcError ? error : new InternalError()
+export function shownError(error: unknown, request_id?: string): SvcError {
+  if (error instanceof SvcError) return error
+  return new InternalError(request_id === undefined ? undefined : { request_id })
 }
 
 /** Refuses arguments that are nested more deeply than over HTTP. @throws InvalidInputError */

@@ -197,7 +197,7 @@ export class Peer implements McpPeer {
     } catch (error) {
       if (error instanceof RpcError) throw error
       this.#offer.reportError(error, what, request_id)
-      const { status, message, code } = shownError(error)
+      const { status, message, code } = shownError(error, request_id)
       throw new RpcError(status < 500 ? INVALID_PARAMS : INTERNAL_ERROR, message, { code, request_id })
     }
   }

@@ -15,7 +15,7 @@ export function blockedReasonFor(
   let hasWarned = false
   return async (found = 0): Promise<string | undefined> => {
     if (allowed === 'all') return undefined
-    if (allowed === 'none') return 'this process runs no code of the project'
+    if (allowed === 'none') return 'this process runs no plugin files; the daemon does: svc start'
     if (await isTrusted(root, ports)) return undefined
     if (found > 0 && !hasWarned) log.warn({}, untrustedSentence(root))
     hasWarned ||= found > 0

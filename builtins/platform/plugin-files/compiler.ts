@@ -63,7 +63,7 @@ export async function openRunner(
   })
   return {
     async import(file, sources, timers) {
-      const virtualModules: Record<string, unknown> = { [SCOPE]: scopeOf(timers) }
+      const virtualModules: Record<string, unknown> = { [SCOPE]: scopeOf(timers, name => checkModule(name, modules)) }
       const begun = new Map<string, { exports: unknown }>()
       for (const name of Object.keys(modules)) {
         const module = strict(name, modules, (key, place) => onMoved(file, key, place))
@@ -92,9 +92,18 @@ function withTimers(code: string, async: boolean): string {
 
 type Import = (name: string, ...rest: unknown[]) => unknown
 
-/** Returns a function that makes the values of NAMES from the `require` and `import` of a module. */
-function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Import) => unknown[] {
-  const own = (name: unknown) => modules[String(name).replace(/^node:/, '')]
+/**
+ * Returns a function that makes the values of NAMES from the `require` and `import` of a module.
+ * @param check throws for a name that cannot be imported
+ */
+function scopeOf(
+  { globals, modules }: PluginTimers,
+  check: (name: string) => void,
+): (require: Import, load: Import) => unknown[] {
+  const own = (name: unknown) => {
+    check(String(name))
+    return modules[String(name).replace(/^node:/, '')]
+  }
   return (require, load) => [
     new Proxy(require, {
       apply: (target, self, [name, ...rest]) => own(name) ?? Reflect.apply(target, self, [name, ...rest]),
@@ -102,6 +111,18 @@ function scopeOf({ globals, modules }: PluginTimers): (require: Import, load: Im
     async (name: string, ...rest: unknown[]) => own(name) ?? load(name, ...rest),
     ...Object.values(globals),
   ]
+}
+
+/** Names of `svc` that only an installed package has. */
+const OF_PACKAGE = ['svc/client', 'svc/testing']
+
+/**
+ * Checks that a name such as `svc/goals` is a module of the program.
+ * @throws TypeError that names the closest module
+ */
+function checkModule(name: string, modules: Record<string, object>): void {
+  if (!/^svc\/[\w-]+$/.test(name) || name in modules || OF_PACKAGE.includes(name)) return
+  throw new TypeError(`There is no module "${name}"; ${didYouMean(name, Object.keys(modules), 'your editor')}`)
 }
 
 /**

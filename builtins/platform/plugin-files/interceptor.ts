@@ -1,11 +1,14 @@
 import {
   type CallReport,
+  describeIssues,
   errorMessage,
   HANDLER_LIMIT_MS,
   type Interceptor,
+  issuesOf,
   type Log,
   type PluginCall,
   SvcError,
+  type z,
 } from '#kernel'
 import type { ToolCall } from '#tools/toolkits/contract'
 import type { Calls } from './calls.ts'
@@ -24,11 +27,14 @@ const LABELS: Readonly<Record<PluginCall<[]>['kind'], (name: string) => string>>
 }
 
 export interface PluginInterceptorParts {
+  plugin: string
   calls: Calls
   breaker: CircuitBreaker
   /** Returns the place in the plugin's file that an error points at. */
   locate: (error: unknown) => string
   log: Log
+  /** Returns the schema of an operation's output. */
+  outputOf: (operation: string) => z.ZodType | undefined
   /** Called when the version begins to accept calls, and when it no longer does. */
   onOpen: () => void
   onClose: () => void
@@ -55,7 +61,7 @@ export class PluginInterceptor implements Interceptor {
       case 'tool':
         return this.#tool(label, call, fn)
       case 'operation':
-        return this.calls.wrap(label, fn, { isFailure, ...call })
+        return this.#operation(label, call, fn)
       case 'guard':
         return this.#unlessGone(this.calls.wrap(label, fn, { isFailure, limit_ms: HANDLER_LIMIT_MS }))
       default:
@@ -82,6 +88,25 @@ export class PluginInterceptor implements Interceptor {
         throw error
       }
     }
+  }
+
+  /** Wraps an operation. Its output is checked here, so that an invalid one counts as a failure of the plugin. */
+  #operation<A extends unknown[], R>(label: string, call: PluginCall<A>, fn: (...args: A) => R) {
+    const run = async (...args: A) => {
+      const output = await fn(...args)
+      if (!call.streams) this.#checkOutput(call.name, output)
+      return output
+    }
+    return this.calls.wrap(label, run, { isFailure, ...call }) as (...args: A) => Promise<Awaited<R>>
+  }
+
+  /** @throws TypeError that names the operation, the plugin and what is wrong */
+  #checkOutput(operation: string, output: unknown): void {
+    const { plugin, outputOf } = this.#parts
+    const { error } = outputOf(operation)?.safeParse(output) ?? {}
+    if (!error) return
+    const problem = describeIssues(issuesOf(error))
+    throw new TypeError(`the operation "${operation}" of "${plugin}" returned an invalid output: ${problem}`)
   }
 
   /** Lets the phase pass if the guard's plugin was removed in the meantime. */

@@ -42,7 +42,9 @@ function remedyOf(specifier: string): string {
   if (/^[./]/.test(specifier)) return 'there is no such file'
   const name = packageOf(specifier)
   if (!name) return "import a file by its relative path, such as './helper.ts'"
-  return `install it with npm install ${name}; the plugin is then loaded again, or at once with svc plugins reload`
+  // The name on npm belongs to another project.
+  const how = name === 'svc' ? 'from its checkout with npm install /path/to/svc' : `with npm install ${name}`
+  return `install it ${how}; the plugin is then loaded again, or at once with svc plugins reload`
 }
 
 /** Returns undefined for names that a tsconfig.json or a package.json may map to folders. */

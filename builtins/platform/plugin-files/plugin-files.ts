@@ -4,6 +4,7 @@ import {
   isOfProgram,
   type Kernel,
   type LoadedPlugin,
+  Operations,
   type PluginDefinition,
   type PluginHost,
   type PluginSource,
@@ -145,7 +146,8 @@ export class PluginFiles implements PluginSource, PluginSupport {
       watch: what => this.#supervisor?.watch(name, origin, what),
     })
     const interceptor = new PluginInterceptor({
-      ...{ calls, breaker, locate: where, log: this.#kernel.log.child({ plugin: name }) },
+      ...{ plugin: name, calls, breaker, locate: where, log: this.#kernel.log.child({ plugin: name }) },
+      outputOf: operation => this.#kernel.points.find(Operations, operation)?.output,
       onOpen: () => {
         since = clock.monotonic()
         this.#taking.set(name, interceptor)

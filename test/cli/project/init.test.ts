@@ -1,6 +1,7 @@
 import { chmod, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { install, tsx } from '../../spec/authors.ts'
 import { tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
@@ -30,6 +31,13 @@ describe('svc init', () => {
     expect(again.stdout).not.toMatch(/^ +made/m)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
+  })
+
+  it('lets tsx run programs of the project once the package is installed', async () => {
+    await using dir = await tempDir({ 'program.mts': "import { Agent } from 'svc'\nconsole.log(typeof Agent)" })
+    await svc(['init', '--quiet'], { cwd: dir.path })
+    await install(dir.path, 'svc')
+    expect(await tsx(dir.path, 'program.mts')).toEqual({ code: 0, output: 'function\n' })
   })
 
   it('adds only what is missing in an existing folder, and prints nothing with --quiet', async () => {

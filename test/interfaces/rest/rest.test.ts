@@ -280,6 +280,7 @@ describe('an error over HTTP', () => {
     const answer = await ask('/crash')
     expect(answer.status).toBe(500)
     expect(answer.json.code).toBe('internal_error')
+    expect(answer.json.detail).toContain(`its log has the details under ${answer.json.request_id}.`)
     expect(answer.text).not.toMatch(/SELECT|passwd|rest\.test|at /)
     const line = log.map(each => JSON.parse(each)).find(each => each.request_id === answer.json.request_id)
     expect(line.msg).toContain('SELECT secret')

@@ -259,6 +259,21 @@ describe('the error of a plugin that cannot be loaded', () => {
       /command without usage; set it as in cli: \{ usage: 'weather/,
     ],
     [
+      'a command that reaches no daemon',
+      plugin(asks("reach: 'daemon', cli: { usage: 'draft <id>' }")),
+      /"draft\.do" runs in the daemon, which its command reaches by a route; add one such as/,
+    ],
+    [
+      'a command that the program has',
+      plugin(asks("cli: { usage: 'new plugin <id>' }")),
+      /"draft\.do" has the command "new plugin", but svc new plugin is a command of the program; choose other words/,
+    ],
+    [
+      'a field that is an option of every command',
+      plugin(asks("cli: { usage: 'draft <id>' }").replace('id: z.string()', 'id: z.string(), json: z.boolean()')),
+      /"draft\.do" has the field "json", but every command has an option --json; give the field another name/,
+    ],
+    [
       'a command without words',
       plugin(asks("cli: { usage: '<id>' }")),
       /has no valid command in "<id>"; write one such as/,

@@ -112,6 +112,7 @@ describe('a standalone agent', () => {
       [{}, { maxCostUsd: -1 }, 'Hello', 'maxCostUsd'],
       [{}, { maxSteps: Number.NaN }, 'Hello', 'maxSteps'],
       [{}, {}, undefined, 'instruction'],
+      [{}, {}, ' ', 'instruction'],
       [{ maxCostUSD: 5 } as AgentOptions, {}, 'Hello', 'maxCostUSD'],
       [{ model: 5 } as unknown as AgentOptions, {}, 'Hello', 'model'],
       [{ tools: add } as unknown as AgentOptions, {}, 'Hello', 'tools'],

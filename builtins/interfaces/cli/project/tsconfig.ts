@@ -7,11 +7,12 @@ import { dirname, join } from 'node:path'
  */
 export function tsconfig(root: string, packageRoot: string): string {
   const types = join(packageRoot, 'dist', 'types')
+  // Without endings, so that tsx, which obeys `paths` but reads no types, finds a package that is installed later.
   const paths = {
-    svc: [join(types, 'index.d.ts')],
-    'svc/client': [join(types, 'builtins', 'interfaces', 'rest', 'client.d.ts')],
-    'svc/testing': [join(types, 'test', 'support', 'index.d.ts')],
-    'svc/*': [join(types, 'modules', '*.d.ts')],
+    svc: [join(types, 'index')],
+    'svc/client': [join(types, 'builtins', 'interfaces', 'rest', 'client')],
+    'svc/testing': [join(types, 'test', 'support', 'index')],
+    'svc/*': [join(types, 'modules', '*')],
   }
   const installed = isInstalled(root)
   const node = find(root, '@types/node') ?? find(packageRoot, '@types/node')

@@ -85,8 +85,8 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
               tool({
                 name: 'TOOL_roll',
                 description: 'Roll one die and see what it shows.',
-                parameters: z.object({ sides: z.number().int().min(2).max(100).default(6).describe('How many sides it has') }),
-                // The model reads what is thrown here: write it for the model.
+                parameters: z.object({ sides: z.number().int().min(2).max(100).default(6).describe('Number of sides') }),
+                // To explain to the model why a call is not possible: throw new ToolError({ problem: '…' })
                 execute: ({ sides }, call) =>
                   1 + Math.floor(svc.ports.random.number('NAME', call.agent_id, call.idempotency_key) * sides),
               }),
@@ -269,10 +269,10 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
     source: `
       import { defineError, definePlugin, z } from 'svc'
 
-      const NobodyError = defineError({
-        code: 'nobody_to_greet',
+      const UnknownPersonError = defineError({
+        code: 'unknown_person',
         status: 404,
-        title: 'Nobody',
+        title: 'Unknown person',
         message: (p: { who: string }) => \`There is no one called "\${p.who}"; greet the world.\`,
       })
 
@@ -284,17 +284,17 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
             name: 'NAME.greet',
             summary: 'Greet someone',
             input: z.strictObject({
-              who: z.string().min(1).max(100).describe('Whom'),
-              loud: z.boolean().default(false).describe('So that everyone hears it'),
+              who: z.string().min(1).max(100).describe('Person to greet'),
+              loud: z.boolean().default(false).describe('Whether to use capital letters'),
             }),
             output: z.object({ greeting: z.string() }),
             http: { method: 'GET', path: '/NAME/{who}' },
             cli: { usage: 'NAME <who>' },
             mcp: true,
-            errors: [NobodyError],
+            errors: [UnknownPersonError],
             render: ({ greeting }) => greeting,
             run({ who, loud }) {
-              if (who === 'nobody') throw new NobodyError({ who })
+              if (who === 'nobody') throw new UnknownPersonError({ who })
               const greeting = \`Hello, \${who}!\`
               return { greeting: loud ? greeting.toUpperCase() : greeting }
             },
@@ -313,7 +313,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         const greet = (input: object) => host.kernel.invoke('NAME.greet', input)
         expect(await greet({ who: 'world' })).toEqual({ greeting: 'Hello, world!' })
         expect(await greet({ who: 'world', loud: true })).toEqual({ greeting: 'HELLO, WORLD!' })
-        await expect(greet({ who: 'nobody' })).rejects.toMatchObject({ code: 'nobody_to_greet' })
+        await expect(greet({ who: 'nobody' })).rejects.toMatchObject({ code: 'unknown_person' })
         await expect(greet({})).rejects.toMatchObject({ code: 'invalid_input' })
       })
     `,

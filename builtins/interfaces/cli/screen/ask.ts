@@ -80,18 +80,15 @@ interface Request {
   body: string | undefined
 }
 
-/** Builds the HTTP request of an operation; undefined when it has no route, or lacks a value for its path. */
+/** Builds the HTTP request of an operation, with empty path parameters for left out values; undefined without a route. */
 function requestOf({ http }: OperationRef, input: Readonly<Record<string, unknown>>): Request | undefined {
   if (!http) return undefined
   const rest = new Map(Object.entries(input))
-  let complete = true
   const path = http.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = rest.get(name)
-    if (value === undefined) complete = false
+    const value = rest.get(name) ?? ''
     rest.delete(name)
     return encodeURIComponent(String(value))
   })
-  if (!complete) return undefined
   if (http.method !== 'GET' && http.method !== 'DELETE') {
     return { method: http.method, path, body: rest.size > 0 ? JSON.stringify(Object.fromEntries(rest)) : undefined }
   }
