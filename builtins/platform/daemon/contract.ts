@@ -26,11 +26,6 @@ export interface SystemdUnit {
   user: boolean
 }
 
-/** Returns the command that does this with a unit. */
-export function systemctlLine(verb: 'start' | 'restart', { name, user }: SystemdUnit): string {
-  return `systemctl ${user ? '--user ' : ''}${verb} ${name}`
-}
-
 /** A daemon's description of itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {
   pid: number

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Rest, type TcpAddress } from '#interfaces/rest/contract'
 import { defineError } from '#kernel'
-import { type SystemdUnit, systemctlLine } from '#platform/daemon/contract'
+import type { SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { checkPresets, presetsOf } from '../../process/announce.ts'
 import { detach } from '../../process/detach.ts'
@@ -9,7 +9,7 @@ import { heartbeatOf, writeHeartbeat } from '../../process/heartbeat.ts'
 import { findProject } from '../../project/project.ts'
 import serve, { wordsOf } from './serve.ts'
 import start from './start.ts'
-import { inWords, stopDaemons, timeoutOf } from './stop.ts'
+import { inWords, stopDaemons, systemctlLine, timeoutOf } from './stop.ts'
 
 /** This process would run the daemon outside its unit, and without the unit's environment. */
 const RunBySystemdError = defineError({

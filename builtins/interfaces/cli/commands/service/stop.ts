@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
 import { OWN_NAME, STOP_FILE } from '#lib/daemon-files'
 import { replaceFile } from '#lib/yaml'
-import { type FoundDaemon, type SystemdUnit, systemctlLine } from '#platform/daemon/contract'
+import type { FoundDaemon, SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { UsageError } from '../../contract.ts'
 import { findProject } from '../../project/project.ts'
@@ -95,6 +95,11 @@ export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): s
     return unit ? `${end} systemd ran it; start it again with: ${systemctlLine('start', unit)}` : end
   }
   return stopped.map(sentence).join('\n')
+}
+
+/** Returns the command that does this with a unit. */
+export function systemctlLine(verb: 'start' | 'restart', { name, user }: SystemdUnit): string {
+  return `systemctl ${user ? '--user ' : ''}${verb} ${name}`
 }
 
 async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<StoppedDaemon> {
