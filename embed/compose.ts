@@ -102,7 +102,7 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
     if (off !== '') log.info({}, off)
     await kernel.host.boot(modules)
     await config.verify()
-    for (const { path, message } of config.unknownKeys()) log.warn({}, `${config.file}: ${path}: ${message}`)
+    config.warnOfUnknownKeys(log)
     await kernel.start()
   } catch (error) {
     await kernel.close()

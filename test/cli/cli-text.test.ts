@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
 import { agentPage, statusPage } from '#core/agents/page'
 import { OWN_COMMANDS } from '#interfaces/cli/commands/index'
@@ -151,6 +151,17 @@ describe('help text', () => {
     for (const code of new Set([0, 1, 130, ...Object.values(tree.exits)]))
       expect(shown).toMatch(new RegExp(`^ +${code} `, 'm'))
   })
+})
+
+it.each([
+  [0, 80],
+  [120, 120],
+])('a terminal that reports %d columns is used as one of %d', (columns, used) => {
+  const { stdout } = process
+  const before = { isTTY: stdout.isTTY, columns: stdout.columns }
+  onTestFinished(() => void Object.assign(stdout, before))
+  Object.assign(stdout, { isTTY: true, columns })
+  expect(new Terminal({}).columns).toBe(used)
 })
 
 describe('colours without a terminal', () => {

@@ -144,6 +144,21 @@ it('an unknown key in the file is a warning with its line, and does not stop the
   expect(home.kernel.config.get('daemon.heartbeat')).toBe(10)
 })
 
+it('an edit that adds an unknown key is applied, with a warning', async () => {
+  const leases = memoryScheduler()
+  await using home = await testHost({ builtins: [shop, leases.plugin], config: { shop: { limit: 5 } } })
+  const warnings = () => home.logged('is not a known key')
+  await waitUntilIdle(home)
+  await home.write({ '.svc/config.yaml': 'shop:\n  limt: 5\n' })
+  await runHeartbeat(home)
+  await until(() => warnings().length > 0)
+  for (let more = 2; more > 0; more--) await runHeartbeat(home)
+  expect(live.limit).toBe(3)
+  expect(warnings()).toEqual([
+    expect.objectContaining({ level: 40, msg: `${home.kernel.config.file}: shop.limt: line 2: is not a known key` }),
+  ])
+})
+
 it('two plugins cannot own one key', async () => {
   const rival = definePlugin({
     name: 'rival',

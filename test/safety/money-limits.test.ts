@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { type CallPurpose, Models } from '#core/models/contract'
 import { Operations } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
 import { Store } from '#platform/store/contract'
 import { asksForGoal, detail, spawn } from '../spec/core/models/model-host.ts'
 import {
@@ -158,6 +159,8 @@ describe("an agent's max_total_cost_usd", () => {
     expect(await detail(home, id)).toMatchObject({ status: 'waiting', waiting_for: expect.stringMatching(why) })
     const operation = (name: string) => home.kernel.list(Operations).find(each => each.name === name)!
     expect(operation('agents.why').render!(await home.kernel.invoke('agents.why', { id }))).toMatch(why)
+    const check = home.kernel.list(DoctorChecks).find(({ name }) => name === 'waiting_agents')!
+    expect(await check.run()).toMatchObject({ level: 'warn', message: expect.stringMatching(why) })
     const page = operation('agents.get').render!(await home.kernel.invoke('agents.get', { id }))
     expect(page).toMatch(/max_cost_usd +no limit; \$0\.0\d+ spent on pursuits/)
     expect(page).toMatch(/max_total_cost_usd +\$0\.0408; \$0\.0\d+ spent in total$/m)

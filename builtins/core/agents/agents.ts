@@ -27,7 +27,7 @@ import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
 import { type FolderSelection, foldersFor, updateFolders, worktreeFor } from './folders.ts'
 import { leasesOver } from './leases.ts'
-import { frozenSince, nextOf } from './next.ts'
+import { daemonProblem, frozenSince, nextOf } from './next.ts'
 import {
   type AliveRow,
   agentDied,
@@ -113,10 +113,10 @@ export class AgentDirectory implements Agents {
     })
   }
 
-  /** Returns the line that says that all agents are frozen; undefined while they are not. */
-  async freezeNotice(): Promise<string | undefined> {
+  /** Returns the line that says why no agent works; undefined while they may. */
+  async notice(): Promise<string | undefined> {
     const since = await frozenSince(this.#svc)
-    if (since === null) return undefined
+    if (since === null) return daemonProblem(this.#svc)
     return `The daemon has been frozen since ${isoTime(since)}: no agent works. Resume it with: svc daemon resume`
   }
 

@@ -343,12 +343,21 @@ export const DeleteHooks = point<DeleteHook>('delete-hooks', {
   has: { name: 'text', part: 'function' },
 })
 
-/** Returns why an agent does not run, as far as one module knows; `at` is when it will run, in milliseconds. */
+/** What keeps an agent from running. */
+export interface Block {
+  reason: string
+  /** When it will run, in milliseconds. */
+  at: number | null
+  /** Whether the agent waits until the operator does something; `svc doctor` then warns. */
+  needsOperator?: boolean
+}
+
+/** Returns why an agent does not run, as far as one module knows. */
 export interface BlockReason {
   name: string
   /** Lower ones are asked first: reasons for all agents before those for one, lasting ones before passing ones. */
   stage: number
-  why(agent: AgentRow): Promise<{ reason: string; at: number | null } | undefined>
+  why(agent: AgentRow): Promise<Block | undefined>
 }
 export const BlockReasons = point<BlockReason>('block_reasons', {
   key: hold => hold.name,

@@ -1,6 +1,7 @@
 import { CallLimits, Models, ModelUsers, mergeParameters } from '#core/models/contract'
 import { definePlugin, z } from '#kernel'
 import { currentService } from '#lib/current-service'
+import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStatusParts } from '#platform/daemon/contract'
 import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
@@ -9,6 +10,7 @@ import { Sandbox } from '#safety/sandbox/contract'
 import { AgentDirectory, OwnAgents } from './agents.ts'
 import { fenceLimit, freezeLimit } from './call-limits.ts'
 import { ActiveAgent, AgentFacets, Agents, BlockReasons, NudgeReceived, ProfileShapes } from './contract.ts'
+import { waitingFinding } from './doctor.ts'
 import { agentBlockReasons, noteGuard } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, listModelsInUse } from './repository.ts'
@@ -40,6 +42,7 @@ export default definePlugin({
     })
     svc.add(ModelUsers, { name: 'agents', models: () => listModelsInUse(svc.use(Store)) })
     for (const hold of agentBlockReasons(svc)) svc.add(BlockReasons, hold)
+    svc.add(DoctorChecks, { name: 'waiting_agents', run: () => waitingFinding(svc) })
     svc.add(DaemonStatusParts, {
       name: 'agents',
       async read() {

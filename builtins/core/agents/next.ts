@@ -2,13 +2,20 @@ import type { PluginHandle } from '#kernel'
 import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
-import { type AgentRow, type BlockReason, BlockReasons, type NextRun } from './contract.ts'
+import { type AgentRow, type Block, type BlockReason, BlockReasons, type NextRun } from './contract.ts'
 import { agentHeld, countCycles } from './repository.ts'
+
+/** Returns what keeps an agent from running; undefined while it only waits for its next heartbeat. */
+export function blockOf(svc: PluginHandle, agent: AgentRow): Promise<Block | undefined> {
+  return svc.ask<BlockReason, AgentRow, Block>(BlockReasons, agent)
+}
 
 /** Returns when an agent runs next, and what blocks it until then. */
 export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRun> {
-  const held = await svc.ask<BlockReason, AgentRow, { reason: string; at: number | null }>(BlockReasons, agent)
-  const { reason, at } = held ?? { reason: 'It waits for its next heartbeat.', at: timeOf(agent) }
+  const { reason, at } = (await blockOf(svc, agent)) ?? {
+    reason: 'It waits for its next heartbeat.',
+    at: timeOf(agent),
+  }
   return { reason, at: at === null ? null : isoTime(at) }
 }
 
@@ -30,6 +37,17 @@ export async function frozenSince(svc: PluginHandle): Promise<number | null> {
     .use(Freeze)
     .since()
     .catch(() => null)
+}
+
+/** Returns why no agent of the project runs: there is no daemon, or it is stalled. */
+export async function daemonProblem(svc: PluginHandle): Promise<string | undefined> {
+  const { live, fault } = svc.heartbeat
+  if ((live && fault === undefined) || !svc.has(Daemon)) return undefined
+  const daemon = svc.use(Daemon)
+  const found = await daemon.find()
+  if (found?.alive)
+    return found.stalled || found.failing ? 'The daemon is stalled. If it does not recover: svc restart' : undefined
+  return (await daemon.isDriven()) ? undefined : 'No daemon is running. Start it with: svc start'
 }
 
 /** Block reasons of this module, and those that apply to all agents. */
@@ -61,13 +79,9 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
       stage: 3,
       async why() {
         const { live, fault } = svc.heartbeat
-        if (live)
-          return fault === undefined ? undefined : { reason: `The daemon's heartbeats fail: ${fault}`, at: null }
-        if (!svc.has(Daemon)) return undefined
-        const found = await svc.use(Daemon).find()
-        if (!found?.alive) return { reason: 'No daemon is running. Start it with: svc start', at: null }
-        const stalled = found.stalled || found.failing
-        return stalled ? { reason: 'The daemon is stalled. If it does not recover: svc restart', at: null } : undefined
+        const isFailing = live && fault !== undefined
+        const reason = isFailing ? `The daemon's heartbeats fail: ${fault}` : await daemonProblem(svc)
+        return reason === undefined ? undefined : { reason, at: null, needsOperator: true }
       },
     },
     {
@@ -79,6 +93,7 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
         return {
           reason: `The daemon has been frozen since ${isoTime(since)}. Resume it with: svc daemon resume`,
           at: null,
+          needsOperator: true,
         }
       },
     },
@@ -95,8 +110,9 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
     },
     {
       name: 'waiting',
-      stage: 41,
-      why: async agent => (agent.waiting_for === null ? undefined : { reason: agent.waiting_for, at: timeOf(agent) }),
+      stage: 42,
+      why: async agent =>
+        agent.waiting_for === null ? undefined : { reason: agent.waiting_for, at: timeOf(agent), needsOperator: true },
     },
     {
       name: 'guarded',

@@ -156,7 +156,7 @@ export const agentsStatus = operation({
   run: (wanted, { svc }) => svc.use(OwnAgents).status(wanted),
   count: (wanted, { svc }) => svc.use(OwnAgents).number(wanted),
   hidden,
-  notice: services => services.use(OwnAgents).freezeNotice(),
+  notice: services => services.use(OwnAgents).notice(),
   render: statusPage,
 })
 

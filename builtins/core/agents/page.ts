@@ -1,5 +1,6 @@
 import { parametersLine } from '#core/models/contract'
 import { pluralize } from '#lib/pluralize'
+import { formatUsd } from '#lib/usd'
 import { sandboxSentence } from '#safety/sandbox/contract'
 import type { AgentDetail, NextRun, StatusEntry } from './contract.ts'
 
@@ -49,7 +50,7 @@ export function agentPage(agent: AgentDetail): string {
     section('Work and cost', [
       ['model', agent.model || 'the default model'],
       ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
-      ['spent', `$${agent.cost_usd.toFixed(4)}, ${agent.tokens} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`],
+      ['spent', `${formatUsd(agent.cost_usd)}, ${agent.tokens} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`],
       ...limits(agent),
       ['profile', preset === name ? preset : `${preset} (agent name: ${name})`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],
@@ -95,10 +96,10 @@ function limits({ agent_id, budget }: AgentDetail): Row[] {
   const { pursuits, total } = budget
   const limit = (of: typeof pursuits) =>
     of.limit_usd === null ? 'no limit' : `$${of.limit_usd}${of.agent_id === agent_id ? '' : ` of ${of.agent_id}`}`
-  const reserved = total.reserved_usd > 0 ? `, $${total.reserved_usd.toFixed(4)} reserved` : ''
+  const reserved = total.reserved_usd > 0 ? `, ${formatUsd(total.reserved_usd)} reserved` : ''
   return [
-    ['max_cost_usd', `${limit(pursuits)}; $${pursuits.spent_usd.toFixed(4)} spent on pursuits`],
-    ['max_total_cost_usd', `${limit(total)}; $${total.spent_usd.toFixed(4)} spent in total${reserved}`],
+    ['max_cost_usd', `${limit(pursuits)}; ${formatUsd(pursuits.spent_usd)} spent on pursuits`],
+    ['max_total_cost_usd', `${limit(total)}; ${formatUsd(total.spent_usd)} spent in total${reserved}`],
   ]
 }
 

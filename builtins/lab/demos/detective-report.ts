@@ -1,3 +1,4 @@
+import { formatUsd } from '#lib/usd'
 import type { DemoContext, DemoReport, DetectiveCase, ReportBlock } from './contract.ts'
 
 /**
@@ -128,5 +129,5 @@ function percent(share: number): string {
 function costOf(detectives: readonly Detective[]): string {
   const tokens = detectives.reduce((sum, each) => sum + each.tokens, 0)
   const usd = detectives.reduce((sum, each) => sum + each.cost_usd, 0)
-  return `${tokens.toLocaleString('en-US')} tokens, $${usd.toFixed(4)}.`
+  return `${tokens.toLocaleString('en-US')} tokens, ${formatUsd(usd)}.`
 }

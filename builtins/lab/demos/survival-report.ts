@@ -1,5 +1,6 @@
 import type { AgentDetail } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
+import { formatUsd } from '#lib/usd'
 import type { LifeMoment } from '#society/economy/contract'
 import { dayOf } from './clock.ts'
 import type { DemoContext, DemoReport, ReportBlock } from './contract.ts'
@@ -96,7 +97,7 @@ export function survivalReport(
       kind: 'table',
       head: ['Agent', 'Cycles', 'Tokens', 'USD'],
       rows: ranked.map(({ name, detail }) => [
-        ...[name, String(detail.cycle_count), detail.tokens.toLocaleString('en-US'), `$${detail.cost_usd.toFixed(4)}`],
+        ...[name, String(detail.cycle_count), detail.tokens.toLocaleString('en-US'), formatUsd(detail.cost_usd)],
       ]),
     },
   ]

@@ -1,7 +1,8 @@
+import { formatUsd } from '#lib/usd'
 import type { Span } from '#observability/runs/contract'
 import { type Report, spansOf } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { clock, formatInteger, plural, usd } from './words.ts'
+import { clock, formatInteger, plural } from './words.ts'
 
 /** Draws costs, or tokens where nothing had a cost, over time, by model and by agent. */
 export function cost(report: Report): Markup {
@@ -12,7 +13,7 @@ export function cost(report: Report): Markup {
   const isFree = run.cost_usd === 0
   const [amount, write] = isFree
     ? ([({ tokens }: Span) => tokens, (value: number) => plural(Math.round(value), 'token')] as const)
-    : ([({ cost_usd }: Span) => cost_usd, usd] as const)
+    : ([({ cost_usd }: Span) => cost_usd, formatUsd] as const)
   return html`<section id="cost"><h2>Cost</h2>
 <figure class="card"><figcaption class="soft">${isFree ? 'Tokens (nothing was charged)' : 'US dollars'}, cumulative over the run</figcaption>
 ${plot(report, calls, amount, write)}</figure>
@@ -70,5 +71,5 @@ function share(title: string, calls: readonly Span[], nameOf: (span: Span) => st
   if (sums.size === 0) return false
   const rows = [...sums].sort(([, a], [, b]) => b.cost - a.cost || b.tokens - a.tokens)
   return html`<div class="card wide"><table><thead><tr><th scope="col">${title}</th>${['Calls', 'Tokens', 'Cost'].map(name => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
-<tbody>${rows.map(([name, sum]) => html`<tr><td>${name}</td><td class="number">${formatInteger(sum.calls)}</td><td class="number">${formatInteger(sum.tokens)}</td><td class="number">${usd(sum.cost)}</td></tr>`)}</tbody></table></div>`
+<tbody>${rows.map(([name, sum]) => html`<tr><td>${name}</td><td class="number">${formatInteger(sum.calls)}</td><td class="number">${formatInteger(sum.tokens)}</td><td class="number">${formatUsd(sum.cost)}</td></tr>`)}</tbody></table></div>`
 }

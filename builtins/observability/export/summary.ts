@@ -1,7 +1,8 @@
+import { formatUsd } from '#lib/usd'
 import type { RunDetail, Trace } from '#observability/runs/contract'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { formatDuration, formatInteger, moment, plural, usd } from './words.ts'
+import { formatDuration, formatInteger, moment, plural } from './words.ts'
 
 /** Shows the run's title and main facts. */
 export function heading({ run, trace }: Report): Markup {
@@ -48,7 +49,7 @@ export function totals({ run }: Report): Markup {
       tool_failures > 0 ? `${formatInteger(tool_failures)} failed` : 'none failed',
     ],
     ['Tokens', formatInteger(run.tokens), ''],
-    ['Cost', usd(run.cost_usd), ''],
+    ['Cost', formatUsd(run.cost_usd), ''],
   ]
   return html`<section id="summary"><h2>Summary</h2>
 <dl class="tiles">${tiles.map(([name, value, more]) => html`<div><dt>${name}</dt><dd>${value}${more && html`<small>${more}</small>`}</dd></div>`)}</dl></section>`
@@ -67,7 +68,7 @@ export function agents({ run }: Report): Markup | false {
       formatInteger(model_calls),
     ]
     return html`<tr><td>${agent_id.startsWith(`${name}-`) ? agent_id : `${name || agent_id} ${name && `(${agent_id})`}`}</td><td>${model || 'default'}</td>
-${[...numbers, formatInteger(tool_calls), formatInteger(tokens), usd(cost_usd)].map(number => html`<td class="number">${number}</td>`)}</tr>`
+${[...numbers, formatInteger(tool_calls), formatInteger(tokens), formatUsd(cost_usd)].map(number => html`<td class="number">${number}</td>`)}</tr>`
   })
   return html`<section id="agents"><h2>Agents</h2><div class="card wide"><table>
 <thead><tr>${head.map((name, n) => html`<th scope="col" class="${n > 1 ? 'number' : ''}">${name}</th>`)}</tr></thead>

@@ -1,7 +1,8 @@
+import { formatUsd } from '#lib/usd'
 import type { Span } from '#observability/runs/contract'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, formatDuration, plural, toText, usd } from './words.ts'
+import { brief, clock, formatDuration, plural, toText } from './words.ts'
 
 interface Window {
   from: number
@@ -39,7 +40,7 @@ export function* waterfall(report: Report): Generator<Markup> {
   for (const agent of trace.root.children) {
     const { cycles = {}, last_error } = agent.attributes
     const results = Object.entries(cycles as Record<string, number>).map(([result, n]) => `${result} ${n}`)
-    yield html`<div class="card"><h3>${agent.name}</h3><p class="soft">${plural(agent.tokens, 'token')}, ${usd(agent.cost_usd)}${results.length > 0 && ` · cycles: ${results.join(', ')}`}</p>
+    yield html`<div class="card"><h3>${agent.name}</h3><p class="soft">${plural(agent.tokens, 'token')}, ${formatUsd(agent.cost_usd)}${results.length > 0 && ` · cycles: ${results.join(', ')}`}</p>
 ${typeof last_error === 'string' && html`<p class="label">Last error</p><pre>${last_error}</pre>`}</div>`
     const alone = agent.children.filter(({ kind }) => kind !== 'goal')
     const isTask = report.task !== undefined
@@ -97,12 +98,12 @@ function decision(span: Span): Markup | false {
   if (span.tokens === 0 && span.status === 'ok') return false
   const tries = typeof attempts === 'number' && attempts > 1 ? `, ${attempts} attempts` : ''
   const failed = span.status === 'error' ? ', no answer' : ''
-  return html`<p class="soft">${plural(Number(input_tokens ?? 0), 'token')} in, ${plural(Number(output_tokens ?? 0), 'token')} out, ${usd(span.cost_usd)}${tries}${failed}</p>`
+  return html`<p class="soft">${plural(Number(input_tokens ?? 0), 'token')} in, ${plural(Number(output_tokens ?? 0), 'token')} out, ${formatUsd(span.cost_usd)}${tries}${failed}</p>`
 }
 
 function spendLabel({ tokens, cost_usd, children }: Span): string {
   const leaves = children.filter(({ kind }) => kind === 'decision' || kind === 'tool').length
-  return [leaves > 0 && plural(leaves, 'call'), plural(tokens, 'token'), usd(cost_usd)].filter(Boolean).join(', ')
+  return [leaves > 0 && plural(leaves, 'call'), plural(tokens, 'token'), formatUsd(cost_usd)].filter(Boolean).join(', ')
 }
 
 function lengthOf({ start_time, end_time }: Span): number {

@@ -10,11 +10,6 @@ export function formatInteger(value: number): string {
   return grouped.format(value)
 }
 
-/** Formats US dollars, with six decimals for small amounts, which is the ledger's precision. */
-export function usd(value: number): string {
-  return `$${value.toFixed(value !== 0 && value < 0.01 ? 6 : 2)}`
-}
-
 /** Formats a time as `2026-01-01 12:00:00 UTC`. */
 export function moment(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`

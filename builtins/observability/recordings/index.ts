@@ -21,6 +21,7 @@ export default definePlugin({
     for (const operation of recordingOperations) svc.operation(operation)
     svc.add(RetentionRules, {
       name: 'recordings',
+      always: true,
       count: async () => (await service.old()).length,
       // Everything is removed at once; the result below `limit` means that none is left.
       piece: async (_, limit) => Math.min(await service.prune(), limit - 1),

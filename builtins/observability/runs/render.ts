@@ -1,6 +1,7 @@
 import { ContextUse } from '#core/models/contract'
 import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
+import { formatUsd } from '#lib/usd'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 
 /** Renders runs for a terminal. */
@@ -8,7 +9,12 @@ export function renderRuns(runs: readonly Run[]): string {
   if (runs.length === 0) return 'no runs yet; start one with: svc start'
   const rows = runs.map(run => [
     ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
-    ...[`${run.goals_completed}/${run.goals_generated}`, String(run.tool_calls), String(run.tokens), usd(run.cost_usd)],
+    ...[
+      `${run.goals_completed}/${run.goals_generated}`,
+      String(run.tool_calls),
+      String(run.tokens),
+      formatUsd(run.cost_usd),
+    ],
   ])
   const head = ['RUN', 'KIND', 'STATUS', 'DURATION', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
   return columns([head, ...rows]).join('\n')
@@ -25,7 +31,7 @@ export function renderRun(run: RunDetail): string {
     ['built on', `svc ${svc_version}, node ${node}, seed ${seed ?? '-'}`],
     ['goals', `${run.goals_generated} generated, ${run.goals_completed} completed, ${run.goals_abandoned} abandoned`],
     ['calls', `${run.model_calls} model calls, ${run.tool_calls} tool calls (${run.tool_failures} failed)`],
-    ['spent', `${run.tokens} tokens, ${usd(run.cost_usd)}`],
+    ['spent', `${run.tokens} tokens, ${formatUsd(run.cost_usd)}`],
   ]
   const lines = facts.map(([name, value]) => `${name.padEnd(8)}  ${value}`)
   if (run.agents_seen.length === 0) return lines.join('\n')
@@ -68,7 +74,7 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
   const mark = kind === 'agent' ? '' : `${MARK[status]} `
   const time = start_time.slice(11, 19)
   const took = kind === 'decision' || kind === 'tool' ? ms(attributes.duration_ms) : durationOf(start_time, end_time)
-  const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${usd(cost_usd)}` : ''}` : ''
+  const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${formatUsd(cost_usd)}` : ''}` : ''
   const detail = kind === 'tool' ? short(attributes.error ?? attributes.params) : kind === 'run' ? status : ''
   const notice = attributes.notice ? `(${attributes.notice})` : ''
   const tools = Array.isArray(attributes.tools) ? ` → ${attributes.tools.join(', ').replaceAll(/\s+/g, ' ')}` : ''
@@ -97,7 +103,9 @@ function contextOf(recorded: unknown): string {
 
 function shares(totals: RunTotals): string[] {
   const { cycles, goals_completed, goals_generated, model_calls, tool_calls, tokens, cost_usd } = totals
-  return [cycles, `${goals_completed}/${goals_generated}`, model_calls, tool_calls, tokens, usd(cost_usd)].map(String)
+  return [cycles, `${goals_completed}/${goals_generated}`, model_calls, tool_calls, tokens, formatUsd(cost_usd)].map(
+    String,
+  )
 }
 
 function duration(seconds: number): string {
@@ -112,11 +120,6 @@ function durationOf(from: string, to: string | null): string {
 
 function ms(value: unknown): string {
   return typeof value === 'number' ? `${Math.round(value)} ms` : ''
-}
-
-/** Formats dollars; small amounts with six decimals, the precision of the ledger. */
-function usd(value: number): string {
-  return `$${value.toFixed(value !== 0 && value < 0.01 ? 6 : 2)}`
 }
 
 function short(value: unknown): string {

@@ -38,6 +38,7 @@ export function runsForget(svc: PluginHandle, runs: RunDirectory, recorder: Reco
   })
   svc.add(RetentionRules, {
     name: 'runs',
+    always: true,
     count: async () => (runsKept(svc) > 0 ? (await oldRuns(svc.use(Store), runsKept(svc))).length : 0),
     // All runs are removed at once, in a short transaction each; the result below `limit` means that none is left.
     piece: async (_, limit) => Math.min(await runs.prune(runsKept(svc)), limit - 1),

@@ -18,6 +18,14 @@ export interface DaemonListener {
 }
 export const DaemonListener = token<DaemonListener>('daemon_listener')
 
+/** A unit of systemd. */
+export interface SystemdUnit {
+  /** Name, such as `svc-notes-1a2b3c.service`. */
+  name: string
+  /** Whether the user's systemd runs it, not that of the machine. */
+  user: boolean
+}
+
 /** A daemon's description of itself. Paths are relative to `.svc/` unless that would be too long for a socket. */
 export interface Holder {
   pid: number
@@ -33,6 +41,8 @@ export interface Holder {
   detached?: boolean
   /** Whether it was started with `--dev`. */
   dev?: boolean
+  /** The systemd unit that runs it, and has to restart it. */
+  unit?: SystemdUnit
   /** Milliseconds since 1970, like all times here. */
   started_at: number
 }

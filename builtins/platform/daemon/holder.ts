@@ -53,12 +53,21 @@ async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<
 
 export function parseHolder(text: string): Holder | undefined {
   try {
-    const { pid, process, lock, socket, serves, detached, dev, started_at } = JSON.parse(text) as Holder
+    const { pid, process, lock, socket, serves, detached, dev, unit, started_at } = JSON.parse(text) as Holder
     const texts = [process, lock, socket].every(each => typeof each === 'string')
     // 0 and negative numbers would signal whole groups of processes.
     if (!texts || !Number.isInteger(pid) || pid <= 0) return undefined
     const started = { ...(detached === true ? { detached } : {}), ...(dev === true ? { dev } : {}) }
-    return { pid, process, lock, socket, ...(serves ? { serves } : {}), ...started, started_at }
+    return {
+      pid,
+      process,
+      lock,
+      socket,
+      ...(serves ? { serves } : {}),
+      ...started,
+      ...(unit ? { unit } : {}),
+      started_at,
+    }
   } catch {
     return undefined
   }

@@ -10,6 +10,7 @@ import { Store } from '#platform/store/contract'
 import { DaemonListener, DaemonRunningError, DaemonStarts, type Holder, OWN_NAME, STOP_FILE } from './contract.ts'
 import { holdLock, socketPlace, takePlace } from './lock.ts'
 import { hasOtherNodes, listOtherNodes, registerNode, releaseDeadNodes } from './nodes.ts'
+import { findUnit } from './unit.ts'
 
 /** Interval at which the time of the loop's last round is recorded, in milliseconds. */
 const NOTE_MS = 1_000
@@ -109,7 +110,15 @@ export class DaemonLife {
     const identity = await identityOf(ports, process.pid)
     const words = this.#svc.has(RestartToken) ? this.#svc.use(RestartToken) : []
     const started = { detached: words.includes('--detach'), dev: words.includes('--dev') }
-    return { pid: process.pid, process: identity ?? '', ...place, ...started, started_at: clock.ms() }
+    const unit = await findUnit(ports)
+    return {
+      pid: process.pid,
+      process: identity ?? '',
+      ...place,
+      ...started,
+      ...(unit ? { unit } : {}),
+      started_at: clock.ms(),
+    }
   }
 
   async #writeFiles(name: string, holder: Holder): Promise<Undo> {

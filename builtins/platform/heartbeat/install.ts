@@ -44,6 +44,7 @@ async function applyChanges(kernel: Kernel): Promise<void> {
   const { config, log, hooks } = kernel
   try {
     const keys = await config.reload()
+    config.warnOfUnknownKeys(log)
     if (keys.length > 0) {
       log.info({}, `configuration applied: ${keys.join(', ')}`)
       await hooks.emit('config_changed', { keys })

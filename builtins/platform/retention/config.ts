@@ -37,6 +37,8 @@ export const RetentionConfig = z.object({
     .min(0)
     .default(50)
     .meta({ reload: 'applied' })
-    .describe('Number of runs that are kept when the daemon stops, even if retention is disabled; 0 keeps all'),
+    .describe(
+      'Number of ended runs that are kept, with their logs and recordings, even if retention is disabled; 0 keeps all',
+    ),
 })
 export type RetentionConfig = z.infer<typeof RetentionConfig>

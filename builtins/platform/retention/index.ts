@@ -18,7 +18,7 @@ export default definePlugin({
 
     const isIdle = () => svc.heartbeat.inFlight.every(id => id.startsWith('sys:'))
     svc.on('beat', async ({ beat }) => {
-      if (config.enabled && beat % config.interval_cycles === 0) runner.runInBackground()
+      if (beat % config.interval_cycles === 0) runner.runInBackground()
       if (isIdle()) await svc.use(Store).trimLog()
     })
     svc.add(DaemonStarts, {

@@ -17,6 +17,7 @@ export class RetentionRunner implements Retention {
   readonly #config: RetentionConfig
   readonly #stop = new AbortController()
   #running: Promise<RetentionReport> | undefined
+  #background = Promise.resolve()
 
   constructor(svc: PluginHandle, config: RetentionConfig) {
     this.#svc = svc
@@ -31,31 +32,45 @@ export class RetentionRunner implements Retention {
     return this.#running
   }
 
-  /** Applies the rules without a waiting caller; errors are logged. */
+  /**
+   * Applies the rules without a waiting caller: all, or only those that always apply if retention is disabled. Errors
+   * are logged.
+   */
   runInBackground(): void {
-    this.run().catch(error => this.#svc.log.warn({}, `old data could not be removed: ${errorMessage(error)}`))
+    if (!this.#config.enabled) this.#background = this.#background.then(() => this.#runAlways())
+    else this.run().catch(error => this.#svc.log.warn({}, `old data could not be removed: ${errorMessage(error)}`))
   }
 
   /** Stops after the piece in progress. */
   async stop(): Promise<void> {
     this.#stop.abort()
-    await this.#running?.catch(() => {})
+    await Promise.all([this.#background, this.#running?.catch(() => {})])
+  }
+
+  async #runAlways(): Promise<void> {
+    for (const rule of this.#rules()) if (rule.always) await this.#apply(rule, () => this.#all(rule, 0))
+  }
+
+  /** Returns the number of entries; errors are logged, as data of other modules can still be removed. */
+  async #apply({ name }: RetentionRule, work: () => Promise<number>): Promise<number | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      this.#svc.log.warn({}, `${name}: old data could not be removed: ${errorMessage(error)}`)
+      return undefined
+    }
   }
 
   async #run(dry_run: boolean): Promise<RetentionReport> {
-    const { clock, log } = this.#svc
+    const { clock } = this.#svc
     const began = clock.monotonic()
     const now = clock.ms()
     const days_ms = this.#config.days * DAY_MS
     const rows: Record<string, number> = {}
     for (const rule of this.#rules()) {
-      try {
-        const before = now - (rule.kept_ms?.() ?? days_ms)
-        rows[rule.name] = dry_run ? await rule.count(before) : await this.#all(rule, before)
-      } catch (error) {
-        // Rows of other modules can still be removed.
-        log.warn({}, `${rule.name}: old data could not be removed: ${errorMessage(error)}`)
-      }
+      const before = now - (rule.kept_ms?.() ?? days_ms)
+      const n = await this.#apply(rule, () => (dry_run ? rule.count(before) : this.#all(rule, before)))
+      if (n !== undefined) rows[rule.name] = n
     }
     const total = Object.values(rows).reduce((sum, n) => sum + n, 0)
     const freed_bytes = dry_run || this.#stop.signal.aborted ? 0 : await this.#svc.use(Store).shrink(this.#stop.signal)

@@ -9,6 +9,8 @@ export interface RetentionRule {
   name: string
   /** Order of rules, lowest first: those that end things before those that remove them, rows before their parents. */
   stage?: number
+  /** Whether the daemon applies the rule even if retention is disabled. Default: no. */
+  always?: boolean
   /** Returns how long the data is kept, in milliseconds. Default: `retention.days`. */
   kept_ms?(): number
   /** Returns the number of entries older than `before`, in milliseconds. */

@@ -4,6 +4,7 @@ import {
   type ConfigSource,
   type Configuration,
   type Issue,
+  type Log,
   type Ports,
   type ReloadClass,
   SvcError,
@@ -57,6 +58,7 @@ export class Config implements Configuration {
   /** Number of writes by this process. A read that began before a write is outdated. */
   #writes = 0
   #lastFault = ''
+  #textWarnedOf: string | undefined
   readonly #lenient: boolean
   /** Why the file could not be read, when the configuration is lenient. */
   #unread: SvcError | undefined
@@ -179,6 +181,14 @@ export class Config implements Configuration {
         path: path.join('.'),
         message: `line ${this.#yaml.lineOf(path) ?? '?'}: is not a known key`,
       }))
+  }
+
+  /** Logs the unknown keys of the file, once for each edit. */
+  warnOfUnknownKeys(log: Log): void {
+    const { text } = this.#yaml
+    if (text === this.#textWarnedOf) return
+    this.#textWarnedOf = text
+    for (const { path, message } of this.unknownKeys()) log.warn({}, `${this.file}: ${path}: ${message}`)
   }
 
   /** Returns all values that secret keys have had in this process; they must never be shown. */

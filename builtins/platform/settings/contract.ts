@@ -1,4 +1,13 @@
-import { defineError, didYouMean, type Issue, type ReloadClass as Reloads, type Token, token, z } from '#kernel'
+import {
+  defineError,
+  didYouMean,
+  type Issue,
+  type Log,
+  type ReloadClass as Reloads,
+  type Token,
+  token,
+  z,
+} from '#kernel'
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 
@@ -115,6 +124,8 @@ declare module '#kernel' {
     tree(view: ConfigView, section?: string): Values
     /** Returns the keys of the file that no section has, with their lines. */
     unknownKeys(): Issue[]
+    /** Logs the unknown keys of the file, once for each edit. */
+    warnOfUnknownKeys(log: Log): void
     /** Returns all values that secret keys have had in this process; they must never be shown. */
     secrets(): string[]
     /** Deep-merges a patch into the file. @returns for each changed key whether the next heartbeat applies it */

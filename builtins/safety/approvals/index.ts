@@ -48,6 +48,7 @@ export default definePlugin({
         return {
           reason: `The agent waits for a decision on ${first}${others}. List them with: svc approvals`,
           at: null,
+          needsOperator: true,
         }
       },
     })

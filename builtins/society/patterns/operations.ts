@@ -2,6 +2,7 @@ import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } fro
 import { operation, z } from '#kernel'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
+import { formatUsd } from '#lib/usd'
 import { Store } from '#platform/store/contract'
 import { A2AMessage } from '#society/a2a/contract'
 import {
@@ -197,6 +198,6 @@ function describePattern({
   task,
 }: PatternRun): string {
   const who = `${initiator} with ${participants.join(', ')}`
-  const head = `${pattern_id}  ${name}  ${status}  ${pluralize(messages, 'message')}  $${spent.usd.toFixed(4)}, ${spent.tokens} tokens`
+  const head = `${pattern_id}  ${name}  ${status}  ${pluralize(messages, 'message')}  ${formatUsd(spent.usd)}, ${spent.tokens} tokens`
   return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
 }

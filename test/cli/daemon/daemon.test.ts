@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { DoctorReport } from '#interfaces/doctor/contract'
 import { RunningSvc } from '../../support/cli.ts'
 import { fault, modelServer } from '../../support/model/model-server.ts'
 import { tempDir } from '../../support/temp.ts'
@@ -192,8 +193,19 @@ describe('a daemon that is killed, stalls or stops', () => {
     await using daemon = new RunningSvc(['start', '-p', 'coder'], options)
     await until(() => model.requests.length > 0)
     expect(await statuses()).toEqual(['working'])
+    expect((await svc(['status'], options)).stdout).toMatch(/^● coder-/)
     await daemon.end('SIGKILL')
     expect(await statuses()).toEqual(['idle'])
+    expect((await svc(['status'], options)).stdout).toMatch(
+      /^No daemon is running\. Start it with: svc start\n○ coder-/,
+    )
+    const { checks } = JSON.parse((await svc(['doctor', '--json'], options)).stdout) as { checks: DoctorReport[] }
+    expect(checks.find(({ name }) => name === 'waiting_agents')).toMatchObject({
+      ...{
+        level: 'warn',
+        message: expect.stringMatching(/^coder-\w+: No daemon is running\. Start it with: svc start$/),
+      },
+    })
     expect(await daemonIn(dir.path)).toMatchObject({ health: 'dead', in_flight: 0 })
     expect((await svc(['why', 'coder'], options)).stdout).toMatch(
       /\(idle\): No daemon is running\. Start it with: svc start/,

@@ -28,14 +28,14 @@ afterAll(() => dir[Symbol.asyncDispose]())
 const stdoutOf = async (...words: string[]) => (await svc(words, { cwd: dir.path })).stdout
 const countListed = (text: string) => [...text.matchAll(/^\S (coder|sub-scout)-/gm)].length
 
-async function statusHidesThem() {
+async function statusHidesThem(notice = '') {
   const status = await stdoutOf('status')
   expect(countListed(status)).toBe(1)
   expect(status.trimEnd().split('\n').at(-1)).toBe(HIDDEN)
   const all = await stdoutOf('status', '--all')
   expect(countListed(all)).toBe(1 + ENDED)
   expect(all).not.toContain('hidden')
-  expect(await stdoutOf('status', '--status', 'dead')).toBe(`no results with status dead\n${HIDDEN}\n`)
+  expect(await stdoutOf('status', '--status', 'dead')).toBe(`${notice}no results with status dead\n${HIDDEN}\n`)
   expect(countListed(await stdoutOf('status', '--status', 'dead', '-a'))).toBe(ENDED)
   expect(JSON.parse(await stdoutOf('status', '--json'))).toMatchObject([{ agent_id: agent }])
 }
@@ -51,7 +51,7 @@ async function watchHidesThem() {
 
 describe('ended sub-agents', () => {
   it('are hidden by svc status and svc watch, which show their number', async () => {
-    await statusHidesThem()
+    await statusHidesThem('No daemon is running. Start it with: svc start\n')
     await watchHidesThem()
   })
 

@@ -1,9 +1,11 @@
 import { access, chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { findUnit } from '#platform/daemon/unit'
+import { RunningSvc } from '../../support/cli.ts'
 import type { TempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
-import { project } from '../project.ts'
+import { FAST, project } from '../project.ts'
 
 /** Creates a fake systemctl that records its arguments. */
 async function withSystemctl(dir: TempDir) {
@@ -14,6 +16,48 @@ async function withSystemctl(dir: TempDir) {
   await chmod(join(bin, 'systemctl'), 0o755)
   return { PATH: `${bin}:${process.env.PATH}`, XDG_CONFIG_HOME: join(dir.path, 'config') }
 }
+
+describe('a daemon that systemd runs', () => {
+  const unit = { name: 'svc-notes-1a2b3c.service', user: true }
+
+  it('is not restarted by svc restart, and svc stop names the command that starts it again', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await using daemon = new RunningSvc(['start'], { cwd })
+    await daemon.waitForOutput(/^Logs: /m)
+    const file = join(cwd, '.svc/daemon.json')
+    await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), unit }))
+    expect(await svc(['restart', '--detach'], { cwd })).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: `svc: The daemon (PID ${daemon.pid}) is run by systemd; restart it with: systemctl --user restart ${unit.name}\n`,
+    })
+    const { stdout } = await svc(['stop'], { cwd })
+    expect(stdout).toContain(`has stopped. systemd ran it; start it again with: systemctl --user start ${unit.name}`)
+    expect(await daemon.ended).toBe(0)
+  })
+
+  const OWN = `/user.slice/user-1000.slice/user@1000.service/app.slice/${unit.name}`
+  it.each([
+    ["a user's unit", process.pid, `0::${OWN}\n`, unit],
+    ['a unit whose wrapper starts it', process.ppid, `0::${OWN}\n`, unit],
+    [
+      'a unit of the machine, with the first cgroups',
+      process.pid,
+      '2:cpu:/\n1:name=systemd:/system.slice/svc.service\n',
+      { name: 'svc.service', user: false },
+    ],
+    [
+      'a shell in a unit',
+      1,
+      '0::/user.slice/user-1000.slice/user@1000.service/app.slice/terminal.service\n',
+      undefined,
+    ],
+    ['a session', process.pid, '0::/user.slice/user-1000.slice/session-2.scope\n', undefined],
+  ])('is recognized: %s', async (_, pid, groups, found) => {
+    const files = { readFile: async () => groups } as never
+    expect(await findUnit({ files, env: { SYSTEMD_EXEC_PID: String(pid) } })).toEqual(found)
+  })
+})
 
 describe('svc service', () => {
   it('installs a unit that starts this program in this folder, shows its status, and removes it', async () => {

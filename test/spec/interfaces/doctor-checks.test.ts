@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
+import { type AgentRow, BlockReasons } from '#core/agents/contract'
 import { DoctorChecks, type DoctorReport } from '#interfaces/doctor/contract'
 import doctor from '#interfaces/doctor/index'
+import daemon from '#platform/daemon/index'
 import { refuse, type TestHost, testHost, until } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 
@@ -40,6 +42,34 @@ it('an agent whose cycles fail is reported with the reason', async () => {
   expect((await runCheck(home, 'agents'))!.message).toMatch(/^2 agents fail; worker-\w+ failed \w+.*: The model /)
   for (const each of [id, other]) await home.kernel.invoke('agents.pause', { id: each })
   expect(await runCheck(home, 'agents')).toMatchObject({ level: 'ok' })
+})
+
+it('agents that wait for the operator are reported, with the reason that svc why gives', async () => {
+  await using home = await testHostWithModel(() => undefined, { builtins: [doctor, daemon] })
+  const [first, second] = [await spawn(home), await spawn(home)]
+  const waiting = () => runCheck(home, 'waiting_agents')
+  const why = async (id: string | undefined) =>
+    ((await home.kernel.invoke('agents.why', { id })) as { reason: string }).reason
+  const remedy = expect.stringContaining(`svc why ${first}`)
+  expect(await waiting()).toMatchObject({ level: 'ok' })
+  await home.kernel.invoke('daemon.pause')
+  await until(async () => (await why(first)) !== 'Its cycle runs now.')
+  await until(async () => (await why(second)) !== 'Its cycle runs now.')
+  expect(await why(first)).toMatch(/^The daemon has been frozen since /)
+  expect(await waiting()).toMatchObject({ level: 'warn', message: `2 agents: ${await why(first)}`, remedy })
+  await home.kernel.invoke('daemon.resume')
+  expect(await waiting()).toMatchObject({ level: 'ok' })
+
+  const asked = {
+    name: 'asks',
+    stage: 20,
+    why: async () => ({ reason: 'It asks you.', at: null, needsOperator: true }),
+  }
+  const onlySecond = async ({ agent_id }: AgentRow) => (agent_id === second ? asked.why() : undefined)
+  home.kernel.points.add(BlockReasons, { ...asked, why: onlySecond }, 'asks')
+  expect(await waiting()).toMatchObject({ level: 'warn', message: `${second}: It asks you.` })
+  await home.kernel.invoke('agents.pause', { id: second })
+  expect(await waiting()).toMatchObject({ level: 'ok', message: 'no agent waits for you' })
 })
 
 it('a budget too small for one more call is reported before its limit is reached', async () => {

@@ -420,6 +420,23 @@ describe('retention', () => {
     expect(await count(home, 'nudges', "nudge_id = 'late'")).toBe(1)
   })
 
+  it('keeps max_runs of the runs that have ended every interval_cycles heartbeats, also while it is disabled', async () => {
+    await using home = await testHostWithEverything({ config: { retention: { max_runs: 2, interval_cycles: 3 } } })
+    await insertRows(home)
+    const { Runs } = await import('#observability/runs/contract')
+    const runs = home.kernel.use(Runs)
+    for (let n = 0; n < 4; n++) {
+      await runs.end(await runs.begin('task'), 'done')
+      await home.clock.advance(1_000)
+    }
+    const ended = () => count(home, 'runs', 'ended_at IS NOT NULL')
+    expect(await ended()).toBeGreaterThanOrEqual(4)
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    await until(async () => (await ended()) === 2)
+    expect(await count(home, 'nudges', "nudge_id = 'old-read'")).toBe(1)
+  })
+
   it('keeps max_runs of the runs that have ended', async () => {
     await using home = await testHostWithEverything({ config: { retention: { max_runs: 2 } } })
     const { Runs } = await import('#observability/runs/contract')

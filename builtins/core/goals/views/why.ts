@@ -10,10 +10,12 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
   return [
     {
       name: 'blocked',
-      stage: 65,
+      // Before `waiting`, the same text without whether the operator is needed.
+      stage: 41,
       async why({ agent_id, goal_id }) {
         const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
-        return goal?.blocked ? { reason: describeWait(goal), at: null } : undefined
+        if (!goal?.blocked) return undefined
+        return { reason: describeWait(goal), at: null, needsOperator: goal.question_id !== null }
       },
     },
     {
@@ -22,7 +24,9 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
       stage: 55,
       async why({ agent_id, goal_id }) {
         const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
-        return search?.ask_again_at === NEVER ? { reason: refusedReason(search), at: null } : undefined
+        return search?.ask_again_at === NEVER
+          ? { reason: refusedReason(search), at: null, needsOperator: true }
+          : undefined
       },
     },
     {

@@ -39,7 +39,7 @@ export class StatusLines {
 
   #render(lines: readonly string[]): void {
     if (!this.#terminal.watched || lines.length === 0) return
-    const columns = process.stderr.columns ?? 80
+    const columns = process.stderr.columns || 80
     this.#lines = lines
     this.#shown = lines.length
     // Cut to the terminal's width: a wrapped line would take two rows, and clearing would miss one.

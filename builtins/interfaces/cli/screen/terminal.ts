@@ -35,9 +35,9 @@ export class Terminal {
     this.errStyle = styleOf(isColoured(env, this.watched))
   }
 
-  /** Width of the terminal in characters; undefined when the output is not a terminal. */
+  /** Width of the terminal in characters, 80 when it has no size; undefined when the output is not a terminal. */
   get columns(): number | undefined {
-    return process.stdout.isTTY ? process.stdout.columns : undefined
+    return process.stdout.isTTY ? process.stdout.columns || 80 : undefined
   }
 
   out(text: string): void {

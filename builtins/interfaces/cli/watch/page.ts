@@ -1,3 +1,4 @@
+import { formatUsd } from '#lib/usd'
 import { narrateEvent } from '../screen/narrate.ts'
 import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
@@ -115,7 +116,7 @@ function agents({ snapshot, at }: View, width: number): Panel {
 function agentLine({ agent_id, status, goal, held, cost_usd, cycle_count }: Member, width: number): Line {
   const [mark, paint] = STATUS[status] ?? ['·', 'dim']
   const cost: Span[] =
-    width >= 60 ? [[`${`$${cost_usd.toFixed(4)}`.padStart(10)} ${String(cycle_count).padStart(5)} `, 'dim']] : []
+    width >= 60 ? [[`${formatUsd(cost_usd).padStart(10)} ${String(cycle_count).padStart(5)} `, 'dim']] : []
   return [[`${mark} `, paint], [`${agent_id.padEnd(20)} `, 'bold'], ...cost, held ? [held, 'yellow'] : (goal ?? status)]
 }
 
@@ -183,14 +184,14 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
 
 function formatRemaining({ remaining }: NonNullable<Snapshot['budget']>): string {
   const parts = [
-    remaining.usd === null ? '' : `$${remaining.usd.toFixed(4)}`,
+    remaining.usd === null ? '' : formatUsd(remaining.usd),
     remaining.tokens === null ? '' : `${inShort(remaining.tokens)} tokens`,
   ]
   return `${parts.filter(Boolean).join(', ')} left`
 }
 
 function formatSpend(usd: number, tokens: number): string {
-  return `$${usd.toFixed(4)}, ${inShort(tokens)} tokens`
+  return `${formatUsd(usd)}, ${inShort(tokens)} tokens`
 }
 
 function inShort(count: number): string {

@@ -23,7 +23,7 @@ export class Screen implements Disposable {
   }
 
   get columns(): number {
-    return this.#terminal.columns || 80
+    return this.#terminal.columns ?? 80
   }
 
   get rows(): number {

@@ -1,5 +1,6 @@
 import { columns } from '#lib/columns'
 import { pluralize } from '#lib/pluralize'
+import { formatUsd } from '#lib/usd'
 import type { BenchmarkReport, ModelResult, Spread } from '../contract.ts'
 import { wilson } from '../statistics.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
@@ -69,7 +70,5 @@ function spreads({ calls, tokens, cost_usd, duration_ms }: NonNullable<ModelResu
   const text = ({ median, p10, p90 }: Spread, say: (value: number) => string) =>
     `${say(median)} (${say(p10)} to ${say(p90)})`
   const whole = (value: number) => String(Math.round(value))
-  return [text(calls, whole), text(tokens, whole), text(cost_usd, usd), text(duration_ms, duration)]
+  return [text(calls, whole), text(tokens, whole), text(cost_usd, formatUsd), text(duration_ms, duration)]
 }
-
-const usd = (value: number) => `$${value.toFixed(value > 0 && value < 0.01 ? 6 : 4)}`

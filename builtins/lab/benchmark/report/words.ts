@@ -1,3 +1,4 @@
+import { formatUsd } from '#lib/usd'
 import type { ModelResult, ShareInterval } from '../contract.ts'
 
 /** Formats of figures, for the table and the page. */
@@ -14,7 +15,7 @@ export function duration(ms: number): string {
 export function cost({ cost_usd, priced, estimated }: Pick<ModelResult, 'cost_usd' | 'priced' | 'estimated'>): string {
   if (priced === 'unknown') return 'unknown: no price is known'
   const unsure = priced === 'mixed' || estimated ? ' (partly estimated)' : ''
-  return `$${cost_usd.toFixed(cost_usd > 0 && cost_usd < 0.01 ? 6 : 4)}${unsure}`
+  return `${formatUsd(cost_usd)}${unsure}`
 }
 
 export function failures({ failures }: Pick<ModelResult, 'failures'>): string {

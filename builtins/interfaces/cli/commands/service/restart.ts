@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { Rest, type TcpAddress } from '#interfaces/rest/contract'
+import { defineError } from '#kernel'
+import type { SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { checkPresets, presetsOf } from '../../process/announce.ts'
 import { detach } from '../../process/detach.ts'
@@ -7,7 +9,16 @@ import { heartbeatOf, writeHeartbeat } from '../../process/heartbeat.ts'
 import { findProject } from '../../project/project.ts'
 import serve, { wordsOf } from './serve.ts'
 import start from './start.ts'
-import { inWords, stopDaemons, timeoutOf } from './stop.ts'
+import { inWords, stopDaemons, systemctlLine, timeoutOf } from './stop.ts'
+
+/** This process would run the daemon outside its unit, and without the unit's environment. */
+const RunBySystemdError = defineError({
+  code: 'run_by_systemd',
+  status: 409,
+  title: 'Run by systemd',
+  message: (p: { pid: number; unit: SystemdUnit }) =>
+    `The daemon (PID ${p.pid}) is run by systemd; restart it with: ${systemctlLine('restart', p.unit)}`,
+})
 
 /**
  * Stops the daemon and starts it the same way as before: detached, with `--dev`, or in a server's process at the same
@@ -19,7 +30,8 @@ const restart: HandWritten = async (given, context) => {
   const { terminal, json, ports, program, named } = context
   const root = await findProject(ports, named)
   const found = await program.findDaemon(ports, join(root, '.svc'))
-  const { serves, detached, dev } = found?.holder ?? {}
+  const { pid, serves, detached, dev, unit } = found?.holder ?? {}
+  if (found?.alive && unit) throw new RunBySystemdError({ pid: pid!, unit })
   const input: typeof given = { ...given, detach: given.detach === true || detached, dev: given.dev === true || dev }
   if (found?.alive) await checkStart(root, input.profiles, serves, context)
   const stopped = await stopDaemons(root, seconds, context)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
 import { OWN_NAME, STOP_FILE } from '#lib/daemon-files'
 import { replaceFile } from '#lib/yaml'
-import type { FoundDaemon } from '#platform/daemon/contract'
+import type { FoundDaemon, SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { UsageError } from '../../contract.ts'
 import { findProject } from '../../project/project.ts'
@@ -81,32 +81,42 @@ export interface StoppedDaemon {
   pid: number
   /** Whether the daemon was killed because it had not ended in time. */
   killed: boolean
+  /** The systemd unit that ran it. */
+  unit?: SystemdUnit
 }
 
 /** Describes the result for people. */
 export function inWords(stopped: readonly StoppedDaemon[], timeout_s: number): string {
   if (stopped.length === 0) return 'The daemon is not running.'
-  const sentence = ({ pid, killed }: StoppedDaemon) =>
-    killed
+  const sentence = ({ pid, killed, unit }: StoppedDaemon) => {
+    const end = killed
       ? `The daemon (PID ${pid}) did not stop within ${timeout_s} s and was killed. No stored data is lost.`
       : `The daemon (PID ${pid}) has stopped.`
+    return unit ? `${end} systemd ran it; start it again with: ${systemctlLine('start', unit)}` : end
+  }
   return stopped.map(sentence).join('\n')
 }
 
+/** Returns the command that does this with a unit. */
+export function systemctlLine(verb: 'start' | 'restart', { name, user }: SystemdUnit): string {
+  return `systemctl ${user ? '--user ' : ''}${verb} ${name}`
+}
+
 async function stopOne(ports: Ports, svc: string, found: FoundDaemon, timeout_s: number): Promise<StoppedDaemon> {
-  const { pid } = found.holder
+  const { pid, unit } = found.holder
+  const of = unit ? { unit } : {}
   if (!(await found.isProven())) throw new NotProvenError({ pid })
   const mark = join(svc, STOP_FILE)
   // A full disk must not prevent the stop.
   await replaceFile(ports.files, mark, `${pid}\n`).catch(() => {})
   try {
     process.kill(pid, 'SIGTERM')
-    if (await waitForEnd(ports, found, timeout_s * 1000)) return { pid, killed: false }
+    if (await waitForEnd(ports, found, timeout_s * 1000)) return { pid, killed: false, ...of }
     // Checked again, because the PID may have been reused in the meantime.
     if (await found.isProven()) process.kill(pid, 'SIGKILL')
     if (!(await waitForEnd(ports, found, KILL_MS))) throw new StillRunningError({ pid })
     await removeFiles(ports, svc, found)
-    return { pid, killed: true }
+    return { pid, killed: true, ...of }
   } finally {
     await ports.files.rm(mark, { force: true }).catch(() => {})
   }
