@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Task } from '#core/tasks/contract'
 import { definePlugin, z } from '#kernel'
 import { DatabaseLockedError, Store } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
@@ -214,7 +215,7 @@ describe('a process that stops or does not stay', () => {
 })
 
 describe('a task whose end cannot be written', () => {
-  it('returns the error to its client, and is recorded as interrupted later', async () => {
+  it('returns the error to its client, and is recorded with it and its spend later', async () => {
     let locked = true
     const broken = definePlugin({
       name: 'broken-disk',
@@ -242,10 +243,10 @@ describe('a task whose end cannot be written', () => {
     await expect(all(stream)).rejects.toMatchObject({ code: 'database_locked' })
     locked = false
     await home.clock.advance(LEASE_MS)
-    const list = (await home.kernel.invoke('tasks.list', { id })) as { status: string; error: { code: string } }[]
-    expect(list.map(({ status, error }) => [status, error.code])).toEqual([
-      ['failed', 'task_interrupted'],
-      ['failed', 'task_interrupted'],
+    const list = (await home.kernel.invoke('tasks.list', { id })) as (Task & { error: { code: string } })[]
+    expect(list.map(({ status, error, tokens }) => [status, error.code, tokens > 0])).toEqual([
+      ['failed', 'database_locked', true],
+      ['failed', 'database_locked', true],
     ])
   })
 })

@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
 import environment from '#core/environment/index'
@@ -12,7 +11,7 @@ import questions from '#safety/questions/index'
 import { tool } from '#tools/toolkits/contract'
 import file from '#tools/toolkits/file/index'
 import shell from '#tools/toolkits/shell/index'
-import { ON_POSTGRES, writeDirectly } from '../../../support/direct-access.ts'
+import { writeDirectly } from '../../../support/direct-access.ts'
 import { fault, modelServer, tempDir, text, together, toolCall, until } from '../../../support/index.ts'
 import { detail, spawn } from '../models/model-host.ts'
 import { rows, run, taskOf, testHostWithTasks } from './tasks-host.ts'
@@ -209,29 +208,6 @@ describe('a one-shot task', () => {
     // Before, it took half a minute.
     expect(delay.max / 1e6).toBeLessThan(5_000)
   })
-
-  it.skipIf(ON_POSTGRES)(
-    'fails with its spend when the database is locked at its end: its client has the error, and later its row',
-    { timeout: 60_000 },
-    async () => {
-      let lock: Database.Database | undefined
-      const script = () => {
-        lock = new Database(join(home.root, '.svc/svc.db'))
-        lock.exec('BEGIN IMMEDIATE')
-        return text('Done.')
-      }
-      await using home = await testHostWithTasks(script, { clock: 'system' })
-      const id = await spawn(home)
-      await expect(run(home, id, 'Do it.')).rejects.toMatchObject({ code: 'database_locked', status: 503 })
-      lock!.exec('ROLLBACK')
-      lock!.close()
-      const settled = "SELECT task_id, status, input_tokens FROM task_runs WHERE status <> 'running'"
-      await until(async () => (await rows(home, settled)).length > 0)
-      const [{ task_id, ...row }] = (await rows(home, settled)) as [{ task_id: string }]
-      expect(row).toMatchObject({ status: 'failed', input_tokens: home.server.bill[0]!.input_tokens })
-      expect((await taskOf(home, task_id)).error).toMatchObject({ code: 'database_locked' })
-    },
-  )
 
   it.each(["I'm sorry to hear that. Which file do you mean?", "I can't find notes.md; the folder has only todo.md."])(
     'takes an apology or a question for an answer: %s',
