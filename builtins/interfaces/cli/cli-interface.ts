@@ -2,7 +2,6 @@ import type { Operation, PointRules } from '#kernel'
 import { requireFields } from '#lib/operation-fields'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { CliCommand } from './contract.ts'
-import { commandsOf } from './parsing/tree.ts'
 import { cliCommandsOf, readUsage } from './parsing/usage.ts'
 
 /** Options that every command has. */
@@ -21,12 +20,6 @@ export const cliInterface: PointRules<Operation> = {
       if (commands.length > 0 && reach === 'daemon' && !http)
         throw new TypeError(
           `the operation "${name}" runs in the daemon, which its command reaches by a route; add one such as http: { method: 'GET', path: '/weather' }`,
-        )
-      const options = commandsOf([operation]).flatMap(({ options }) => options)
-      const taken = options.find(option => GLOBAL_OPTIONS.includes(option.name))
-      if (taken)
-        throw new TypeError(
-          `the operation "${name}" has the field "${taken.field}", but every command has an option --${taken.name}; give the field another name`,
         )
     },
   },
@@ -57,4 +50,9 @@ function checkUsage(operation: Operation, { usage }: CliCommand): void {
     )
   const fields = places.map(place => place.name.replaceAll('-', '_'))
   requireFields(operation, `command "${usage}"`, fields)
+  const taken = GLOBAL_OPTIONS.find(option => Object.hasOwn(operation.input.shape, option) && !fields.includes(option))
+  if (taken)
+    throw new TypeError(
+      `the operation "${name}" has the field "${taken}", but every command has an option --${taken}; give the field another name`,
+    )
 }
