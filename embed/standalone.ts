@@ -8,7 +8,7 @@ import { TaskCostLimitError } from '#core/tasks/contract'
 import { AnswerForm, jsonSchemaOf } from '#core/tasks/run/answer-form'
 import { endingOf } from '#core/tasks/run/ending'
 import { type Exchange, rememberedMessages, STRUCTURED } from '#core/tasks/run/prompt'
-import { InvalidInputError, issuesOf, type Kernel, type Ports, z } from '#kernel'
+import { errorMessage, InvalidInputError, issuesOf, type Kernel, type Ports, z } from '#kernel'
 import { usdOf } from '#platform/store/contract'
 import { UnknownPriceError } from '#safety/budget/contract'
 import { type Tool, Toolkits } from '#tools/toolkits/contract'
@@ -157,7 +157,7 @@ export class Standalone {
       signal,
       onText: (text: string) => tell({ type: 'text', text }),
       onReset: () => tell({ type: 'reset' }),
-      gate: (call: PlannedCall, tool: Tool) => this.#gate(call, tool, signal),
+      gate: (call: PlannedCall, tool: Tool, check: () => Promise<void>) => this.#gate(call, tool, check, signal),
       ...(form ? { response_schema: form.schema, review: (text: string) => form.review(text, !account.isUsedUp) } : {}),
     }
   }
@@ -165,12 +165,15 @@ export class Standalone {
   async #gate(
     { call_id, name, arguments: args }: PlannedCall,
     { requires_approval, danger }: Tool,
+    check: () => Promise<void>,
     signal: AbortSignal,
   ): Promise<Verdict> {
     const run = { verdict: 'run', arguments: args } as const
     if (!requires_approval) return run
     const { onApproval } = this.#options
     if (!onApproval) return refuseVerdict('It needs the approval of a person, and none is available.')
+    const problem = await check().then(() => undefined, errorMessage)
+    if (problem !== undefined) return refuseVerdict(problem)
     const ask = async () => onApproval({ call_id, tool_name: name, arguments: args, danger: danger ?? null })
     // An aborted run does not wait for the approval, and a later approval does not run the tool.
     const decided = await orAbort(signal, ask())

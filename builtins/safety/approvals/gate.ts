@@ -59,7 +59,7 @@ export class Gate {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined
     }
-    const problem = await problemOf(call)
+    const problem = await call.check?.().then(() => undefined, errorMessage)
     if (problem !== undefined) return { verdict: 'refuse', reason: problem }
     const reviewed = await review(this.#svc, call)
     const asked = canonical(call.arguments)
@@ -136,16 +136,6 @@ export class Gate {
 
   get #store(): Store {
     return this.#svc.use(Store)
-  }
-}
-
-/** Returns why a call cannot succeed, if its tool knows. */
-async function problemOf(call: GatedCall): Promise<string | undefined> {
-  try {
-    await call.check?.()
-    return undefined
-  } catch (error) {
-    return errorMessage(error)
   }
 }
 

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
 import {
   Agent,
   type AgentEvent,
@@ -392,6 +392,17 @@ describe('a tool that requires approval', () => {
     const reason = await decideApproval(() => ({ decision: 'deny', reason: 'not on a Sunday' }))
     expect(reason).toMatchObject({ sent: [], answer: expect.stringContaining('not on a Sunday') })
     expect(await decideApproval()).toMatchObject({ sent: [], answer: expect.stringContaining('none is available') })
+  })
+
+  it('is refused by its own check before the callback is asked', async () => {
+    const checked = { ...send, check: () => Promise.reject(new Error('there is no such address')) }
+    const onApproval = vi.fn(() => true)
+    const { agent, lastMessages } = await scriptedAgent([toolCall('send', { to: 'ada' }), text('Done.')], {
+      ...{ tools: [checked], onApproval },
+    })
+    await agent.run('Send it.')
+    expect(lastMessages().at(-1)!.content).toBe('Error: there is no such address')
+    expect(onApproval).not.toHaveBeenCalled()
   })
 
   it('does not run on an invalid answer of the callback, which ends the run', async () => {
