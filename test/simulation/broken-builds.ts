@@ -18,10 +18,10 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
     statement: /min\(run_at, max\(\?, rested_at\)\)/,
     instead: 'CASE WHEN ? IS NULL THEN 0 ELSE run_at END',
   },
-  // Found by one seed in twenty.
+  // Found by one seed in 170: calls of one answer run one after another, so only other processes race.
   {
     name: 'a double take of an approval',
-    within: 90,
+    within: 300,
     statement: /(UPDATE approvals SET status = 'consumed'[\s\S]*) AND status = 'approved'$/,
     instead: '$1',
   },
