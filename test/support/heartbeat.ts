@@ -21,12 +21,18 @@ export async function waitUntilIdle({ kernel, clock }: TestHost): Promise<void> 
   const { heartbeat } = kernel
   const now = clock.ms()
   let calm = 0
+  let state: object = {}
   heartbeat.hint()
-  await until(async () => {
+  const idle = until(async () => {
     const due = await kernel.use(SchedulerToken).nextDue()
-    const driven = heartbeat.lastTick < now || heartbeat.inFlight.length > 0 || (due !== null && due <= now)
-    const busy = driven || filesInFlight()
+    const { lastTick, inFlight } = heartbeat
+    const files = filesInFlight()
+    state = { now, due, lastTick, inFlight, files }
+    const busy = lastTick < now || inFlight.length > 0 || (due !== null && due <= now) || files
     calm = busy ? 0 : calm + 1
     return calm >= CALM_TURNS
+  })
+  await idle.catch(error => {
+    throw new Error(`the heartbeat does not come to rest: ${JSON.stringify(state)}`, { cause: error })
   })
 }
