@@ -25,9 +25,9 @@ export async function waitUntilIdle({ kernel, clock }: TestHost): Promise<void> 
   heartbeat.hint()
   const idle = until(async () => {
     const due = await kernel.use(SchedulerToken).nextDue()
-    const { lastTick, inFlight } = heartbeat
+    const { lastTick, inFlight, fault } = heartbeat
     const files = filesInFlight()
-    state = { now, due, lastTick, inFlight, files }
+    state = { now, due, lastTick, inFlight, files, fault }
     const busy = lastTick < now || inFlight.length > 0 || (due !== null && due <= now) || files
     calm = busy ? 0 : calm + 1
     return calm >= CALM_TURNS
