@@ -177,7 +177,9 @@ export class Heartbeat implements HeartbeatControl {
   async #tick(nextBeat: number): Promise<void> {
     const { config, ports } = this.#parts
     const scheduler = this.#parts.scheduler()
+    // A hint during the beat before is answered by this tick, at the time that it is now.
     this.#hinted = false
+    this.lastTick = ports.clock.ms()
     if (this.#owed.size > 0) await this.#giveBack()
     await this.#sweep.run(this.inFlight)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
