@@ -294,7 +294,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
             errors: [UnknownPersonError],
             render: ({ greeting }) => greeting,
             run({ who, loud }) {
-              if (who === 'nobody') throw new UnknownPersonError({ who })
+              if (who === 'stranger') throw new UnknownPersonError({ who })
               const greeting = \`Hello, \${who}!\`
               return { greeting: loud ? greeting.toUpperCase() : greeting }
             },
@@ -313,7 +313,7 @@ const SCAFFOLDS: Readonly<Record<PluginKind, Scaffold>> = {
         const greet = (input: object) => host.kernel.invoke('NAME.greet', input)
         expect(await greet({ who: 'world' })).toEqual({ greeting: 'Hello, world!' })
         expect(await greet({ who: 'world', loud: true })).toEqual({ greeting: 'HELLO, WORLD!' })
-        await expect(greet({ who: 'nobody' })).rejects.toMatchObject({ code: 'unknown_person' })
+        await expect(greet({ who: 'stranger' })).rejects.toMatchObject({ code: 'unknown_person' })
         await expect(greet({})).rejects.toMatchObject({ code: 'invalid_input' })
       })
     `,
