@@ -1,6 +1,6 @@
 import { ImageRef, writeImages } from '#core/images/contract'
 import { type Message, Message as MessageSchema } from '#core/models/contract'
-import { CallIntent, endCall, insertCall } from '#core/runtime/statements'
+import { CallIntent, endCall, insertCall, planCalls, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import {
   allOf,
@@ -336,6 +336,20 @@ export async function unansweredCalls(store: Store, goal_id: string) {
   }
 }
 
+/**
+ * Returns whether tools may run for a goal: `later` while its agent is paused or the condition holds, `never` after its
+ * end.
+ * @param frozen SQL condition
+ */
+export async function mayRunTools(store: Store, goal_id: string, frozen: string): Promise<'now' | 'later' | 'never'> {
+  const row = await store.get<{ waits: number | boolean }>(
+    `SELECT a.paused_at IS NOT NULL OR ${frozen} AS waits FROM goals g JOIN agents_view a ON a.agent_id = g.agent_id
+     WHERE g.goal_id = ? AND g.status = 'active' AND a.died_at IS NULL`,
+    [goal_id],
+  )
+  return row === undefined ? 'never' : row.waits ? 'later' : 'now'
+}
+
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
 /** Records a model's answer: the messages before it, its text and its calls. */
@@ -366,6 +380,20 @@ export const recordAnswer = defineEffect({
         ]),
     ...intents.map(intent => insertCall({ agent_id, goal_id, epoch }, intent, now)),
   ],
+})
+
+/** Leaves calls of an answer for a later cycle. */
+export const deferCalls = defineEffect({
+  name: 'goals.defer_calls',
+  schema: z.object({ call_ids: z.array(z.string()) }),
+  statements: ({ call_ids }) => [planCalls(call_ids)],
+})
+
+/** Begins a call that was left for a later cycle. */
+export const beginDeferredCall = defineEffect({
+  name: 'goals.begin_deferred_call',
+  schema: z.object({ call_id: z.string() }),
+  statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
 })
 
 /** Records a summary of the conversation so far. */
@@ -424,4 +452,6 @@ export const GOAL_EFFECTS = [
   recordAnswer,
   recordSummary,
   recordOutcome,
+  deferCalls,
+  beginDeferredCall,
 ]

@@ -111,7 +111,7 @@ export type RunEnd =
    * The model made the same calls with the same results three times in a row. The last result warns the model of that.
    */
   | { status: 'repeating'; calls: string; steps: number }
-  /** `yields` returned true: other work comes first. */
+  /** `yields` returned true, or `mayBegin` `later`. */
   | { status: 'yielded'; steps: number }
 
 export interface RunRequest extends Reach {
@@ -182,6 +182,11 @@ export interface RunRequest extends Reach {
   summarize?(call: ModelCall): Promise<Message | undefined>
   /** Called before each model call, right before `newMessages`. True ends the run, to be resumed later. */
   yields?(): Promise<boolean>
+  /**
+   * Called before calls of an answer begin, with them and all that follow. `later` ends the run and leaves them for the
+   * next one; `never` answers them with an error.
+   */
+  mayBegin?(calls: readonly PlannedCall[]): Promise<'now' | 'later' | 'never'>
 }
 
 /** The tools of an agent, with their descriptions for the model. */

@@ -58,6 +58,14 @@ export function parkCall(call_id: string): Statement {
   return { sql: "UPDATE tool_calls SET state = 'parked' WHERE call_id = ? AND state <> 'done'", params: [call_id] }
 }
 
+/** Sets calls that did not begin back to planned. */
+export function planCalls(call_ids: readonly string[]): Statement {
+  return {
+    sql: `UPDATE tool_calls SET state = 'planned' WHERE call_id ${AMONG} AND state = 'started'`,
+    params: [jsonList(call_ids)],
+  }
+}
+
 /** Attaches a decision to a call that has not ended. */
 export function attachApproval(approval_id: string, call_id: string): Statement {
   return {

@@ -16,6 +16,7 @@ import {
 import { defineError, type Effect, type PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { recordInput, withoutRecording } from '#lib/recording-context'
+import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
@@ -40,12 +41,15 @@ import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal } from '../goals.ts'
 import {
+  beginDeferredCall,
   type CurrentGoal,
+  deferCalls,
   dropTranscript,
   findGoal,
   goalAtHand,
   loadTranscript,
   markSubgoalsReported,
+  mayRunTools,
   nudgesSince,
   recordAnswer,
   recordOutcome,
@@ -265,6 +269,7 @@ class Pursuit {
       gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
+      mayBegin: calls => this.#mayBegin(calls),
     }
   }
 
@@ -286,7 +291,11 @@ class Pursuit {
     const { call_id, step, arguments: args } = call
     if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
       return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, task_id: null, arguments: args })
-    if (call.name === FINISH_GOAL || !this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
+    if (call.name === FINISH_GOAL) return { verdict: 'run', arguments: args }
+    if (!this.#svc.has(Approvals)) {
+      if (step === 0) await this.#save([beginDeferredCall({ call_id })])
+      return { verdict: 'run', arguments: args }
+    }
     const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args, check }
     // Calls of an earlier answer, which are resumed, have step 0.
     return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
@@ -307,6 +316,14 @@ class Pursuit {
     this.#atHand = this.#isFresh ? this.#goal : await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
     this.#isFresh = false
     return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
+  }
+
+  /** Models answer slowly: meanwhile the operator may have paused the agent, frozen the daemon or ended the goal. */
+  async #mayBegin(calls: readonly PlannedCall[]): Promise<'now' | 'later' | 'never'> {
+    const frozen = (this.#svc.has(Freeze) && this.#svc.use(Freeze).condition) || '1 = 0'
+    const may = await mayRunTools(this.#svc.use(Store), this.#goal.goal_id, frozen)
+    if (may === 'later') await this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })])
+    return may
   }
 
   /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */

@@ -11,6 +11,7 @@ const MOST_AT_ONCE = 8
 /** Number of characters kept of the arguments of a call that was cut off. */
 const SHOWN_OF_CUT = 200
 
+const ENDED = 'the goal has ended meanwhile. The tool was not run.'
 const WAITING = 'another call of this turn waits for the operator. Finish the goal after the operator has decided.'
 
 /** Result of the calls of one turn. */
@@ -19,6 +20,7 @@ export type TurnEnd =
   | { status: 'finished'; finish: Finish }
   | { status: 'declined'; reason: string }
   | { status: 'parked'; approval_ids: string[] }
+  | { status: 'yielded' }
   | { status: 'repeating'; calls: string }
 
 /**
@@ -122,15 +124,18 @@ async function* runAll(
     const end = await execute(call).catch(error => void failures.push(error))
     return { call, end }
   }
+  const notRun = async (call: PlannedCall) => ({ call, end: { message: toolError(call, ENDED), effects: [] } })
   const running = new Map<PlannedCall, ReturnType<typeof begin>>()
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   const groups = groupsOf(calls, request)
   let repeating = false
+  let left: 'now' | 'later' | 'never' = 'now'
   try {
     for (;;) {
+      if (running.size === 0 && groups.length > 0) left = (await request.mayBegin?.(groups.flat())) ?? 'now'
       // After a failure of the gate, the next run begins with the calls that are left.
-      const next = running.size === 0 && failures.length === 0 ? groups.shift() : undefined
-      for (const call of next ?? []) running.set(call, begin(call))
+      const next = running.size === 0 && failures.length === 0 && left !== 'later' ? groups.shift() : undefined
+      for (const call of next ?? []) running.set(call, left === 'never' ? notRun(call) : begin(call))
       if (running.size === 0) break
       const [only] = running.keys()
       // The first of several calls to end is nondeterministic, so it is recorded.
@@ -155,6 +160,7 @@ async function* runAll(
   }
   // A failure of the gate ends the run after the other results are written.
   if (failures.length > 0) throw failures[0]
+  if (left === 'later') return { status: 'yielded' }
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
   const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
   // The end of the goal is its own record, not an outcome.
