@@ -15,7 +15,6 @@ import { agentBlockReasons, noteGuard } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, listModelsInUse } from './repository.ts'
 import { agentsForget } from './retention.ts'
-import { moveEarlierTrash } from './trash.ts'
 
 const OfAgent = z.object({ agent_id: z.string() })
 
@@ -34,7 +33,6 @@ export default definePlugin({
     svc.provide(OwnAgents, current)
     for (const operation of agentOperations) svc.operation(operation)
     agentsForget(svc)
-    svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {
       name: 'agents',
       // Most agents have the role of their preset, and share its profile object.
