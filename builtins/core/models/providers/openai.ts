@@ -1,11 +1,11 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
+import type { ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract.ts'
 import { dialectOf } from './dialects.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
-import { capBody, isStream } from './fetch.ts'
+import { capBody, isStream, refuseWebPage, refuseWithoutKey } from './fetch.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
 import { ReturnedFields } from './openai-returned.ts'
 import {
@@ -48,13 +48,6 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     })
     return client
   }
-  const refuseWithoutKey = (model: string) => {
-    if (!endpoint.needs_key || key) return
-    const problem = `${endpoint.key_env} is not set; set it to your ${name} key, or choose another model`
-    throw Object.assign(new ModelError({ model, problem }), {
-      ...{ kind: 'auth' as const, transient: false, billed: false },
-    })
-  }
   const id = (model: string) => `${name}:${model}`
 
   const open = async (request: ModelRequest, signal: AbortSignal) => {
@@ -64,24 +57,17 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
       .create({ ...wireRequest(request, dialect), stream: true, ...usage }, { signal })
       .asResponse()
   }
-  const refuseWebPage = (model: string, { headers }: Response) => {
-    if (!headers.get('content-type')?.includes('text/html')) return
-    const problem = `${base_url} answered with a web page; check the base URL`
-    throw Object.assign(new ModelError({ model, problem }), {
-      ...{ kind: 'broken' as const, billed: false, interrupted: true },
-    })
-  }
 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
     return new Opened(async () => {
-      refuseWithoutKey(model)
+      refuseWithoutKey(endpoint, model)
       const data = chunks(ports.clock)
       const response = await open(request, signal).catch(error => {
         throw fault(error)
       })
-      refuseWebPage(model, response)
+      refuseWebPage(endpoint, model, response)
       if (isJson(response)) return readWholeAnswer(response, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
@@ -89,12 +75,12 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
     const model = id(request.model)
-    refuseWithoutKey(model)
+    refuseWithoutKey(endpoint, model)
     try {
       const { chat } = await connect()
       const asked = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
       const response = await asked.asResponse()
-      refuseWebPage(model, response)
+      refuseWebPage(endpoint, model, response)
       return isStream(response)
         ? await eventsOfStream(response, ports.clock)
         : eventsOfCompletion(await response.json())
