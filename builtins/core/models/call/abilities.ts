@@ -7,7 +7,7 @@ import type { LearnedModels } from '../learned/learned-models.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
 import { type AdaptedTarget, understand } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
-import { withSchemaInPrompt } from './structured.ts'
+import { withSchemaInPrompt } from './schema-prompt.ts'
 
 /**
  * Messages of servers that they, or the model, do not support tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and
