@@ -6,6 +6,7 @@ import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
 import { capBody, isStream, refuseWebPage, refuseWithoutKey } from './fetch.ts'
+import { LazyStream } from './lazy-stream.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
 import { ReturnedFields } from './openai-returned.ts'
 import {
@@ -17,7 +18,6 @@ import {
   usageEvents,
   wireRequest,
 } from './openai-wire.ts'
-import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
@@ -31,21 +31,23 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const dialect = dialectOf(endpoint)
 
   const connect = async () => {
-    client ??= Promise.all([import('openai'), import('./pieces.ts')]).then(([{ OpenAI }, { fetchInPieces }]) => {
-      const ask = fetchInPieces(ports.fetch)
-      return new OpenAI({
-        apiKey: key ?? 'none',
-        adminAPIKey: null,
-        baseURL: base_url,
-        organization: endpoint.organization,
-        project: endpoint.project,
-        maxRetries: 0,
-        timeout: NO_TIMEOUT_MS,
-        fetch: (input, init) =>
-          capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
-        logLevel: 'off',
-      })
-    })
+    client ??= Promise.all([import('openai'), import('./streaming-fetch.ts')]).then(
+      ([{ OpenAI }, { streamingFetch }]) => {
+        const ask = streamingFetch(ports.fetch)
+        return new OpenAI({
+          apiKey: key ?? 'none',
+          adminAPIKey: null,
+          baseURL: base_url,
+          organization: endpoint.organization,
+          project: endpoint.project,
+          maxRetries: 0,
+          timeout: NO_TIMEOUT_MS,
+          fetch: (input, init) =>
+            capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
+          logLevel: 'off',
+        })
+      },
+    )
     return client
   }
   const id = (model: string) => `${name}:${model}`
@@ -61,7 +63,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
-    return new Opened(async () => {
+    return new LazyStream(async () => {
       refuseWithoutKey(endpoint, model)
       const data = chunks(ports.clock)
       const response = await open(request, signal).catch(error => {
