@@ -36,15 +36,19 @@ export interface KernelOptions {
   log?: LogOptions
   /**
    * Which plugin files, and programs named in the configuration, may run: `trusted` (default) those of projects that
-   * this user trusts, `all` regardless of trust, or `none`.
+   * this user trusts (`svc init`, `svc plugins trust`; SVC_TRUST_PROJECT=true for one process), `all` regardless of
+   * trust, or `none`.
    */
   pluginFiles?: PluginFilesAllowed
   /**
    * Opens with any configuration, to inspect or repair it: invalid values are replaced by defaults, all builtins are
-   * loaded, and `config.faults()` lists the errors.
+   * loaded, and `config.faults()` lists the errors. With `roles: []` nothing starts.
    */
   lenient?: boolean
-  /** Whether to apply changes on disk as soon as they are written, for plugin development. */
+  /**
+   * Whether to apply changes on disk as soon as they are written, for plugin development; not with the role `cli`
+   * alone.
+   */
   dev?: boolean
   /** Command that restarts this process, if the process belongs to the service; empty to end it. */
   restart?: readonly string[]

@@ -13,7 +13,6 @@ import {
   errorMessage,
   type Kernel,
   type OperationCall,
-  type Ports,
   parse,
   ROLES,
   type Role,
@@ -21,20 +20,19 @@ import {
   type Undo,
   z,
 } from '#kernel'
-import type { LogOptions } from '#lib/log'
 import { usePlainIssues } from '#lib/plain-issues'
 import { systemPorts } from '#lib/system-ports'
 import type { RunDetail } from '#observability/runs/contract'
 import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'
 import { registeredGuard } from '#platform/heartbeat/guards'
-import { openKernel } from './compose.ts'
+import { type KernelOptions, openKernel } from './compose.ts'
 import { importable } from './importable.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
 /** Owner that messages name for guards and handlers. */
 const OWNER = 'the embedding program'
 
-export interface SvcOptions {
+export interface SvcOptions extends Omit<KernelOptions, 'root' | 'roles' | 'builtins' | 'modules'> {
   /**
    * Roles of this process. Default: `cli`, which drives no agents before `start` and does not listen. A `daemon` drives
    * agents as soon as it is open, and only a daemon has the plugins' daemon resources, log files of its runs and
@@ -43,28 +41,6 @@ export interface SvcOptions {
   roles?: readonly Role[]
   /** Whether to create the project if the folder has none. Default: false, so that a wrong path is an error. */
   create?: boolean
-  ports?: Partial<Ports>
-  log?: LogOptions
-  /**
-   * Which plugin files, and programs named in the configuration, may run: `trusted` (default) those of projects that
-   * this user trusts (`svc init`, `svc plugins trust`; SVC_TRUST_PROJECT=true for one process), `all` regardless of
-   * trust, or `none`.
-   */
-  pluginFiles?: 'trusted' | 'all' | 'none'
-  /**
-   * Opens with any configuration, to inspect or repair it: invalid values are replaced by defaults. With `roles: []`
-   * nothing starts.
-   */
-  lenient?: boolean
-  /**
-   * Whether to apply changes on disk as soon as they are written, for plugin development; not with the role `cli`
-   * alone.
-   */
-  dev?: boolean
-  /** Command that restarts this process, if the process belongs to the service. */
-  restart?: readonly string[]
-  /** Called before plugins are loaded, so that its additions to a point come before theirs. */
-  prepare?: (kernel: Kernel) => void
 }
 
 /** Checked strictly, because an untyped program would not notice a misspelled name. */

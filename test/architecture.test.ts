@@ -338,7 +338,7 @@ describe('code quality', () => {
   const DECLARES = /^(setup|base|\w*(Toolkit|Tools))$/
   /** Longer functions, each with the reason. */
   const LONG: Record<string, string> = {
-    'builtins/core/agents/next.ts agentBlockReasons': 'a list of ten reasons, one object each',
+    'builtins/core/agents/block-reasons.ts agentBlockReasons': 'a list of ten reasons, one object each',
     'builtins/core/goals/generation/generation.ts generate': 'the steps of one phase, in their order',
     'builtins/core/goals/pursuit/pursuit.ts pursue': 'one case for each end of a pursuit',
     'builtins/core/models/call/call.ts callModel': 'one loop of attempts that share their time limit and spend',

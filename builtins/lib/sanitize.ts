@@ -5,9 +5,13 @@ export function sanitize(text: string): string {
   return withoutTags(text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')).trim()
 }
 
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
+
 /** Sanitizes text and puts it on one line, so that it cannot begin a line of its own in another agent's prompt. */
 export function sanitizeLine(text: string): string {
-  return sanitize(text).replace(/\s+/g, ' ')
+  return oneLine(sanitize(text))
 }
 
 /** Text between the angle brackets of a tag. */

@@ -10,6 +10,15 @@ export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Parses JSON; returns a string that is not JSON, such as truncated JSON, as it is. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
 /** Returns all values of a tree with their paths; an empty mapping counts as a value. */
 export function leaves(tree: unknown, path: readonly string[] = []): [path: string[], value: unknown][] {
   if (path.length > 0 && (!isTree(tree) || Object.keys(tree).length === 0)) return [[[...path], tree]]

@@ -54,14 +54,12 @@ const KEPT: readonly { where: RegExp; why: string }[] = [
   { where: /^test\/support\/simulation\//, why: 'Stories that models read.' },
   { where: /^test\/kernel\/testing\.test\.ts$|deprecated\.ts$/, why: 'Earlier names, for one version.' },
   { where: /^builtins\/core\/goals\/context\/guarded\.ts$/, why: 'An earlier field, for one version.' },
-  { where: /^builtins\/core\/agents\/trash\.ts$/, why: 'The earlier folder, for one version.' },
   { where: /^builtins\/interfaces\/rest\/client-operations\.ts$|^docs\/reference\//, why: 'Generated.' },
   { where: /^test\/golden\/|^test\/support\/model\/|public-names\.txt$/, why: 'Recorded.' },
   {
     where: /^test\/(browser\/dashboard\/agent|spec\/core\/agents\/checkpoints-host)\.ts$/,
     why: 'A stored field of suffering.',
   },
-  { where: /^test\/spec\/core\/agents\/agents\.test\.ts$/, why: 'The earlier folder, for one version.' },
   { where: /^profiles\//, why: 'Prompts, whose wording was measured.' },
 ]
 

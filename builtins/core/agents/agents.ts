@@ -3,6 +3,7 @@ import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
+import { daemonProblem, frozenSince, nextOf } from './block-reasons.ts'
 import {
   AgentDeadError,
   type AgentDetail,
@@ -27,7 +28,6 @@ import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
 import { type FolderSelection, foldersFor, updateFolders, worktreeFor } from './folders.ts'
 import { leasesOver } from './leases.ts'
-import { daemonProblem, frozenSince, nextOf } from './next.ts'
 import {
   type AliveRow,
   agentDied,

@@ -2,8 +2,8 @@ import type { PluginHandle } from '#kernel'
 import { type DoctorFinding, finding } from '#lib/doctor-check'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
+import { blockOf } from './block-reasons.ts'
 import { leasesOver } from './leases.ts'
-import { blockOf } from './next.ts'
 import { findAgents, listAlive } from './repository.ts'
 
 /** Maximum number of agents checked: each takes some reads. */

@@ -8,14 +8,13 @@ import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Sandbox } from '#safety/sandbox/contract'
 import { AgentDirectory, OwnAgents } from './agents.ts'
+import { agentBlockReasons, noteGuard } from './block-reasons.ts'
 import { fenceLimit, freezeLimit } from './call-limits.ts'
 import { ActiveAgent, AgentFacets, Agents, BlockReasons, NudgeReceived, ProfileShapes } from './contract.ts'
 import { waitingFinding } from './doctor.ts'
-import { agentBlockReasons, noteGuard } from './next.ts'
 import { agentOperations } from './operations.ts'
 import { AGENT_EFFECTS, listModelsInUse } from './repository.ts'
 import { agentsForget } from './retention.ts'
-import { moveEarlierTrash } from './trash.ts'
 
 const OfAgent = z.object({ agent_id: z.string() })
 
@@ -34,7 +33,6 @@ export default definePlugin({
     svc.provide(OwnAgents, current)
     for (const operation of agentOperations) svc.operation(operation)
     agentsForget(svc)
-    svc.start(() => moveEarlierTrash(svc), { in: ['daemon'] })
     svc.add(ProfileShapes, {
       name: 'agents',
       // Most agents have the role of their preset, and share its profile object.

@@ -1,16 +1,13 @@
 import { dirname, join } from 'node:path'
-import { errorMessage, type PluginHandle } from '#kernel'
+import type { PluginHandle } from '#kernel'
 import { SharedFiles } from '#platform/store/contract'
 
-const TRASH = 'trash'
-/** The folder's name before version 0.2. */
-const EARLIER = 'attic'
 const FOLDERS = ['workspaces', 'journals', 'memory', 'a2a', 'checkpoints']
 
 /** Moves the files of a deleted agent to a folder of `.svc/trash/`, also from storage that several machines share. */
 export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<void> {
   const { ports, project, clock } = svc
-  const trash = join(project.svc, TRASH, `${agent_id}-${clock.ms()}`)
+  const trash = join(project.svc, 'trash', `${agent_id}-${clock.ms()}`)
   const places = [...FOLDERS.map(folder => [folder, agent_id] as const), ['agent_memory', `${agent_id}.json`] as const]
   for (const [folder, name] of places) {
     const from = join(project.svc, folder, name)
@@ -23,21 +20,6 @@ export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<
     await ports.files.rename(from, join(trash, folder))
   }
   if (svc.has(SharedFiles)) await moveSharedToTrash(svc, svc.use(SharedFiles), agent_id, trash)
-}
-
-/** Moves an earlier version's trash, `.svc/attic/`, to `.svc/trash/`, once. */
-export async function moveEarlierTrash({ ports, project, log }: PluginHandle): Promise<void> {
-  const from = join(project.svc, EARLIER)
-  const names = await ports.files.readdir(from).catch(() => undefined)
-  if (!names) return
-  const to = join(project.svc, TRASH)
-  try {
-    await ports.files.mkdir(to, { recursive: true, mode: 0o700 })
-    for (const name of names) await ports.files.rename(join(from, name), join(to, name))
-    await ports.files.rm(from, { recursive: true })
-  } catch (error) {
-    log.warn({}, `cannot move ${from} to ${to}: ${errorMessage(error)}`)
-  }
 }
 
 async function moveSharedToTrash({ ports }: PluginHandle, shared: SharedFiles, agent_id: string, trash: string) {

@@ -1,5 +1,20 @@
-/** Statements on goals and their transcripts, for the writes of other modules. */
-import type { Statement } from '#platform/store/contract'
+/** Statements on goals and their transcripts, for other modules. */
+import type { Statement, Store } from '#platform/store/contract'
+
+export interface EndedGoals {
+  goals_completed: number
+  goals_abandoned: number
+}
+
+/** Counts an agent's ended goals, until the agent is deleted. */
+export async function countEndedGoals(store: Store, agent_id: string): Promise<EndedGoals> {
+  const counts = await store.get<EndedGoals>(
+    `SELECT count(*) FILTER (WHERE status = 'completed') AS goals_completed,
+       count(*) FILTER (WHERE status = 'abandoned') AS goals_abandoned FROM goals_view WHERE agent_id = ?`,
+    [agent_id],
+  )
+  return counts!
+}
 
 /** Makes an active goal a subgoal of another. @param goal the query of its id */
 export function adoptGoal(parent_goal_id: string, { sql, params = [] }: Statement): Statement {

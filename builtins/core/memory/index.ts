@@ -39,10 +39,10 @@ export default definePlugin({
     for (const operation of memoryOperations) svc.operation(operation)
     svc.on('goal_completed', () => achievements.look())
     svc.start(() => {
-      const looked = achievements
+      const firstLook = achievements
         .look()
         .catch(error => svc.log.warn({}, `cannot add completed goals to memory: ${errorMessage(error)}`))
-      return () => looked
+      return () => firstLook
     })
   },
 })

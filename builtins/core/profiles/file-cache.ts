@@ -40,7 +40,7 @@ export class FileCache<T> {
   readonly #listings = new Map<string, Listing>()
   readonly #held = new Map<string, CachedValue<T>>()
   readonly #reading = new Map<string, Promise<T | undefined>>()
-  readonly #looking = new Map<string, Promise<ReadonlyMap<string, Found>>>()
+  readonly #pendingListings = new Map<string, Promise<ReadonlyMap<string, Found>>>()
 
   constructor(options: FileCacheOptions<T>) {
     this.#options = options
@@ -80,14 +80,14 @@ export class FileCache<T> {
 
   /** Lists a folder. Concurrent callers share one read. */
   #list(folder: string): Promise<ReadonlyMap<string, Found>> {
-    const running = this.#looking.get(folder)
+    const running = this.#pendingListings.get(folder)
     if (running) return running
-    const looking = this.#look(folder).finally(() => this.#looking.delete(folder))
-    this.#looking.set(folder, looking)
-    return looking
+    const pending = this.#readListing(folder).finally(() => this.#pendingListings.delete(folder))
+    this.#pendingListings.set(folder, pending)
+    return pending
   }
 
-  async #look(folder: string): Promise<ReadonlyMap<string, Found>> {
+  async #readListing(folder: string): Promise<ReadonlyMap<string, Found>> {
     const { files, stampOf } = this.#options.ports
     const version = stampOf(folder)
     if (version === undefined) return new Map()

@@ -24,7 +24,7 @@ export class ProfileFiles implements Profiles {
   /** What is known of a profile's file besides its values. */
   readonly #sources = new WeakMap<Profile, Omit<ParsedProfile, 'profile'>>()
   /** When each profile was last checked on disk, on the monotonic clock. */
-  readonly #looked = new Map<string, number>()
+  readonly #checkedAt = new Map<string, number>()
 
   /** @param dir the folder of the profiles, relative to the project; empty for `profiles/` and the packaged ones */
   constructor(svc: PluginHandle, dir: string) {
@@ -63,14 +63,14 @@ export class ProfileFiles implements Profiles {
   async get(name: string): Promise<Profile> {
     const now = this.#svc.clock.monotonic()
     const profile = await this.#get(name)
-    this.#looked.set(name, now)
+    this.#checkedAt.set(name, now)
     return profile
   }
 
   /** Returns the profile if it was checked recently; undefined otherwise. */
   cachedProfile(name: string): Profile | undefined {
-    const looked = this.#looked.get(name)
-    const isFresh = looked !== undefined && this.#svc.clock.monotonic() - looked < this.#freshFor
+    const checkedAt = this.#checkedAt.get(name)
+    const isFresh = checkedAt !== undefined && this.#svc.clock.monotonic() - checkedAt < this.#freshFor
     return isFresh ? this.#lastGood.get(name) : undefined
   }
 

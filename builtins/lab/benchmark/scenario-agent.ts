@@ -3,6 +3,7 @@ import { type AgentDetail, Agents, agentReach } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
 import type { TaskResponse } from '#core/tasks/contract'
 import { errorMessage, type Kernel, type Ports } from '#kernel'
+import { jsonOrText } from '#lib/tree'
 import type { CycleResult } from '#platform/heartbeat/contract'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { Toolkits } from '#tools/toolkits/contract'
@@ -194,14 +195,5 @@ export class ScenarioAgent {
       await this.#ports.files.mkdir(dirname(file), { recursive: true })
       await this.#ports.files.writeFile(file, text)
     }
-  }
-}
-
-/** Parses arguments; long ones are truncated and no longer JSON. */
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

@@ -2,7 +2,7 @@ import { errorMessage, type PluginHandle, token } from '#kernel'
 import { newestSeq, Store } from '#platform/store/contract'
 
 /** Interval between reads of the end of the log while a reader waits for it, in milliseconds. */
-const LOOK_MS = 50
+const POLL_MS = 50
 
 export const OwnTail = token<Tail>('events/tail')
 
@@ -13,7 +13,7 @@ export const OwnTail = token<Tail>('events/tail')
 export class Tail {
   readonly #svc: PluginHandle
   readonly #waiting = new Map<() => void, number>()
-  #looking = false
+  #isPolling = false
   #closed = false
 
   constructor(svc: PluginHandle) {
@@ -46,18 +46,18 @@ export class Tail {
       }
       signal.addEventListener('abort', wake, { once: true })
       this.#waiting.set(wake, seq)
-      if (!this.#looking) void this.#look()
+      if (!this.#isPolling) void this.#poll()
     })
   }
 
-  async #look(): Promise<void> {
-    this.#looking = true
+  async #poll(): Promise<void> {
+    this.#isPolling = true
     while (this.#waiting.size > 0) {
-      await this.#svc.clock.sleep(LOOK_MS)
+      await this.#svc.clock.sleep(POLL_MS)
       const newest = await this.#newest()
       for (const [wake, seq] of [...this.#waiting]) if (seq < newest) wake()
     }
-    this.#looking = false
+    this.#isPolling = false
   }
 
   /** Returns the newest seq; 0 when it cannot be read now, so that readers keep waiting. */

@@ -1,6 +1,7 @@
 import { Images, imagesOf } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
+import { jsonOrText } from '#lib/tree'
 import { type LoggedEvent, type RunDetail, RunRecords, type Span, type Trace } from '#observability/runs/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { redactor } from './redact.ts'
@@ -103,15 +104,6 @@ async function lengthen(store: Store, all: readonly Span[], redact: <T>(value: T
     if (!row) continue
     attributes.params = redact(jsonOrText(row.arguments))
     if (row.outcome !== null) attributes[status === 'error' ? 'error' : 'output'] = redact(row.outcome)
-  }
-}
-
-/** Parses JSON, so that its fields can be redacted; returns truncated JSON as it is. */
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }
 

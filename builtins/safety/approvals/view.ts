@@ -1,3 +1,4 @@
+import { oneLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
 import type { Approval, ApprovalRule, ApprovalSummary } from './contract.ts'
 import type { ApprovalRow } from './repository.ts'
@@ -130,8 +131,4 @@ export function ruleLine(rule: ApprovalRule): string {
 /** Formats as JSON, which escapes line breaks, so that no argument can imitate a line of this output. */
 function indentJson(value: unknown): string {
   return `    ${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ')
 }

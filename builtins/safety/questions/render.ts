@@ -1,3 +1,4 @@
+import { oneLine } from '#lib/sanitize'
 import type { Question } from './contract.ts'
 
 export function renderQuestions(questions: readonly Question[]): string {
@@ -19,8 +20,4 @@ export function renderQuestion(asked: Question): string {
 
 function indentText(text: string): string {
   return `  ${text.replaceAll('\n', '\n  ')}`
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ')
 }

@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { sanitizeLine } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { Peers } from './contract.ts'
 
@@ -35,5 +35,5 @@ export function peers(svc: PluginHandle): Peers {
 }
 
 function lineOf({ agent_id, name, role, objective }: PeerRow): string {
-  return sanitize(`${agent_id} (${name}): ${role}; ${objective ?? 'idle'}`).replace(/\s+/g, ' ')
+  return sanitizeLine(`${agent_id} (${name}): ${role}; ${objective ?? 'idle'}`)
 }

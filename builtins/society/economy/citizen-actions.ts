@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { sanitize, sanitizeLine } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import {
   changeStats,
@@ -220,9 +220,7 @@ export class CitizenActions implements World {
     if (await findOffer(this.#store, offer_id)) return { offer_id }
     if ((await numberOfOffers(this.#store, agent_id)) >= MOST_OFFERS)
       throw this.#refusal(`you have ${MOST_OFFERS} offers already; withdraw one first`)
-    await this.#store.apply([
-      insertOffer({ offer_id, agent_id, title: sanitize(title).replace(/\s+/g, ' '), price: centsOf(price) }),
-    ])
+    await this.#store.apply([insertOffer({ offer_id, agent_id, title: sanitizeLine(title), price: centsOf(price) })])
     return { offer_id }
   }
 

@@ -1,4 +1,5 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
+import { countEndedGoals } from '#core/goals/statements'
 import type { PluginHandle } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
@@ -7,15 +8,7 @@ import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } f
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
 import { type Happening, narrateHappenings, type SealedChapter, type Story } from './narrative.ts'
-import {
-  countGoals,
-  type EventRow,
-  goalsOf,
-  type IdentityRow,
-  readIdentity,
-  tellStory,
-  toIdentityRecord,
-} from './repository.ts'
+import { type EventRow, goalsOf, type IdentityRow, readIdentity, tellStory, toIdentityRecord } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
 /** Number of events narrated at a time. */
@@ -72,7 +65,7 @@ export class Identities implements Identity {
   async summary(agent: AgentRow): Promise<Record<string, unknown>> {
     const { agent_id, name, role, status, died_at, created_at, cycle_num } = agent
     const { display_name, traits, domains, worldview, chapters, opinions, open_questions } = await this.of(agent)
-    const goals = await countGoals(this.#svc.use(Store), agent_id)
+    const goals = await countEndedGoals(this.#svc.use(Store), agent_id)
     const modules = await Promise.all(
       this.#svc.list(LifeSummaries).map(async module => [module.name, await module.summarize(agent)] as const),
     )
@@ -80,7 +73,7 @@ export class Identities implements Identity {
       ...{ agent_id, display_name, name, role, status, traits, domains },
       born_at: isoTime(created_at),
       died_at: died_at === null ? null : isoTime(died_at),
-      ...{ cycles_lived: cycle_num, goals_completed: goals.completed, goals_abandoned: goals.abandoned },
+      ...{ cycles_lived: cycle_num, ...goals },
       ...{ worldview, chapters: chapters.length, opinions: opinions.length, open_questions: open_questions.length },
       ...Object.fromEntries(modules.filter(([, fields]) => fields !== undefined)),
     }

@@ -158,15 +158,6 @@ export function goalsOf(store: Store, goal_ids: readonly string[]) {
   )
 }
 
-export async function countGoals(store: Store, id: string): Promise<{ completed: number; abandoned: number }> {
-  const row = await store.get<{ completed: number; abandoned: number }>(
-    `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
-     FROM goals_view WHERE agent_id = ?`,
-    [id],
-  )
-  return row ?? { completed: 0, abandoned: 0 }
-}
-
 /** Creates the identity row of an existing agent. */
 const ensureIdentity = (id: string): Statement => ({
   sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)

@@ -14,7 +14,7 @@ const BATCH_SIZE = 200
  */
 export class Records {
   readonly #svc: PluginHandle
-  #looking: Promise<void> = Promise.resolve()
+  #lastCheck: Promise<void> = Promise.resolve()
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -22,14 +22,14 @@ export class Records {
 
   /** Records all goals that ended since the last check. Checks are serialized in this process. */
   look(): Promise<void> {
-    const looked = this.#looking.then(() => this.#look())
-    this.#looking = looked.catch(error => {
+    const check = this.#lastCheck.then(() => this.#check())
+    this.#lastCheck = check.catch(error => {
       this.#svc.log.warn({}, `could not record ended goals yet: ${errorMessage(error)}`)
     })
-    return this.#looking
+    return this.#lastCheck
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const store = this.#svc.use(Store)
     const types = this.#svc.list(TaskTypes)
     for (let after = await cursor(store); ; ) {

@@ -2,6 +2,7 @@ import { type ToolImages, withImages } from '#core/images/contract'
 import { Schemas } from '#core/runtime/contract'
 import { type PluginHandle, TimeLimitError, type Undo } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { orAbort } from '#lib/or-abort'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import { answerOf, failureOf } from './answer.ts'
@@ -176,7 +177,7 @@ export class Server {
     const { timeout, pin } = this.settings
     const limit = new AbortController()
     const signal = AbortSignal.any([call.signal, limit.signal])
-    const session = await abortable(signal, this.#connection.ready()).catch(async error => {
+    const session = await orAbort(signal, this.#connection.ready()).catch(async error => {
       throw error instanceof McpServerDownError
         ? await failureOf(this.#svc, "the tool's MCP server", error.message, call, 'the call was not made.')
         : error
@@ -222,21 +223,6 @@ export class Server {
       call,
       `the connection to the server was lost. ${UNKNOWN}`,
     )
-  }
-}
-
-/** Returns the result of the work, or rejects when the signal is aborted first. */
-async function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  let abort = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

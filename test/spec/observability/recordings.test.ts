@@ -7,7 +7,7 @@ import { HostToken, Operations } from '#kernel'
 import { CycleEnd } from '#lib/recording-context'
 import { type Recording, Recordings } from '#observability/recordings/contract'
 import { Digester } from '#observability/recordings/recording/digest'
-import { CONTRIBUTED, type Entry } from '#observability/recordings/recording/entries'
+import { CONTRIBUTED, type Entry, LOG_VERSION } from '#observability/recordings/recording/entries'
 import { RecordedContext } from '#observability/recordings/recording/recorded-context'
 import { Recorder } from '#observability/recordings/recording/recorder'
 import { RecordingFiles } from '#observability/recordings/recording/recording-files'
@@ -405,7 +405,7 @@ test('a changed prompt is reported as a divergence', async () => {
   const run = await oneGoal(home)
   const entries = await recordingsOf(home).entries(run)
   const altered = entries.map(entry =>
-    entry[0] === 'v' && entry[3] !== 0 ? (entry.with(3, (entry[3] as number) ^ 1) as Entry) : entry,
+    entry[0] === 'v' && entry[3] !== 0 ? (entry.with(3, entry[3] ^ 1) as Entry) : entry,
   )
   expect(altered).not.toEqual(entries)
   await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
@@ -464,49 +464,15 @@ test('a cycle that was aborted before it began is recorded as such', () => {
   ])
 })
 
-test('a log of an earlier version replays', async () => {
-  const digests = new Map<number, string>()
-  const { of } = Digester.prototype
-  const spy = vi.spyOn(Digester.prototype, 'of').mockImplementation(function (this: Digester, asked) {
-    const digest = of.call(this, asked)
-    digests.set(digest, this.legacyDigest(asked))
-    return digest
-  })
-  // Earlier versions recorded each read in order, by its text.
-  const reads = vi.spyOn(RecordedContext.prototype, 'read').mockImplementation(function (
-    this: RecordedContext,
-    ...read
-  ) {
-    return this.turn(...read)
-  })
-  await using home = await testHostWithRecordings(numberedGoals(look('a'), look('b'), finish))
+test('a recording of an earlier version is refused, with both versions', async () => {
+  await using home = await testHostWithRecordings(numberedGoals(finish))
   const run = await oneGoal(home)
-  spy.mockRestore()
-  reads.mockRestore()
-  const entries = await recordingsOf(home).entries(run)
-  const { length } = entries.flatMap(([kind, happened]) => (kind === 'p' ? happened : []))
-  expect(length).toBeGreaterThan(50)
-  const asBefore = earlierForm(digests)
-  await writeFile(join(home.root, '.svc', 'recordings', run, 'tape.gz'), '')
-  const written = await recordingsOf(home).openLog(run)
-  await written.append(JSON.stringify(entries.flatMap(asBefore)))
-  await written.close()
-  expect(await replayOf(home, run)).toMatchObject({ same: true, divergence: null })
+  const file = join(recordingsOf(home).folderOf(run), 'recording.json')
+  await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), v: 7 }))
+  const versions = `its format version is 7, but this version of svc reads version ${LOG_VERSION}`
+  await expect(replayOf(home, run)).rejects.toThrow(`The run ${run} cannot be replayed: ${versions}.`)
+  await expect(replayRecording(EARLIER)).rejects.toThrow('its format version is 1, ')
 })
-
-/** Converts entries to the format of versions 1 to 3: digests as strings, one entry for each turn. */
-function earlierForm(digests: ReadonlyMap<number, string>): (entry: Entry) => Entry[] {
-  return entry => {
-    if (entry[0] === 'v') return [entry.with(3, digests.get(entry[3] as number) ?? 0) as Entry]
-    if (entry[0] !== 'p') return [entry]
-    let context = 0
-    return entry[1].flatMap((each): Entry[] => {
-      if (each >= 0) return [each % 3 ? ['v', context, (each - 1) / 3, 0, null] : ['r', context, [each / 3]]]
-      context = -each - 1
-      return []
-    })
-  }
-}
 
 test('a fork with another model is a separate run that replays, with a diff of steps and cost', async () => {
   await using home = await testHostWithRecordings(request =>
@@ -781,7 +747,7 @@ export default definePlugin({ name: 'lenient', setup(svc) {
   expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
 }, 60_000)
 
-test('recordings of earlier versions, without answers of plugins, replay and can be forked', async () => {
+test('plugin contributions that a recording lacks are computed in its replays and forks', async () => {
   const { take } = RecordedContext.prototype
   const spy = vi.spyOn(RecordedContext.prototype, 'take').mockImplementation(function (
     this: RecordedContext,

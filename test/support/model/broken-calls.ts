@@ -53,10 +53,8 @@ export function streamText(text: string, size = 7) {
 function collectAnswer(events: readonly ModelEvent[], more: Partial<ModelRequest> = {}) {
   const purpose = { agent_id: null, goal_id: null, cycle_num: 0, kind: 'other' } as const
   const request = { model: 'm', messages: [], tools: TOOLS, temperature: 0, max_tokens: 100, purpose, ...more }
-  const hearing = new ToolCallReader(request, 'either')
-  const all = [...events, { type: 'done', finish_reason: 'stop' } as const].flatMap(event => [
-    ...hearing.receive(event),
-  ])
+  const reader = new ToolCallReader(request, 'either')
+  const all = [...events, { type: 'done', finish_reason: 'stop' } as const].flatMap(event => [...reader.receive(event)])
   return {
     texts: all.flatMap(event => (event.type === 'text' ? event.text : [])),
     calls: all.flatMap(event => (event.type === 'tool_call' ? event : [])),

@@ -1,7 +1,7 @@
 import { Memory } from '#core/memory/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
-import { sanitize } from '../contract.ts'
+import { sanitizeLine } from '#lib/sanitize'
 
 /**
  * Returns memories related to a text, at most three lines, cleaned for a prompt. A memory that cannot be read
@@ -17,7 +17,7 @@ export async function recallMemories(
   if (!svc.has(Memory)) return []
   try {
     const lines = await recordInput('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
-    return lines.map(line => sanitize(line).replace(/\s+/g, ' ')).filter(Boolean)
+    return lines.map(sanitizeLine).filter(Boolean)
   } catch (error) {
     svc.log.warn({ agent_id }, `cannot read the agent's memory: ${errorMessage(error)}`)
     return []

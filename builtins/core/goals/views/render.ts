@@ -1,4 +1,5 @@
 import { pluralize } from '#lib/pluralize'
+import { oneLine } from '#lib/sanitize'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import type { Goal } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
@@ -56,8 +57,4 @@ function short(text: string): string {
         .join('')
         .trimEnd()}…`
     : chars.join('')
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ')
 }

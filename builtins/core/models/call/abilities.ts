@@ -5,9 +5,9 @@ import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
-import { type AdaptedTarget, understand } from './adapted-target.ts'
+import { type AdaptedTarget, readAnswer } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
-import { withSchemaInPrompt } from './structured.ts'
+import { withSchemaInPrompt } from './schema-prompt.ts'
 
 /**
  * Messages of servers that they, or the model, do not support tools: Ollama, vLLM, llama.cpp, Groq, OpenRouter and
@@ -80,15 +80,15 @@ export class Abilities {
       return isLearned
     }
 
-    const stream: AdaptedTarget['stream'] = async (given, signal, tell) => {
+    const stream: AdaptedTarget['stream'] = async (given, signal, report) => {
       const request = await this.#loadImages(given)
       let sent = request
       const ask = async () => {
         const asking = await form(request)
         sent = asking.sent
-        return { events: provider.stream(sent, signal), hearing: new ToolCallReader(request, asking.reading) }
+        return { events: provider.stream(sent, signal), reader: new ToolCallReader(request, asking.reading) }
       }
-      return understand(ask, error => learn(error, sent), signal, tell)
+      return readAnswer(ask, error => learn(error, sent), signal, report)
     }
     const complete: AdaptedTarget['complete'] = async (given, signal) => {
       const request = await this.#loadImages(given)
@@ -96,8 +96,8 @@ export class Abilities {
         const { sent, reading } = await form(request)
         try {
           const events = await provider.complete!(sent, signal)
-          const hearing = new ToolCallReader(request, reading)
-          return events.flatMap(event => [...hearing.receive(event)])
+          const reader = new ToolCallReader(request, reading)
+          return events.flatMap(event => [...reader.receive(event)])
         } catch (error) {
           if (!(await learn(error, sent))) throw error
         }

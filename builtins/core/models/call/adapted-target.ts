@@ -6,42 +6,42 @@ import { eachOrAbort } from './limits.ts'
 /** A model whose requests and answers are converted to the common form. */
 export interface AdaptedTarget extends Target {
   /**
-   * Streams an answer, and calls `tell` with each event. @throws what the provider's stream throws, and the signal's
+   * Streams an answer, and calls `report` with each event. @throws what the provider's stream throws, and the signal's
    * reason at once
    */
-  stream(request: ModelRequest, signal: AbortSignal, tell: (event: ModelEvent) => void): Promise<void>
+  stream(request: ModelRequest, signal: AbortSignal, report: (event: ModelEvent) => void): Promise<void>
   /** Returns all events of an answer, without streaming. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>
 }
 
 /** A request in progress, and the parser of its answer. */
-export interface AnswerUnderWay {
+export interface OpenAnswer {
   events: AsyncIterable<ModelEvent>
-  hearing: ToolCallReader
+  reader: ToolCallReader
 }
 
 /**
  * Reads an answer to its end, and repairs its tool calls.
  * @param ask sends the request in the form that is currently believed to work
- * @param learns returns whether an error, before any text, shows that another form can help
+ * @param learn returns whether an error, before any text, shows that another form can help
  */
-export async function understand(
-  ask: () => Promise<AnswerUnderWay>,
-  learns: (error: unknown) => Promise<boolean>,
+export async function readAnswer(
+  ask: () => Promise<OpenAnswer>,
+  learn: (error: unknown) => Promise<boolean>,
   signal: AbortSignal,
-  tell: (event: ModelEvent) => void,
+  report: (event: ModelEvent) => void,
 ): Promise<void> {
   for (let begun = false; ; ) {
-    const { events, hearing } = await ask()
+    const { events, reader } = await ask()
     const pieces = events[Symbol.asyncIterator]()
     try {
       return await eachOrAbort(signal, pieces, piece => {
         begun = true
-        for (const event of hearing.receive(piece)) tell(event)
+        for (const event of reader.receive(piece)) report(event)
       })
     } catch (error) {
       void Promise.resolve(pieces.return?.()).catch(() => {})
-      if (begun || !(await learns(error))) throw error
+      if (begun || !(await learn(error))) throw error
     }
   }
 }

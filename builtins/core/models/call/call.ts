@@ -1,6 +1,7 @@
 import { errorMessage, type Log, type Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { MissingDependencyError } from '#lib/errors'
+import { orAbort } from '#lib/or-abort'
 import type { Price } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../contract.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass } from './governor.ts'
-import { limit, orAbort } from './limits.ts'
+import { limit } from './limits.ts'
 import type { ShownText } from './shown-text.ts'
 import { type Attempt, spendOf } from './spend.ts'
 

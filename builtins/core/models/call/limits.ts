@@ -47,16 +47,6 @@ export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () =
   }
 }
 
-/** Waits for `work`, or rejects with the signal's reason as soon as it is aborted. */
-export function orAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-}
-
 /** An answer in pieces; with `each`, all are pushed without a request for each. */
 export interface Pieces<T, End = unknown> extends AsyncIterator<T, End> {
   /** Calls `receive` with each piece, to the end. @throws what `next` would */

@@ -154,13 +154,12 @@ export class ContextEngine {
     }
   }
 
-  async #fit(target: Target, call: MeasuredCall, smallest = false) {
+  async #fit(target: Target, call: MeasuredCall) {
     const facts = await this.#facts(target)
     const limits = await this.#windows.limits(target, facts, call.purpose)
     const tools = toolsFor(call, limits)
     const messages = await this.#visibleMessages(target, facts, returnable(call.messages, target, rulesFor(target)))
-    const fitted = fitRequest({ ...call, messages, tools }, { ...limits, smallest }, this.#parts.config)
-    return { limits, tools, fitted }
+    return { limits, fitted: fitRequest({ ...call, messages, tools }, limits, this.#parts.config) }
   }
 
   async #facts(target: Target): Promise<ModelFacts> {

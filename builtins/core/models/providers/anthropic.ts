@@ -1,11 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import { errorMessage, type Ports } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
+import type { ModelEvent, ModelProvider, ModelRequest } from '../contract.ts'
 import { AnthropicStream, anthropicRequest, eventsOfAnswer } from './anthropic-wire.ts'
 import type { Endpoint } from './endpoints.ts'
 import { faultOf } from './faults.ts'
-import { capBody } from './fetch.ts'
+import { capBody, refuseWebPage, refuseWithoutKey } from './fetch.ts'
 
 const PACKAGE = '@anthropic-ai/sdk'
 /** Number of chunks read before yielding to the event loop. */
@@ -42,18 +42,11 @@ export function anthropic(
       })
     return client
   }
-  const refuseWithoutKey = (model: string) => {
-    if (!needs_key || key) return
-    const problem = `${key_env} is not set; set it to your ${name} key, or choose another model`
-    throw Object.assign(new ModelError({ model, problem }), {
-      ...{ kind: 'auth' as const, transient: false, billed: false },
-    })
-  }
   const id = (model: string) => `${name}:${model}`
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const model = id(request.model)
-    refuseWithoutKey(model)
+    refuseWithoutKey(endpoint, model)
     const { messages } = await connect()
     const pieces = await messages
       .create({ ...anthropicRequest(request), stream: true }, { signal })
@@ -62,7 +55,7 @@ export function anthropic(
         throw faultOf(error, model, endpoint, ports.clock)
       })
     try {
-      refuseWebPage(model, base_url, pieces.response)
+      refuseWebPage(endpoint, model, pieces.response)
       const events = new AnthropicStream()
       let count = 0
       for await (const piece of pieces.data) {
@@ -77,12 +70,12 @@ export function anthropic(
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
     const model = id(request.model)
-    refuseWithoutKey(model)
+    refuseWithoutKey(endpoint, model)
     const { messages } = await connect()
     try {
       const asked = messages.create({ ...anthropicRequest(request), stream: false }, { signal })
       const answer = await asked.withResponse()
-      refuseWebPage(model, base_url, answer.response)
+      refuseWebPage(endpoint, model, answer.response)
       return eventsOfAnswer(answer.data)
     } catch (error) {
       throw faultOf(error, model, endpoint, ports.clock)
@@ -110,10 +103,4 @@ export function anthropic(
 function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
-}
-
-function refuseWebPage(model: string, base_url: string, { headers }: Response): void {
-  if (!headers.get('content-type')?.includes('text/html')) return
-  const problem = `${base_url} answered with a web page; check the base URL`
-  throw Object.assign(new ModelError({ model, problem }), { kind: 'broken' as const, billed: false })
 }

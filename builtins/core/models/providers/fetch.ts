@@ -1,3 +1,6 @@
+import { ModelError } from '../contract.ts'
+import type { Endpoint } from './endpoints.ts'
+
 const MiB = 1024 * 1024
 /** Maximum size of a streamed answer. Each piece of a stream takes about 300 bytes. */
 export const MAX_STREAM_BYTES = 64 * MiB
@@ -37,4 +40,22 @@ export function isStream({ headers }: Pick<Response, 'headers'>): boolean {
  */
 export function tooLarge(limit: number): RangeError {
   return new RangeError(`the answer is larger than ${limit / MiB} MiB`)
+}
+
+/** Ensures that the key that an endpoint needs is set. @throws ModelError */
+export function refuseWithoutKey({ name, key, key_env, needs_key }: Endpoint, model: string): void {
+  if (!needs_key || key) return
+  const problem = `${key_env} is not set; set it to your ${name} key, or choose another model`
+  throw Object.assign(new ModelError({ model, problem }), {
+    ...{ kind: 'auth' as const, transient: false, billed: false },
+  })
+}
+
+/** Ensures that an answer is not a web page, as wrong base URLs return. @throws ModelError */
+export function refuseWebPage({ base_url }: Endpoint, model: string, { headers }: Response): void {
+  if (!headers.get('content-type')?.includes('text/html')) return
+  const problem = `${base_url} answered with a web page; check the base URL`
+  throw Object.assign(new ModelError({ model, problem }), {
+    ...{ kind: 'broken' as const, billed: false, interrupted: true },
+  })
 }

@@ -4,8 +4,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
 import { z } from '#kernel'
-import { isTree } from '#lib/tree'
-import { responseFormat } from '../call/structured.ts'
+import { isTree, type Tree } from '#lib/tree'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage } from '../contract.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
 import type { Dialect } from './dialects.ts'
@@ -24,6 +23,32 @@ export function wireRequest(request: ModelRequest, dialect: Dialect = 'openai'):
     ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
     ...(response_schema ? { response_format: responseFormat(response_schema) } : {}),
   }
+}
+
+/**
+ * Returns a schema for answers in the format of OpenAI's chat completions
+ * (https://developers.openai.com/api/docs/guides/structured-outputs).
+ */
+function responseFormat({ name, schema }: NonNullable<ModelRequest['response_schema']>) {
+  return { type: 'json_schema' as const, json_schema: { name, schema, ...(isStrict(schema) ? { strict: true } : {}) } }
+}
+
+/**
+ * Returns whether OpenAI's `strict` may be set, by which the server enforces the schema: each object must list all of
+ * its properties as required and allow no others.
+ */
+function isStrict(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isStrict)
+  if (typeof schema !== 'object' || schema === null) return true
+  const { type, properties, required, additionalProperties, ...rest } = schema as Tree
+  if (type === 'object' || properties !== undefined) {
+    const names = Object.keys((properties ?? {}) as Tree)
+    const requiredNames = Array.isArray(required) ? new Set(required) : new Set()
+    if (additionalProperties !== false || names.some(name => !requiredNames.has(name))) return false
+  }
+  // The values of these four keywords are data, not schemas.
+  const { default: _, examples: __, enum: ___, const: ____, ...keywords } = rest
+  return [...Object.values((properties ?? {}) as Tree), ...Object.values(keywords)].every(isStrict)
 }
 
 function wireMessage(message: SentMessage, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {

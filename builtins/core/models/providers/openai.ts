@@ -1,11 +1,12 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
-import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
+import type { ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract.ts'
 import { dialectOf } from './dialects.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
-import { capBody, isStream } from './fetch.ts'
+import { capBody, isStream, refuseWebPage, refuseWithoutKey } from './fetch.ts'
+import { LazyStream } from './lazy-stream.ts'
 import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
 import { ReturnedFields } from './openai-returned.ts'
 import {
@@ -17,7 +18,6 @@ import {
   usageEvents,
   wireRequest,
 } from './openai-wire.ts'
-import { Opened } from './opened.ts'
 import { probe } from './probe.ts'
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
@@ -31,29 +31,24 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const dialect = dialectOf(endpoint)
 
   const connect = async () => {
-    client ??= Promise.all([import('openai'), import('./pieces.ts')]).then(([{ OpenAI }, { fetchInPieces }]) => {
-      const ask = fetchInPieces(ports.fetch)
-      return new OpenAI({
-        apiKey: key ?? 'none',
-        adminAPIKey: null,
-        baseURL: base_url,
-        organization: endpoint.organization,
-        project: endpoint.project,
-        maxRetries: 0,
-        timeout: NO_TIMEOUT_MS,
-        fetch: (input, init) =>
-          capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
-        logLevel: 'off',
-      })
-    })
+    client ??= Promise.all([import('openai'), import('./streaming-fetch.ts')]).then(
+      ([{ OpenAI }, { streamingFetch }]) => {
+        const ask = streamingFetch(ports.fetch)
+        return new OpenAI({
+          apiKey: key ?? 'none',
+          adminAPIKey: null,
+          baseURL: base_url,
+          organization: endpoint.organization,
+          project: endpoint.project,
+          maxRetries: 0,
+          timeout: NO_TIMEOUT_MS,
+          fetch: (input, init) =>
+            capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
+          logLevel: 'off',
+        })
+      },
+    )
     return client
-  }
-  const refuseWithoutKey = (model: string) => {
-    if (!endpoint.needs_key || key) return
-    const problem = `${endpoint.key_env} is not set; set it to your ${name} key, or choose another model`
-    throw Object.assign(new ModelError({ model, problem }), {
-      ...{ kind: 'auth' as const, transient: false, billed: false },
-    })
   }
   const id = (model: string) => `${name}:${model}`
 
@@ -64,24 +59,17 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
       .create({ ...wireRequest(request, dialect), stream: true, ...usage }, { signal })
       .asResponse()
   }
-  const refuseWebPage = (model: string, { headers }: Response) => {
-    if (!headers.get('content-type')?.includes('text/html')) return
-    const problem = `${base_url} answered with a web page; check the base URL`
-    throw Object.assign(new ModelError({ model, problem }), {
-      ...{ kind: 'broken' as const, billed: false, interrupted: true },
-    })
-  }
 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
-    return new Opened(async () => {
-      refuseWithoutKey(model)
+    return new LazyStream(async () => {
+      refuseWithoutKey(endpoint, model)
       const data = chunks(ports.clock)
       const response = await open(request, signal).catch(error => {
         throw fault(error)
       })
-      refuseWebPage(model, response)
+      refuseWebPage(endpoint, model, response)
       if (isJson(response)) return readWholeAnswer(response, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
@@ -89,12 +77,12 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
     const model = id(request.model)
-    refuseWithoutKey(model)
+    refuseWithoutKey(endpoint, model)
     try {
       const { chat } = await connect()
       const asked = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
       const response = await asked.asResponse()
-      refuseWebPage(model, response)
+      refuseWebPage(endpoint, model, response)
       return isStream(response)
         ? await eventsOfStream(response, ports.clock)
         : eventsOfCompletion(await response.json())

@@ -45,8 +45,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   const ask = async (): Promise<Found> => {
     const abort = new AbortController()
     try {
-      const { fetchInPieces } = await import('./pieces.ts')
-      const get = fetchInPieces(ports.fetch)
+      const { streamingFetch } = await import('./streaming-fetch.ts')
+      const get = streamingFetch(ports.fetch)
       const headers = { ...(key ? { authorization: `Bearer ${key}` } : {}) }
       const answer = capBody(get(`${base_url}/models`, { headers, signal: abort.signal })).then(async response => {
         const { ok, status } = response
@@ -100,8 +100,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   const beside = async (path: string, init: RequestInit = {}): Promise<unknown> => {
     const abort = new AbortController()
     try {
-      const { fetchInPieces } = await import('./pieces.ts')
-      const get = fetchInPieces(ports.fetch)
+      const { streamingFetch } = await import('./streaming-fetch.ts')
+      const get = streamingFetch(ports.fetch)
       const url = `${base_url.replace(/\/v1$/, '')}${path}`
       const answer = capBody(get(url, { ...init, signal: abort.signal })).then(response =>
         response.ok ? response.json() : undefined,

@@ -109,9 +109,9 @@ class EventReader<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
     return 'error' in this.#end ? Promise.reject(this.#failed(this.#end.error)) : Promise.resolve(END)
   }
 
-  each(hear: (piece: T) => void): Promise<void> {
-    this.#onValue = hear
-    for (const piece of this.#waiting.splice(0)) hear(piece)
+  each(receive: (piece: T) => void): Promise<void> {
+    this.#onValue = receive
+    for (const piece of this.#waiting.splice(0)) receive(piece)
     return new Promise((resolve, reject) => {
       this.#asking = { resolve: () => resolve(), reject }
       if (this.#end) this.#finish(this.#end)

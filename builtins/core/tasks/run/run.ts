@@ -175,13 +175,13 @@ export class TaskRun {
   #formAfter(said: readonly Message[]): AnswerForm | undefined {
     const { response_schema } = this.row
     if (response_schema === null) return undefined
-    const looked = said.slice(0, -1).filter(isAnswer).length
+    const tries = said.slice(0, -1).filter(isAnswer).length
     return new AnswerForm(
       this.#svc.use(Schemas),
       JSON.parse(response_schema),
       this.#settings.parse_repairs,
       this.#first.check,
-      looked,
+      tries,
     )
   }
 

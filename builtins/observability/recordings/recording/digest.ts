@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { RecordedQuestion } from '#lib/recording-context'
 
@@ -24,12 +23,6 @@ export class Digester {
     return sum
   }
 
-  /** Returns the digest of versions 1 to 4 of the recording format. */
-  legacyDigest(asked: RecordedQuestion): string {
-    const digests = asked.map(each => sha1(this.#mask(typeof each === 'string' ? each : JSON.stringify(each))))
-    return sha1(digests.join(' ')).slice(0, 12)
-  }
-
   /** A conversation is sent again at each step, so digests of its messages are cached. */
   #ofOne(asked: RecordedQuestion[number]): number {
     if (typeof asked === 'string') return crc32(this.#mask(asked))
@@ -45,8 +38,4 @@ export class Digester {
     }
     return sum
   }
-}
-
-function sha1(text: string): string {
-  return hash('sha1', text, 'base64')
 }

@@ -18,24 +18,19 @@ export const CONTRIBUTED = /^[a-z_]+: /
  * - `s` a string that later entries name by its number; `x` the same for long values
  * - `b` a cycle or a task begins: context, agent, kind, owner, epoch, cycle, task; `e` it ended
  * - `d` nondeterministic values that a context read: milliseconds and microseconds as differences, ids
- * - `t` a write of a context, and its error if it failed; up to version 5 its reads too, and in any version a read that
- * failed
+ * - `t` a write of a context, and its error if it failed; or a read that failed
  * - `n` the number of database reads of a context since its last `n`; written before the next write of any context and
  * before each input of this one
  * - `p` entries in direct succession. A negative number selects the context of those after it (bitwise complement).
  * Other numbers are a multiple of three: a write, by its string's number; plus one: an input of the context, as in `v`;
  * plus two: a number of reads, as in `n`
- * - `q` the same in versions 4 and 5: twice the number of a write's string, plus one where the context received an
- * input
- * - `r` several writes or reads of a context in direct succession; in versions 2 and 3
- * - `v` an input of a context: its name, the digest of the request (a string up to version 4) or 0, the value or the
- * error, and the number of earlier requests of the same name that were still waiting, as for tools that run
- * concurrently
+ * - `v` an input of a context: its name, the digest of the request or 0, the value or the error, and the number of
+ * earlier requests of the same name that were still waiting, as for tools that run concurrently
  * - `f` a timer of a context fired: its index among the timers that the context has set
  * - `a` a context was asked to stop
  * - `o` a transaction of another process: statements, each with its parameters
  * - `c` the configuration in force changed
- * - `u` a plugin file was added or removed: its name, and its file if a fork added it; since version 8
+ * - `u` a plugin file was added or removed: its name, and its file if a fork added it
  */
 export type Entry =
   | ['s', number, string]
@@ -46,9 +41,7 @@ export type Entry =
   | ['t', number, number, ErrorRecord?]
   | ['n', number, number]
   | ['p', number[]]
-  | ['q', number[]]
-  | ['r', number, number[]]
-  | ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?]
+  | ['v', number, number, number, PackedValue, (ErrorRecord | null)?, number?]
   | ['f', number, number]
   | ['a', number, ErrorRecord]
   | ['o', [number, ...PackedValue[]][]]
@@ -57,7 +50,7 @@ export type Entry =
 
 /**
  * A value in JSON. `{ $x }` refers to a long value, `{ $b }` holds bytes, `{ $n }` an integer too large for a double.
- * An input of a context is `{ $j }`, or its JSON as a long string; in version 1 always a string.
+ * An input of a context is `{ $j }`, or its JSON as a long string.
  */
 export type PackedValue = string | number | null | { $x: number } | { $b: string } | { $n: string } | { $j: unknown }
 

@@ -9,7 +9,7 @@ import { type Entry, LOG_VERSION } from '../recording/entries.ts'
 import { compress, decompress } from '../recording/recording-files.ts'
 import { ParsedRecording } from './parsed-recording.ts'
 import { Playback } from './playback.ts'
-import type { Original } from './replay.ts'
+import { type Original, requireVersion } from './replay.ts'
 import { openReplayKernel } from './replay-kernel.ts'
 
 interface Fixture {
@@ -37,11 +37,7 @@ export async function readFixture({ ports: { files } }: PluginHandle, file: stri
       throw new NotReplayableError({ run_id: file, why: 'the file is not a recording, or it is damaged' })
     })
   const { svcrec, about, entries, events, state } = fixture
-  if (!(svcrec <= LOG_VERSION))
-    throw new NotReplayableError({
-      run_id: file,
-      why: `the file has format version ${svcrec}, which this version of svc cannot read`,
-    })
+  requireVersion(file, svcrec)
   return { about: Recording.parse(about), entries, events, state: Buffer.from(state, 'base64') }
 }
 

@@ -6,9 +6,6 @@ import { ReadCounts } from './read-counts.ts'
 /** An entry with a place in the order of the recording; all others are definitions and values. */
 export type OrderedEntry = Extract<Entry, ['b' | 'e' | 't' | 'n' | 'v' | 'f' | 'a' | 'o' | 'c' | 'u', ...unknown[]]>
 
-/** Matches the name of a transaction; in version 1 the name is just `write`. */
-export const WRITES = /^write\b/
-
 /** Nondeterministic values that a context read, in order. */
 export interface ReadValues {
   ms: number[]
@@ -49,48 +46,30 @@ export class ParsedRecording {
         }
         drawn.ids.push(...ids)
         last.set(context, at)
-      } else if (entry[0] === 'p' || entry[0] === 'q') {
-        const kinds = entry[0] === 'p' ? 3 : 2
+      } else if (entry[0] === 'p') {
         let context = 0
         for (const each of entry[1]) {
-          const [part, kind] = [Math.floor(each / kinds), each % kinds]
+          const [part, kind] = [Math.floor(each / 3), each % 3]
           if (each < 0) context = ~each
           else if (kind === 0) this.#append(['t', context, part])
           else this.#append(kind === 1 ? ['v', context, part, 0, null] : ['n', context, part])
         }
-      } else if (entry[0] === 'r') {
-        const [, context, names] = entry
-        for (const name of names) this.#append(['t', context, name])
       } else this.#append(entry)
     }
     this.names = entries.filter(([kind]) => kind === 's' || kind === 'x')
   }
 
-  /** Adds an entry to the order. A read is only counted. */
+  /** Adds an entry to the order. */
   #append(entry: OrderedEntry): void {
     const reads = this.#reads
-    if (this.#isRead(entry)) {
-      reads.countRead(entry[1])
-      return
-    }
     if (entry[0] === 'b') {
       this.#owners.set(entry[1], { agent_id: entry[2], cycle_num: entry[6] })
       reads.begin(entry[1])
     } else if (entry[0] === 'e') reads.end(entry[1])
     else if (entry[0] === 'n') reads.addReads(entry[1], entry[2])
-    else {
-      if (entry[0] === 'v') this.#inputs.add(`${entry[1]} ${this.text(entry[2])}`)
-      const isWrite = entry[0] === 't' || entry[0] === 'o'
-      for (const unrecorded of reads.takeUnrecorded(isWrite ? undefined : (entry[1] as number)))
-        this.#append(['n', ...unrecorded])
-      if (isWrite) reads.write(this.sequence.length)
-    }
+    else if (entry[0] === 'v') this.#inputs.add(`${entry[1]} ${this.text(entry[2])}`)
+    else if (entry[0] === 't' || entry[0] === 'o') reads.write(this.sequence.length)
     this.sequence.push(entry)
-  }
-
-  /** Returns whether an entry is a single read, as logs up to version 5 record them. */
-  #isRead(entry: OrderedEntry): entry is ['t', number, number] {
-    return entry[0] === 't' && !entry[3] && !WRITES.test(this.text(entry[2]))
   }
 
   text(name: number): string {
@@ -119,10 +98,7 @@ export class ParsedRecording {
     return this.#reads.countBefore(context, here)
   }
 
-  /**
-   * Returns whether a context computes an input itself: plugin contributions in logs up to version 6, and contributions
-   * added since the recording.
-   */
+  /** Returns whether a context computes an input itself: that of a plugin contribution added since the recording. */
   isRecomputed(context: number, what: string): boolean {
     return CONTRIBUTED.test(what) && !this.#inputs.has(`${context} ${what}`)
   }
@@ -149,7 +125,7 @@ export class ParsedRecording {
   /** Returns whether an entry is a model's answer or failure. */
   isStep(
     entry: OrderedEntry | undefined,
-  ): entry is ['v', number, number, number | string, PackedValue, (ErrorRecord | null)?, number?] {
+  ): entry is ['v', number, number, number, PackedValue, (ErrorRecord | null)?, number?] {
     return entry?.[0] === 'v' && this.text(entry[2]) === MODEL
   }
 }

@@ -14,7 +14,7 @@ import type { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
 import { type Entry, errorOf, MODEL } from '../recording/entries.ts'
 import type { Recorder } from '../recording/recorder.ts'
-import { type OrderedEntry, type ParsedRecording, WRITES } from './parsed-recording.ts'
+import type { OrderedEntry, ParsedRecording } from './parsed-recording.ts'
 import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
 
 /** Time without progress after which a replay counts as stalled, in milliseconds. */
@@ -219,8 +219,7 @@ export class Playback implements RecordingBackend {
         if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
         else settle(turn)
         this.#resumeReads()
-        if (WRITES.test(turn.what)) await this.#compare()
-        return
+        return this.#compare()
       }
       case 'n': {
         this.#contexts.get(entry[1])?.addReads(entry[2])
@@ -234,8 +233,7 @@ export class Playback implements RecordingBackend {
         if (!taking) return
         if (isStep) this.steps++
         const asked = digest && taking.asked ? taking.asked() : undefined
-        const { digester } = this.#parts
-        if (asked && digest !== (typeof digest === 'string' ? digester.legacyDigest(asked) : digester.of(asked))) {
+        if (asked && digest !== this.#parts.digester.of(asked)) {
           this.#diverge(entry, 'the request to the model differs from the recorded one', {
             expected: `a request with the digest ${digest}`,
             got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
@@ -255,9 +253,7 @@ export class Playback implements RecordingBackend {
   /** Finds the wait of a context that an entry belongs to. @param earlier number of waits of the same name before it */
   #arrival(entry: OrderedEntry, kind: Waiting['kind'], what: string, earlier = 0): Promise<Waiting | undefined> {
     return this.#until(entry, context => {
-      const found = context.waiting.filter(
-        each => each.kind === kind && (each.what === what || (what === 'write' && WRITES.test(each.what))),
-      )[earlier]
+      const found = context.waiting.filter(each => each.kind === kind && each.what === what)[earlier]
       if (found) context.waiting.splice(context.waiting.indexOf(found), 1)
       return found
     })

@@ -85,6 +85,13 @@ function differenceOf(expected: EventRow, got: EventRow): string {
   return `the event ${expected.type} differs in ${fields.join(', ')}`
 }
 
+/** @throws NotReplayableError if a recording has another format version than this code */
+export function requireVersion(run_id: string, version: number): void {
+  if (version === LOG_VERSION) return
+  const why = `its format version is ${version}, but this version of svc reads version ${LOG_VERSION}`
+  throw new NotReplayableError({ run_id, why })
+}
+
 export interface PreparedReplay {
   stage: ReplayKernel
   playback: Playback
@@ -102,11 +109,7 @@ export async function prepareReplay(
   const { about, entries } = original
   if (about.state === null)
     throw new NotReplayableError({ run_id: about.run_id, why: about.cut ?? 'its initial database is missing' })
-  if (about.v > LOG_VERSION)
-    throw new NotReplayableError({
-      run_id: about.run_id,
-      why: `the recording has format version ${about.v}, which needs a later version of svc`,
-    })
+  requireVersion(about.run_id, about.v)
   const comparison = new Comparison(original)
   const host = svc.use(HostToken)
   const ours = new Map(host.definitions().map(plugin => [plugin.name, plugin]))

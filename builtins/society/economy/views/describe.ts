@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { sanitize, sanitizeLine } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { EconomyConfig } from '../config.ts'
 import { amount, type Citizen, centsOf, creditsOf, USABLE, type World } from '../contract.ts'
@@ -127,5 +127,5 @@ function listLines(lines: readonly string[], what: string): string {
 }
 
 function oneLine(text: string): string {
-  return sanitize(text).replace(/\s+/g, ' ').slice(0, 200)
+  return sanitizeLine(text).slice(0, 200)
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type AgentRow, Agents } from '#core/agents/contract'
+import { countEndedGoals } from '#core/goals/statements'
 import { errorMessage, type PluginHandle, z } from '#kernel'
 import { replaceFile } from '#lib/yaml'
 import { defineEffect, isoTime, Store } from '#platform/store/contract'
@@ -67,16 +68,6 @@ export function lifeSummary(svc: PluginHandle): LifeSummary {
   }
 }
 
-/** Returns the number of ended goals of an agent that was not deleted yet. */
-async function goalsOf(store: Store, agent_id: string): Promise<{ goals_completed: number; goals_abandoned: number }> {
-  const row = await store.get<{ completed: number; abandoned: number }>(
-    `SELECT count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'abandoned') AS abandoned
-     FROM goals_view WHERE agent_id = ?`,
-    [agent_id],
-  )
-  return { goals_completed: row?.completed ?? 0, goals_abandoned: row?.abandoned ?? 0 }
-}
-
 /** Writes `.svc/lives/<agent_id>/summary.json` and `biography.md`, replacing existing files. */
 export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<void> {
   const life = await worldLife(svc, agent)
@@ -85,7 +76,7 @@ export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<voi
   const until = died_at ?? svc.clock.ms()
   const known = svc.has(Identity) ? await svc.use(Identity).summary(agent) : {}
   const summary = {
-    ...{ agent_id, name, role, ...known, ...life, ...(await goalsOf(svc.use(Store), agent_id)) },
+    ...{ agent_id, name, role, ...known, ...life, ...(await countEndedGoals(svc.use(Store), agent_id)) },
     born_at: isoTime(created_at),
     died_at: died_at === null ? null : isoTime(died_at),
     lived_seconds: Math.round((until - created_at) / 1000),

@@ -3,9 +3,9 @@ import { definePlugin, ROLES } from '#kernel'
 import { BackgroundProcesses } from './background.ts'
 import { ShellConfig } from './config.ts'
 import { Shell } from './contract.ts'
+import { logSandbox } from './sandbox-log.ts'
 import { Programs } from './shell.ts'
 import { shellToolkit } from './toolkit.ts'
-import { logSandbox } from './wall.ts'
 
 export default definePlugin({
   name: 'toolkit-shell',

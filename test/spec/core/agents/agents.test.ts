@@ -1,4 +1,4 @@
-import { access, readdir, readFile } from 'node:fs/promises'
+import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentSummary } from '#core/agents/contract'
@@ -214,15 +214,6 @@ describe('a deleted agent', () => {
     const [kept] = await readdir(join(home.root, '.svc/trash'))
     expect(await readdir(join(home.root, '.svc/trash', String(kept), 'workspaces'))).toEqual(['a.txt'])
     await expect(home.kernel.invoke('agents.delete', { id })).rejects.toMatchObject({ status: 404 })
-  })
-
-  it('has its files moved from .svc/attic to .svc/trash at the start if an earlier version deleted it', async () => {
-    await using home = await testHost({
-      builtins: AGENT_MODULES,
-      files: { '.svc/attic/ada-1/workspaces/a.txt': 'kept' },
-    })
-    expect(await readFile(join(home.root, '.svc/trash/ada-1/workspaces/a.txt'), 'utf8')).toBe('kept')
-    await expect(access(join(home.root, '.svc/attic'))).rejects.toThrow()
   })
 
   it('is not brought back by the cycle that was running', async () => {

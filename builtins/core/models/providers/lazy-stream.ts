@@ -4,7 +4,7 @@ import type { Pieces } from '../call/limits.ts'
  * A provider's answer, requested on first use. The iterator is hand-written because a generator would cost several
  * promises for each piece.
  */
-export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
+export class LazyStream<T> implements AsyncIterableIterator<T, undefined>, Pieces<T> {
   readonly #open: () => Promise<Pieces<T, undefined>>
   #opening: Promise<Pieces<T, undefined>> | undefined
   #pieces: Pieces<T, undefined> | undefined
@@ -21,10 +21,10 @@ export class Opened<T> implements AsyncIterableIterator<T, undefined>, Pieces<T>
     return this.#pieces ? this.#pieces.next() : this.#first()
   }
 
-  async each(hear: (piece: T) => void): Promise<void> {
+  async each(receive: (piece: T) => void): Promise<void> {
     const pieces = await this.#begin()
-    if (pieces.each) return pieces.each(hear)
-    for (let step = await pieces.next(); !step.done; step = await pieces.next()) hear(step.value)
+    if (pieces.each) return pieces.each(receive)
+    for (let step = await pieces.next(); !step.done; step = await pieces.next()) receive(step.value)
   }
 
   async #first(): Promise<IteratorResult<T, undefined>> {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
-import { fetchInPieces } from '#core/models/providers/pieces'
+import { streamingFetch } from '#core/models/providers/streaming-fetch'
 import { systemPorts } from '#lib/system-ports'
 import { testHostForModels } from '../models/models-host.ts'
 
@@ -19,7 +19,7 @@ async function startModelServer(answer: RequestListener) {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
 }
 
-const ask = fetchInPieces(systemPorts().fetch)
+const ask = streamingFetch(systemPorts().fetch)
 const POST = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }
 const EVENTS = { 'content-type': 'text/event-stream' }
 
@@ -110,5 +110,5 @@ test('a server that can only stream is understood when a whole answer is request
 
 test('a fetch that replaces the one of the machine is used unchanged', () => {
   const own = async () => new Response('')
-  expect(fetchInPieces(own)).toBe(own)
+  expect(streamingFetch(own)).toBe(own)
 })

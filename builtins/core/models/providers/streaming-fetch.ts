@@ -29,7 +29,7 @@ const DECODERS = new Map([
  * with the platform's `fetch`, whose first use also takes about 9 MB and 70 ms. The `body` of an event stream is a Node
  * stream, to be read by iteration. A custom `fetch` is called unchanged.
  */
-export function fetchInPieces(fetch: Fetch): Fetch {
+export function streamingFetch(fetch: Fetch): Fetch {
   if (!fetch.direct) return fetch
   return async (url, init = {}) => {
     init.signal?.throwIfAborted()
