@@ -6,20 +6,23 @@ export interface OwnCommand extends CommandSpec {
   load(): Promise<{ default: HandWritten }>
 }
 
+const MILLION = 1_000_000
 const profiles = text('profiles', 'p', 'Profiles to spawn agents from: a,b; those with a live agent are skipped', {
   hint: 'names',
 })
-const heartbeat = text('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml", {
+const heartbeat = number('heartbeat', 'b', "Seconds between an agent's cycles; written to .svc/config.yaml", {
   hint: 'seconds',
+  range: { min: 0.05, max: 86_400 },
 })
 const detach = flag('detach', 'd', 'Run in the background')
 const dev = flag('dev', null, 'Reload plugin files, and modules in a checkout, when they are saved')
 const join = flag('join', null, 'Join a running daemon: both drive the same agents')
 const LIFE =
   'The process runs until SIGTERM or Ctrl-C. With --json it prints one line of JSON for each lifecycle event: listening, ready, stopping, stopped.'
-const timeout = text('timeout', 't', 'Seconds to wait before the daemon is killed', {
+const timeout = number('timeout', 't', 'Seconds to wait before the daemon is killed', {
   hint: 'seconds',
   default: 30,
+  range: { min: 0, max: 86_400 },
 })
 const agent = argument('id', 'Agent id, or agent name if it is unique')
 
@@ -46,7 +49,10 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     description: LIFE,
     options: [
       text('host', null, 'Address to listen on', { hint: 'address', default: '127.0.0.1' }),
-      text('port', 'p', 'Port to listen on; 0 picks a free one', { hint: 'number', default: 8000 }),
+      number('port', 'p', 'Port to listen on; 0 picks a free one', {
+        default: 8000,
+        range: { min: 0, max: 65_535, integer: true },
+      }),
       flag('with-daemon', null, 'Run the daemon in this process'),
       { ...profiles, short: null },
       dev,
@@ -84,11 +90,12 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     async () => ({ default: async (input, context) => (await context.program.simulate()).default(input, context) }),
     {
       options: [
-        number('seed', null, 'The first seed', { default: 1 }),
+        number('seed', null, 'The first seed', { default: 1, range: { min: 0, max: 2 ** 31, integer: true } }),
         number('seeds', 'n', 'Number of simulated runs, with consecutive seeds', {
           default: 1,
+          range: { min: 1, max: MILLION, integer: true },
         }),
-        number('cycles', 'c', 'Cycles in each run', { default: 50 }),
+        number('cycles', 'c', 'Cycles in each run', { default: 50, range: { min: 1, max: MILLION, integer: true } }),
         text('faults', null, 'Rate of faults', { choices: ['none', 'some', 'many'], default: 'some' }),
         text('profile', 'p', 'Profiles of the simulated agents: a,b; by default those of the simulation'),
         text('log', 'l', 'Write the event log of the last run to this file', { hint: 'file' }),
@@ -230,6 +237,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     options: [
       number('lines', 'n', 'Number of lines from the end', {
         default: 50,
+        range: { min: 0, max: MILLION, integer: true },
       }),
       flag('follow', 'f', 'Follow new lines'),
       text('agent', 'a', 'Lines about this agent only', { hint: 'id' }),
@@ -239,7 +247,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     example: 'svc logs -f --agent coder --level warn',
   }),
   command('completion', 'Print a shell completion script', () => import('./completion.ts'), {
-    arguments: [argument('shell', 'bash, zsh or fish')],
+    arguments: [argument('shell', 'bash, zsh or fish', { choices: ['bash', 'zsh', 'fish'] })],
     example: 'source <(svc completion bash)',
   }),
   command('help', 'Show help for a command or topic', () => import('./help.ts'), {

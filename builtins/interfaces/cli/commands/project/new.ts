@@ -20,12 +20,7 @@ const AlreadyThereError = defineError({
 })
 
 /** Writes a working example plugin and a test for it. */
-export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, context) => {
-  const kind = PLUGIN_KINDS.find(each => each === asked)
-  if (!kind) {
-    const problem = `new plugin: --kind is one of ${PLUGIN_KINDS.join(', ')}, not "${asked}"`
-    throw new UsageError({ problem, usage: PLUGIN_USAGE })
-  }
+export const newPlugin: HandWritten = async ({ name, kind = 'mix' }, context) => {
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(String(name))) {
     const problem = `new plugin: a name is at most 64 lower-case letters, digits and hyphens, as in office-hours, not "${name}"`
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
@@ -35,7 +30,7 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
   }
   const root = await findProject(context.ports, context.named)
-  const made = await writePlugin(root, String(name), kind, context)
+  const made = await writePlugin(root, String(name), kind as PluginKind, context)
   print(context, made, [
     `Check it:   svc plugins check plugins/${name}.ts`,
     `Test it:    npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
