@@ -4,6 +4,7 @@ import type { HandWritten } from '../../context.ts'
 import { UsageError } from '../../contract.ts'
 import { trustProject } from '../../project/trust.ts'
 import { PRESETS, TEMPLATES, type Template } from '../../scaffold/kinds.ts'
+import { print } from '../../screen/printable.ts'
 import { makeProject } from './init.ts'
 
 const USAGE = `svc new project <name> [--template ${TEMPLATES.join('|')}]`
@@ -18,7 +19,7 @@ const FolderTakenError = defineError({
 
 /** Creates a folder with a project and the presets of a template. */
 const newProject: HandWritten = async ({ name, template = 'minimal' }, context) => {
-  const { ports, terminal, json } = context
+  const { ports } = context
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(String(name))) {
     const problem = `new project: a name is at most 64 letters, digits, "-" and "_", as in my-agents, not "${name}"`
     throw new UsageError({ problem, usage: USAGE })
@@ -31,12 +32,9 @@ const newProject: HandWritten = async ({ name, template = 'minimal' }, context) 
   const presets = PRESETS[template as Template]
   const { parts } = await makeProject(root, context, { presets })
   await trustProject(root, context)
-  if (json) terminal.out(JSON.stringify({ root, template, parts }, null, 2))
-  else {
-    const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
-    const made = parts.map(part => `  created  ${join(String(name), part.name)}`)
-    terminal.out([...made, '', `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`].join('\n'))
-  }
-  return 0
+  const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
+  const made = parts.map(part => `  created  ${join(String(name), part.name)}`)
+  const next = `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`
+  return print(context, { root, template, parts }, [...made, '', next].join('\n'))
 }
 export default newProject

@@ -9,6 +9,7 @@ import { isInstalled, tsconfig } from '../../project/tsconfig.ts'
 import { PLUGIN_KINDS, type PluginKind } from '../../scaffold/kinds.ts'
 import { scaffoldPlugin } from '../../scaffold/plugin.ts'
 import { scaffoldProfile } from '../../scaffold/profile.ts'
+import { print } from '../../screen/printable.ts'
 
 const PLUGIN_USAGE = `svc new plugin <name> [--kind ${PLUGIN_KINDS.join('|')}]`
 
@@ -31,13 +32,12 @@ export const newPlugin: HandWritten = async ({ name, kind = 'mix' }, context) =>
   }
   const root = await findProject(context.ports, context.named)
   const made = await writePlugin(root, String(name), kind as PluginKind, context)
-  print(context, made, [
+  return printMade(context, made, [
     `Check it:   svc plugins check plugins/${name}.ts`,
     `Test it:    npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
     `Load it:    svc plugins reload ${name}   (otherwise loaded at every tenth heartbeat, or on each save with svc start --dev)`,
     `Read on:    ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
   ])
-  return 0
 }
 
 /**
@@ -57,8 +57,7 @@ export const newProfile: HandWritten = async ({ name }, context) => {
   await refuseSamePreset(root, String(name), context.ports)
   const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
   await writeProfileSchema(root, context)
-  print(context, made, [`Spawn an agent:  svc spawn ${name}`])
-  return 0
+  return printMade(context, made, [`Spawn an agent:  svc spawn ${name}`])
 }
 
 async function writePlugin(root: string, name: string, kind: PluginKind, context: Context): Promise<string[]> {
@@ -134,8 +133,6 @@ function nearest(path: string): string {
   return below !== '' && below.length < path.length ? below : path
 }
 
-function print({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
-  terminal.out(
-    json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `created  ${path}`), '', ...next].join('\n'),
-  )
+function printMade(context: Context, made: readonly string[], next: readonly string[]): number {
+  return print(context, { made }, [...made.map(path => `created  ${path}`), '', ...next].join('\n'))
 }

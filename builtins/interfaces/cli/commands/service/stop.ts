@@ -5,6 +5,7 @@ import { replaceFile } from '#lib/yaml'
 import type { FoundDaemon, SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { findProject } from '../../project/project.ts'
+import { print } from '../../screen/printable.ts'
 
 const LOOK_MS = 50
 /** Time to wait for a process to end after SIGKILL, in milliseconds. */
@@ -40,9 +41,7 @@ const stop: HandWritten = async ({ timeout, pid }, context) => {
   const seconds = Number(timeout ?? 30)
   const root = await findProject(context.ports, context.named)
   const stopped = await stopDaemons(root, seconds, context, pid as number | undefined)
-  const { terminal, json } = context
-  terminal.out(json ? JSON.stringify({ stopped }, null, 2) : inWords(stopped, seconds))
-  return 0
+  return print(context, { stopped }, inWords(stopped, seconds))
 }
 export default stop
 
