@@ -6,14 +6,14 @@ import {
   type ImportedAgent,
   LARGEST_BUNDLE,
 } from '#core/checkpoints/contract'
-import { errorMessage, type Kernel, SvcError } from '#kernel'
+import { errorMessage, SvcError } from '#kernel'
 import { readProblem } from '#lib/errors'
 import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
 import { openReading } from '../parsing/reading.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { invokeMasked } from '../screen/masked.ts'
 import { print, printable, printableJson } from '../screen/printable.ts'
@@ -48,7 +48,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
 /** Imports a new agent from a file. Runs in this process, so the file's size does not matter. */
 export const importAgent: HandWritten = async ({ file, preset, model }, context) => {
   const bundle = await readBundle(resolve(String(file)), context)
-  await using kernel = await open(context)
+  await using kernel = await openWithWarnings(await findProject(context.ports, context.named), context)
   const input = { bundle, preset, model }
   const made = await invokeMasked<ImportedAgent>(kernel, 'bundles.import', input)
   const lines = [
@@ -79,9 +79,4 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
   } catch (error) {
     throw new BadBundleError({ problem: `${file} is not valid JSON, or is incomplete` }, { cause: error })
   }
-}
-
-async function open({ program, ports, named, terminal }: Context): Promise<Kernel> {
-  const log = { level: 'warn', write: warningsOn(terminal) } as const
-  return program.open({ root: await findProject(ports, named), roles: ['cli'], log })
 }

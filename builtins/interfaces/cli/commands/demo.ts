@@ -5,7 +5,7 @@ import { type DemoReport, type DemoRunner, DemoTheatre } from '#lab/demos/contra
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { StatusLines } from '../process/status-lines.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { endSignal } from '../screen/interrupt.ts'
 import { writeOutput } from '../screen/output.ts'
@@ -15,13 +15,9 @@ const USAGE = 'svc demo survival --seed 7'
 
 /** Plays a demo, or lists the demos if none is named. */
 const demo: HandWritten = async (input, context) => {
-  const { ports, program, terminal, json, named } = context
+  const { ports, terminal, json, named } = context
   await using place = await placeFor(ports, named)
-  await using kernel = await program.open({
-    root: place.root,
-    roles: ['cli'],
-    log: { level: 'warn', write: warningsOn(terminal) },
-  })
+  await using kernel = await openWithWarnings(place.root, context)
   const runner = kernel.use(DemoTheatre)
   if (input.name === undefined) {
     return list(runner, context)

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from '../contract.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
 import { interruptionOf } from '../process/end.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { askDaemon, type Surroundings } from '../screen/ask.ts'
 import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
@@ -228,12 +228,10 @@ async function openProject(
   roles: readonly Role[],
   operation?: Pick<OperationRef, 'name' | 'http' | 'reach'>,
 ): Promise<Kernel> {
-  const { program, terminal } = context
   const lenient = operation?.reach === 'config'
   if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
   // The answer itself names the bad plugins.
-  if (operation?.name.startsWith('plugins.')) return program.open({ root, roles, log: { level: 'silent' } })
-  const log = { level: 'warn', write: warningsOn(terminal) } as const
-  if (lenient) return program.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
-  return program.open({ root, roles, log })
+  if (operation?.name.startsWith('plugins.')) return context.program.open({ root, roles, log: { level: 'silent' } })
+  const pluginFiles = lenient && !isChild(context) ? 'none' : 'trusted'
+  return openWithWarnings(root, context, { roles, lenient, pluginFiles })
 }
