@@ -1,7 +1,7 @@
 import type { HandWritten } from '#interfaces/cli/context'
 import { StatusLines } from '#interfaces/cli/process/status-lines'
 import { warningsOn } from '#interfaces/cli/process/warnings'
-import { cannotWrite } from '#interfaces/cli/project/making'
+import { cannotWrite } from '#interfaces/cli/project/make-files'
 import { findProject } from '#interfaces/cli/project/project'
 import { endSignal, INTERRUPTED } from '#interfaces/cli/screen/interrupt'
 import { printable, printableJson } from '#interfaces/cli/screen/printable'

@@ -3,10 +3,10 @@ import { Benchmark, type BenchmarkReport, type Forecast } from '#lab/benchmark/c
 import { pluralize } from '#lib/pluralize'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
+import { invokeMasked } from '../operations/invoke-masked.ts'
 import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { endSignal, INTERRUPTED } from '../screen/interrupt.ts'
-import { invokeMasked } from '../screen/masked.ts'
 import { canWriteOutput, writeOutput } from '../screen/output.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 

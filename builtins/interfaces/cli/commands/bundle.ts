@@ -12,10 +12,10 @@ import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
-import { openReading } from '../parsing/reading.ts'
+import { invokeMasked } from '../operations/invoke-masked.ts'
+import { openReading } from '../operations/open-reading.ts'
 import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
-import { invokeMasked } from '../screen/masked.ts'
 import { print, printable, printableJson } from '../screen/printable.ts'
 
 /** Exports an agent to a file. */

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { errorMessage, type Ports } from '#kernel'
 import type { Context, HandWritten } from '../../context.ts'
-import { cannotWrite, makeFile, makeFolder } from '../../project/making.ts'
+import { cannotWrite, makeFile, makeFolder } from '../../project/make-files.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../../project/schemas.ts'
 import { tsconfig } from '../../project/tsconfig.ts'
 import { INTERRUPTED } from '../../screen/interrupt.ts'
