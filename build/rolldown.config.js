@@ -59,8 +59,8 @@ export default {
             `/(${[
               'kernel/(errors|did-you-mean|ports|scope|services)',
               'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-ports|system-presence|trust)',
-              'cli/(scaffold/kinds|parsing/(hidden|help)|process/(detached|end|warnings))',
-              'cli/screen/(interrupt|masked|printable|table|waiting|width)',
+              'cli/(scaffold/kinds|operations/invoke-masked|parsing/(hidden|help)|process/(detached|warnings))',
+              'cli/screen/(interrupt|printable|table|task-end|waiting|width)',
             ].join('|')})\\.ts$`,
           ),
         },

@@ -68,7 +68,10 @@ describe('command lookup', () => {
     [['start', '-b', '-1'], /--heartbeat takes seconds.*not "-1"/],
     [['start', '--heartbeat', 'abc'], /--heartbeat takes seconds/],
     [['start', '--heartbeat', '1e9'], /--heartbeat takes seconds/],
-    [['serve', '-p', '99999'], /--port takes a number/],
+    [['serve', '-p', '99999'], /--port takes a whole number from 0 to 65535, not "99999"/],
+    [['logs', '--lines', '1.5'], /--lines takes a whole number/],
+    [['logs', '--level', 'loud'], /--level is one of debug, info, warn, error, not "loud"/],
+    [['completion', 'tcsh'], /<shell> is one of bash, zsh, fish/],
     [['stop', '--timeout', 'soon'], /--timeout takes seconds/],
     [['history', 'coder', '--limit', 'many'], /limit/],
   ])('an error in the arguments exits with 2 and prints nothing on standard output: %j', async (words, sentence) => {

@@ -79,7 +79,7 @@ describe('a daemon that is killed', () => {
     expect(stdout).toContain(
       '$0.05 of that are unconfirmed: booked for calls whose process ended before their cost was known.',
     )
-    expect(stdout).toMatch(new RegExp(`^unconfirmed +\\$0\\.050000 +${reserved.tokens} tokens$`, 'm'))
+    expect(stdout).toMatch(new RegExp(`^unconfirmed +\\$0\\.0500 +${reserved.tokens} tokens$`, 'm'))
     await svc(['budget', 'reset'], home.options)
     expect(await home.budget()).toMatchObject({ spent: NOTHING, unconfirmed: NOTHING })
     await next.end('SIGTERM')

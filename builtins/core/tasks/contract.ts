@@ -3,6 +3,7 @@ import { ModelParameters, SummaryMark } from '#core/models/contract'
 import { Problem } from '#interfaces/rest/contract'
 import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
+import { formatUsd } from '#lib/usd'
 import type { TaskAnswer } from '#safety/questions/contract'
 
 /** Statuses of a task that waits for an operator's decision or an answer. */
@@ -189,7 +190,7 @@ export const TaskCostLimitError = defineError({
   status: 422,
   title: 'Task cost limit',
   message: (p: { spent_usd: number; limit_usd: number }) =>
-    `The task has cost $${p.spent_usd.toFixed(4)} and is not done; its limit (max_cost_usd) is $${p.limit_usd}. Raise max_cost_usd in the profile, or ask for less.`,
+    `The task has cost ${formatUsd(p.spent_usd)} and is not done; its limit (max_cost_usd) is $${p.limit_usd}. Raise max_cost_usd in the profile, or ask for less.`,
 })
 export const TaskCancelledError = defineError({
   code: 'task_cancelled',

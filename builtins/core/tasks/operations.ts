@@ -7,6 +7,7 @@ import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { isTree, type Tree } from '#lib/tree'
+import { formatUsd } from '#lib/usd'
 import { isoTime, Store } from '#platform/store/contract'
 import { BudgetExhaustedError } from '#safety/budget/contract'
 import {
@@ -295,5 +296,5 @@ function renderTask({ status, output, parsed, error, approval_ids, question_ids 
 }
 
 function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
-  return `${task_id}  ${created_at}  ${status}  $${cost_usd.toFixed(4)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
+  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
 }

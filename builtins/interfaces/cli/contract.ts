@@ -51,6 +51,7 @@ export interface ArgumentSpec {
   required: boolean
   /** Whether it takes the rest of the line. */
   rest: boolean
+  choices?: readonly string[]
   description: string
 }
 
@@ -64,6 +65,8 @@ export interface OptionSpec {
   required: boolean
   default: unknown
   choices: readonly string[] | null
+  /** Limits of a number, for a command without an operation, whose schema would check it. */
+  range?: { min: number; max: number; integer?: boolean }
   /** Placeholder for the value in help, where the type alone is not clear enough. */
   hint?: string
   /** Key under which each value becomes an object in the field's list. */

@@ -10,7 +10,7 @@ import { parse } from './parsing/parse.ts'
 import { sendToParent } from './process/detached.ts'
 import { watchStrays } from './process/strays.ts'
 import { withFiles } from './project/files.ts'
-import { explainReadOnly } from './project/making.ts'
+import { explainReadOnly } from './project/make-files.ts'
 import { findProject } from './project/project.ts'
 import { hasPlugins, trustByCommand } from './project/trust.ts'
 import { INTERRUPTED } from './screen/interrupt.ts'
@@ -85,7 +85,7 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
     return (await own.load()).default(input, context)
   }
   if (spec.operation?.name === 'goals.abandon_all') return abandonGoals(spec, input, context)
-  const { runOperation } = await import('./parsing/operation.ts')
+  const { runOperation } = await import('./operations/run-operation.ts')
   return runOperation(spec, input, context)
 }
 
@@ -93,7 +93,7 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
 async function abandonGoals(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {
   const [{ canChooseGoals, chooseGoals }, { runOperation }] = await Promise.all([
     import('./screen/choose-goals.ts'),
-    import('./parsing/operation.ts'),
+    import('./operations/run-operation.ts'),
   ])
   if (!canChooseGoals(input, context)) return runOperation(spec, input, context)
   const chosen = await chooseGoals(input, context)
@@ -142,6 +142,6 @@ async function projectCommands(ports: Ports, named: string | undefined): Promise
 async function lateCommand(context: Context, words: readonly string[]): Promise<CommandSpec | undefined> {
   const root = await findProject(context.ports, context.named).catch(() => undefined)
   if (!root || !(await hasPlugins(context.ports, root))) return undefined
-  const { commandsOfProject } = await import('./parsing/operation.ts')
+  const { commandsOfProject } = await import('./operations/run-operation.ts')
   return find(await commandsOfProject(root, context), words)
 }

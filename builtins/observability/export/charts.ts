@@ -1,8 +1,8 @@
 import { formatUsd } from '#lib/usd'
 import type { Span } from '#observability/runs/contract'
+import { clock, formatInteger, plural } from './format.ts'
 import { type Report, spansOf } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { clock, formatInteger, plural } from './words.ts'
 
 /** Draws costs, or tokens where nothing had a cost, over time, by model and by agent. */
 export function cost(report: Report): Markup {

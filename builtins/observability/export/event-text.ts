@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '#observability/runs/contract'
+import { brief, clock, plural } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, plural } from './words.ts'
 
 type Data = Readonly<Record<string, unknown>>
 interface EventText {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { cost } from './charts.ts'
 import { renderHappenings } from './event-text.ts'
+import { moment } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
 import { STYLE } from './style.ts'
 import { agents, heading, manifest, totals } from './summary.ts'
-import { mail, transcripts } from './talk.ts'
+import { mail, transcripts } from './transcripts.ts'
 import { lanes, waterfall } from './waterfall.ts'
-import { moment } from './words.ts'
 
 /**
  * Content security policy of the page. It allows the page's own stylesheet, by its hash, and embedded images; nothing

@@ -1,8 +1,8 @@
 import { formatUsd } from '#lib/usd'
 import type { RunDetail, Trace } from '#observability/runs/contract'
+import { formatDuration, formatInteger, moment, plural } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { formatDuration, formatInteger, moment, plural } from './words.ts'
 
 /** Shows the run's title and main facts. */
 export function heading({ run, trace }: Report): Markup {

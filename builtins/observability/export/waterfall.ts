@@ -1,8 +1,8 @@
 import { formatUsd } from '#lib/usd'
 import type { Span } from '#observability/runs/contract'
+import { brief, clock, formatDuration, plural, toText } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, formatDuration, plural, toText } from './words.ts'
 
 interface Window {
   from: number

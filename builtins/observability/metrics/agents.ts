@@ -3,11 +3,11 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import type { Metric } from './contract.ts'
 import { countPendingApprovals } from './repository.ts'
-import { together } from './together.ts'
+import { shareCalls } from './share-calls.ts'
 
 /** Returns the six gauges of the specification, and what waits for the operator. */
 export function agentMetrics(svc: PluginHandle): Metric[] {
-  const counts = together(async () => (svc.has(Agents) ? svc.use(Agents).counts() : undefined))
+  const counts = shareCalls(async () => (svc.has(Agents) ? svc.use(Agents).counts() : undefined))
   type Counts = NonNullable<Awaited<ReturnType<typeof counts>>>
   const gauge = (name: string, help: string, of: (counts: Counts) => number): Metric => ({
     ...{ name, help, type: 'gauge' },

@@ -1,11 +1,11 @@
 import type { PluginHandle } from '#kernel'
 import { Budget, type BudgetStatus } from '#safety/budget/contract'
 import type { Metric } from './contract.ts'
-import { together } from './together.ts'
+import { shareCalls } from './share-calls.ts'
 
 /** Returns the state of the budget, when one exists. A limit that is not set has no sample. */
 export function budgetMetrics(svc: PluginHandle): Metric[] {
-  const status = together(async () => (svc.has(Budget) ? svc.use(Budget).status() : undefined))
+  const status = shareCalls(async () => (svc.has(Budget) ? svc.use(Budget).status() : undefined))
   const gauge = (name: string, help: string, of: (status: BudgetStatus) => number | null): Metric => ({
     ...{ name, help, type: 'gauge' },
     collect: async () => {

@@ -2,7 +2,7 @@ import { errorMessage, type PluginHandle } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { Store } from '#platform/store/contract'
 import { addCounts, readCounts } from './repository.ts'
-import { together } from './together.ts'
+import { shareCalls } from './share-calls.ts'
 
 /** Maximum time that counts stay only in memory, in milliseconds; these are lost when the process is killed. */
 const KEPT_MS = 10_000
@@ -18,7 +18,7 @@ export class Counts {
   /** Serializes writes and reads, so that no count is seen twice or missed. */
   readonly #inTurn = keyedMutex()
   /** Reads all counts, by key. */
-  readonly read = together(() => this.#inTurn('', () => this.#read()))
+  readonly read = shareCalls(() => this.#inTurn('', () => this.#read()))
 
   constructor(svc: PluginHandle) {
     this.#svc = svc

@@ -1,13 +1,13 @@
 import { HostToken, type PluginHandle } from '#kernel'
 import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Metric } from './contract.ts'
-import { together } from './together.ts'
+import { shareCalls } from './share-calls.ts'
 
 const PLUGIN_STATES = ['live', 'suspended', 'failed', 'disabled'] as const
 
 /** Returns metrics of the daemon, in whichever process it runs, and of this process's plugins. */
 export function projectMetrics(svc: PluginHandle): Metric[] {
-  const daemon = together(async () => (svc.has(Daemon) ? svc.use(Daemon).find() : undefined))
+  const daemon = shareCalls(async () => (svc.has(Daemon) ? svc.use(Daemon).find() : undefined))
   return [
     {
       name: 'svc_daemon_up',

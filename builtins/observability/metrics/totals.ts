@@ -3,7 +3,7 @@ import { type PluginHandle, z } from '#kernel'
 import { getValue, Store, setValue } from '#platform/store/contract'
 import type { Metric, Sample } from './contract.ts'
 import { EVENT_TOTALS, eventsAfter } from './repository.ts'
-import { together } from './together.ts'
+import { shareCalls } from './share-calls.ts'
 
 /** Number of events read at once: few enough to process within milliseconds. */
 const BATCH = 1_000
@@ -36,7 +36,7 @@ export class EventTotals {
   /** Totals by metric, then by labels as JSON. */
   readonly #totals = new Map<string, Map<string, number>>()
   /** Counts new events. */
-  readonly catchUp = together(() => this.#catchUp())
+  readonly catchUp = shareCalls(() => this.#catchUp())
 
   constructor(svc: PluginHandle) {
     this.#store = () => svc.use(Store)

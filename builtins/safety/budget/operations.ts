@@ -1,4 +1,5 @@
 import { operation, z } from '#kernel'
+import { formatUsd } from '#lib/usd'
 import { Budget, BudgetStatus } from './contract.ts'
 
 export const budgetStatus = operation({
@@ -50,7 +51,7 @@ function render({
     message,
     '',
     ...rows.map(([name, { usd, tokens }]) => {
-      const money = usd === null ? 'unlimited' : `$${usd.toFixed(6)}`
+      const money = usd === null ? 'unlimited' : formatUsd(usd)
       return `${name.padEnd(11)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
     }),
     `${'mode'.padEnd(11)}  ${mode}`,

@@ -1,4 +1,5 @@
 import { InvalidInputError, operation, z } from '#kernel'
+import { formatUsd } from '#lib/usd'
 import { Instant, isoTime, Store, usdOf } from '#platform/store/contract'
 import { spendBy } from './repository.ts'
 
@@ -60,6 +61,6 @@ export const budgetSpending = operation({
   },
   render: rows =>
     rows
-      .map(({ at, by, cost_usd, tokens }) => `${at}  $${cost_usd.toFixed(6)}  ${tokens} tokens  ${by ?? ''}`)
+      .map(({ at, by, cost_usd, tokens }) => `${at}  ${formatUsd(cost_usd)}  ${tokens} tokens  ${by ?? ''}`)
       .join('\n') || 'nothing was spent',
 })

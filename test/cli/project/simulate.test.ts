@@ -22,7 +22,7 @@ it('svc simulate prints a violated invariant of a plugin and the command that re
   const run = (...words: string[]) => svc(['simulate', ...words], { cwd: dir.path })
   const wrong = await run('--seeds', '0')
   expect(`${wrong.code} ${wrong.stderr.split('\n')[0]}`).toBe(
-    '2 svc: simulate: --seeds is a whole number up to 1000000',
+    '2 svc: simulate: --seeds takes a whole number from 1 to 1000000, not "0"',
   )
 
   const well = await run('--seed', '5', '--cycles', '5', '--faults', 'none', '--log', 'run.jsonl')

@@ -1,23 +1,19 @@
 import type { HandWritten } from '#interfaces/cli/context'
-import { UsageError } from '#interfaces/cli/contract'
 import { StatusLines } from '#interfaces/cli/process/status-lines'
 import { warningsOn } from '#interfaces/cli/process/warnings'
-import { cannotWrite } from '#interfaces/cli/project/making'
+import { cannotWrite } from '#interfaces/cli/project/make-files'
 import { findProject } from '#interfaces/cli/project/project'
 import { endSignal, INTERRUPTED } from '#interfaces/cli/screen/interrupt'
 import { printable, printableJson } from '#interfaces/cli/screen/printable'
 import type { Kernel } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { replaceFile } from '#lib/yaml'
-import { FAULT_LEVELS, type FaultLevel, type SimulatedRun } from './contract.ts'
+import type { FaultLevel, SimulatedRun } from './contract.ts'
 import { simulateProject } from './simulation.ts'
 
-const USAGE = 'svc simulate --seed 1 --seeds 100 --faults some'
 /** Printed when a second run of the same seed has another event log. */
 const DIFFERS =
   'Repeated, the run differed: a plugin reads time, randomness, files or network without svc, or keeps state outside setup.'
-/** Maximum of `--seeds` and `--cycles`. */
-const MOST = 1_000_000
 /** Number of runs between two reports of progress. */
 const SHOWN_EVERY = 5
 
@@ -94,22 +90,15 @@ async function isSame(
 
 function askedFor(input: Readonly<Record<string, unknown>>): SimulateInput {
   const { seed = 1, seeds = 1, cycles = 50, faults = 'some', profile } = input
-  const whole = (name: string, value: unknown, most: number): number => {
-    const number = Number(value)
-    if (Number.isInteger(number) && number >= (name === 'seed' ? 0 : 1) && number <= most) return number
-    throw new UsageError({ problem: `simulate: --${name} is a whole number up to ${most}`, usage: USAGE })
-  }
-  const level = FAULT_LEVELS.find(each => each === faults)
-  if (!level) throw new UsageError({ problem: 'simulate: --faults is none, some or many', usage: USAGE })
   const presets = String(profile ?? '')
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
   return {
-    seed: whole('seed', seed, 2 ** 31),
-    seeds: whole('seeds', seeds, MOST),
-    cycles: whole('cycles', cycles, MOST),
-    faults: level,
+    seed: Number(seed),
+    seeds: Number(seeds),
+    cycles: Number(cycles),
+    faults: faults as FaultLevel,
     ...(presets.length > 0 ? { presets } : {}),
   }
 }

@@ -3,10 +3,10 @@ import { Benchmark, type BenchmarkReport, type Forecast } from '#lab/benchmark/c
 import { pluralize } from '#lib/pluralize'
 import type { HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { invokeMasked } from '../operations/invoke-masked.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { endSignal, INTERRUPTED } from '../screen/interrupt.ts'
-import { invokeMasked } from '../screen/masked.ts'
 import { canWriteOutput, writeOutput } from '../screen/output.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 
@@ -17,14 +17,14 @@ const USAGE = 'svc benchmark --models openai:lite,anthropic:standard --cycles 5'
  * @returns exit code 1 if the measurement of a model was not completed
  */
 const benchmark: HandWritten = async (input, context) => {
-  const { terminal, ports, program, json } = context
+  const { terminal, ports, json } = context
   const models = [...listOf(input.models), ...((input.model as string[] | undefined) ?? [])]
   if (models.length === 0) throw new UsageError({ problem: 'benchmark: the option --models is missing', usage: USAGE })
   const root = await findProject(ports, context.named)
   // Paid model calls start only once the output is known to be writable.
   for (const path of [input.output, input.html]) await canWriteOutput(ports, path)
   const signal = endSignal()
-  await using kernel = await program.open({ root, roles: ['cli'], log: { level: 'warn', write: warningsOn(terminal) } })
+  await using kernel = await openWithWarnings(root, context)
   const report = await run(kernel, input, models, signal, line => terminal.err(printable(line)))
   const { table, html } = kernel.use(Benchmark)
   const text = `${JSON.stringify(report, null, 2)}\n`

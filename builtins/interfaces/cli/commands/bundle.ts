@@ -6,21 +6,21 @@ import {
   type ImportedAgent,
   LARGEST_BUNDLE,
 } from '#core/checkpoints/contract'
-import { errorMessage, type Kernel, SvcError } from '#kernel'
+import { errorMessage, SvcError } from '#kernel'
 import { readProblem } from '#lib/errors'
 import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { CannotWriteError } from '../contract.ts'
-import { openReading } from '../parsing/reading.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { invokeMasked } from '../operations/invoke-masked.ts'
+import { openReading } from '../operations/open-reading.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
-import { invokeMasked } from '../screen/masked.ts'
-import { printable, printableJson } from '../screen/printable.ts'
+import { print, printable, printableJson } from '../screen/printable.ts'
 
 /** Exports an agent to a file. */
 export const exportAgent: HandWritten = async ({ id, output, force }, context) => {
-  const { terminal, json, ports } = context
+  const { terminal, ports } = context
   await using kernel = await openReading(await findProject(context.ports, context.named), context, { roles: ['cli'] })
   const bundle = await invokeMasked<Bundle>(kernel, 'bundles.export', { id })
   const text = JSON.stringify(bundle)
@@ -42,15 +42,13 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   const summary = { agent_id: agent.agent_id, file, bytes: Buffer.byteLength(text) + 1 }
   const size = `${(summary.bytes / 1024).toFixed(1)} KiB`
   const next = 'The file contains what the agent wrote and read. To create an agent from it: svc agent import <file>'
-  terminal.out(json ? JSON.stringify(summary, null, 2) : printable(`${file}: ${size}, readable only by you.\n${next}`))
-  return 0
+  return print(context, summary, printable(`${file}: ${size}, readable only by you.\n${next}`))
 }
 
 /** Imports a new agent from a file. Runs in this process, so the file's size does not matter. */
 export const importAgent: HandWritten = async ({ file, preset, model }, context) => {
-  const { terminal, json } = context
   const bundle = await readBundle(resolve(String(file)), context)
-  await using kernel = await open(context)
+  await using kernel = await openWithWarnings(await findProject(context.ports, context.named), context)
   const input = { bundle, preset, model }
   const made = await invokeMasked<ImportedAgent>(kernel, 'bundles.import', input)
   const lines = [
@@ -60,8 +58,7 @@ export const importAgent: HandWritten = async ({ file, preset, model }, context)
       ? [`Parts left out, because their modules are not loaded: ${made.left_out.join(', ')}`]
       : []),
   ]
-  terminal.out(json ? JSON.stringify(made, null, 2) : printable(lines.join('\n')))
-  return 0
+  return print(context, made, printable(lines.join('\n')))
 }
 
 async function readBundle(file: string, { ports }: Context): Promise<unknown> {
@@ -82,9 +79,4 @@ async function readBundle(file: string, { ports }: Context): Promise<unknown> {
   } catch (error) {
     throw new BadBundleError({ problem: `${file} is not valid JSON, or is incomplete` }, { cause: error })
   }
-}
-
-async function open({ program, ports, named, terminal }: Context): Promise<Kernel> {
-  const log = { level: 'warn', write: warningsOn(terminal) } as const
-  return program.open({ root: await findProject(ports, named), roles: ['cli'], log })
 }

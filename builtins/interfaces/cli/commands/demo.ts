@@ -5,27 +5,22 @@ import { type DemoReport, type DemoRunner, DemoTheatre } from '#lab/demos/contra
 import type { Context, HandWritten } from '../context.ts'
 import { UsageError } from '../contract.ts'
 import { StatusLines } from '../process/status-lines.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
 import { endSignal } from '../screen/interrupt.ts'
 import { writeOutput } from '../screen/output.ts'
-import { printable, printableJson } from '../screen/printable.ts'
+import { print, printable } from '../screen/printable.ts'
 
 const USAGE = 'svc demo survival --seed 7'
 
 /** Plays a demo, or lists the demos if none is named. */
 const demo: HandWritten = async (input, context) => {
-  const { ports, program, terminal, json, named } = context
+  const { ports, terminal, json, named } = context
   await using place = await placeFor(ports, named)
-  await using kernel = await program.open({
-    root: place.root,
-    roles: ['cli'],
-    log: { level: 'warn', write: warningsOn(terminal) },
-  })
+  await using kernel = await openWithWarnings(place.root, context)
   const runner = kernel.use(DemoTheatre)
   if (input.name === undefined) {
-    terminal.out(listing(runner, context))
-    return 0
+    return list(runner, context)
   }
   const signal = endSignal()
   const stand = new StatusLines(terminal, input.quiet === true || json)
@@ -53,7 +48,7 @@ const demo: HandWritten = async (input, context) => {
   const text = runner.markdown(report)
   await writeOutput(ports, input.output, text, 0o644)
   await writeOutput(ports, input.html, runner.html(report), 0o644)
-  terminal.out(json ? printableJson(JSON.stringify(report, null, 2)) : printable(text.trimEnd()))
+  print(context, report, printable(text.trimEnd()))
   if (keep !== undefined) terminal.err(`svc: the project of the demo is in ${printable(resolve(String(keep)))}`)
   return 0
 }
@@ -70,12 +65,12 @@ async function placeFor({ files, env }: Ports, named: string | undefined) {
   return { root, [Symbol.asyncDispose]: () => files.rm(root, { recursive: true, force: true }) }
 }
 
-function listing(runner: DemoRunner, { json, terminal }: Context): string {
+function list(runner: DemoRunner, context: Context): number {
+  const { terminal } = context
   const all = runner.list().map(({ name, summary, parts }) => ({ name, summary, parts: parts?.() ?? [] }))
-  if (json) return printableJson(JSON.stringify(all, null, 2))
   const lines = all.flatMap(({ name, summary, parts }) => [
     `${terminal.style.bold(name)}  ${printable(summary)}`,
     ...parts.map(part => `    --case ${printable(part.name)}  ${printable(part.title)}`),
   ])
-  return [...lines, '', `Run one with: ${USAGE}`].join('\n')
+  return print(context, all, [...lines, '', `Run one with: ${USAGE}`].join('\n'))
 }

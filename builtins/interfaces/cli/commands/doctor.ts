@@ -5,10 +5,10 @@ import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { NoProjectError, type OperationRef } from '../contract.ts'
+import { askDaemon } from '../operations/ask-daemon.ts'
 import { findProject } from '../project/project.ts'
-import { askDaemon } from '../screen/ask.ts'
 import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
-import { printable, printableJson } from '../screen/printable.ts'
+import { print, printable } from '../screen/printable.ts'
 import { wrap } from '../screen/width.ts'
 
 const CHECKS: OperationRef = {
@@ -22,14 +22,13 @@ const CHECKS: OperationRef = {
 /** Diagnoses problems of the machine, the project and its processes. */
 const doctor: HandWritten = (_input, context) =>
   interruptible(context.ports.clock, async signal => {
-    const { terminal, json } = context
+    const { terminal } = context
     const { examine } = await context.program.doctor()
     const found = await examine(await checkContextOf(context))
     terminal.pass('')
     if (signal.aborted) return INTERRUPTED
     const failed = found.some(({ level }) => level === 'fail')
-    if (json) terminal.out(printableJson(JSON.stringify({ ok: !failed, checks: found }, null, 2)))
-    else terminal.out(formatReports(found, context))
+    print(context, { ok: !failed, checks: found }, formatReports(found, context))
     return failed ? 1 : 0
   })
 export default doctor

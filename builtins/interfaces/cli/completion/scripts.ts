@@ -1,6 +1,5 @@
 /** Shells with completion. */
-export const SHELLS = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof SHELLS)[number]
+export type Shell = 'bash' | 'zsh' | 'fish'
 
 // Each script runs `svc __complete` with the words up to the cursor, which prints a line for each candidate: the word,
 // a tab, and a description. The single line `:files` requests file names.

@@ -1,6 +1,6 @@
 import { Cli, Command, Option } from 'clipanion'
 import { near } from '#kernel'
-import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError, type ValueType } from '../contract.ts'
+import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError } from '../contract.ts'
 import { usageOf } from './help.ts'
 
 export interface ParsedCommand {
@@ -22,7 +22,7 @@ export function parse(spec: CommandSpec, words: readonly string[]): ParsedComman
     if (given !== undefined && option.key !== undefined) {
       const added = [given].flat().map(value => ({ [option.key!]: value }))
       input[option.field] = [...((input[option.field] as unknown[] | undefined) ?? []), ...added]
-    } else if (given !== undefined) input[option.field] = readValue(spec, `--${option.name}`, given, option.type)
+    } else if (given !== undefined) input[option.field] = readValue(spec, `--${option.name}`, given, option)
     else if (option.required) refuse(spec, `the option --${option.name} is missing`)
   }
   return { input, json: json === true, root }
@@ -91,16 +91,21 @@ function place(spec: CommandSpec, words: readonly string[]): Record<string, unkn
   return input
 }
 
-function argumentValue(spec: CommandSpec, words: readonly string[], { field, type }: ArgumentSpec): unknown {
-  return type === 'list' ? words : readValue(spec, `<${field}>`, words.join(' '), type)
+function argumentValue(spec: CommandSpec, words: readonly string[], argument: ArgumentSpec): unknown {
+  return argument.type === 'list' ? words : readValue(spec, `<${argument.field}>`, words.join(' '), argument)
 }
 
-/** Parses a word by its type. The schema of the operation validates the value later. */
-function readValue(spec: CommandSpec, name: string, given: unknown, type: ValueType): unknown {
+/** Parses a word by its type. The schema of the operation, where there is one, validates the value later. */
+function readValue(spec: CommandSpec, name: string, given: unknown, place: Partial<OptionSpec>): unknown {
   if (typeof given !== 'string') return given
+  const { type, choices } = place
   if (type === 'number') {
-    if (/^-?\d+(\.\d+)?$/.test(given)) return Number(given)
-    refuse(spec, `${name} takes a number, not "${given}"`)
+    const value = /^-?\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN
+    if (isInRange(value, place)) return value
+    refuse(spec, `${name} takes ${describeRange(place)}, not "${given}"`)
+  }
+  if (choices && spec.operation === null && !choices.includes(given)) {
+    refuse(spec, `${name} is one of ${choices.join(', ')}, not "${given}"`)
   }
   if (type === 'boolean' && /^(true|false)$/.test(given)) return given === 'true'
   if (type !== 'json') return given
@@ -109,6 +114,16 @@ function readValue(spec: CommandSpec, name: string, given: unknown, type: ValueT
   } catch {
     refuse(spec, `${name} takes JSON, not "${given}"`)
   }
+}
+
+function isInRange(value: number, { range }: Partial<OptionSpec>): boolean {
+  if (!range) return !Number.isNaN(value)
+  return value >= range.min && value <= range.max && (!range.integer || Number.isInteger(value))
+}
+
+function describeRange({ range, hint }: Partial<OptionSpec>): string {
+  const kind = hint ?? (range?.integer ? 'a whole number' : 'a number')
+  return range ? `${kind} from ${range.min} to ${range.max}` : kind
 }
 
 /** Returns the message for a parse error of clipanion. */

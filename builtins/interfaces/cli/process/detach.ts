@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { SvcError } from '#kernel'
 import type { Context } from '../context.ts'
-import { makeFolder } from '../project/making.ts'
+import { makeFolder } from '../project/make-files.ts'
 import { SPAWNED } from '../project/trust.ts'
 import { DETACHED, type Message } from './detached.ts'
 

@@ -1,18 +1,5 @@
 import { HeartbeatConfig } from '#platform/heartbeat/contract'
 import type { Context } from '../context.ts'
-import { UsageError } from '../contract.ts'
-
-/**
- * Parses the value of `--heartbeat`.
- * @throws UsageError, before anything is written
- */
-export function heartbeatOf(text: unknown): number | undefined {
-  if (text === undefined) return undefined
-  const parsed = HeartbeatConfig.shape.heartbeat.safeParse(String(text).trim() === '' ? Number.NaN : Number(text))
-  if (parsed.success) return parsed.data
-  const problem = `start: --heartbeat takes seconds from 0.05 to 86400, not "${text}"`
-  throw new UsageError({ problem, usage: 'svc start --heartbeat 10' })
-}
 
 /**
  * Writes only the heartbeat to the configuration file, so that a reload keeps it. Warns when the environment overrides
@@ -21,7 +8,7 @@ export function heartbeatOf(text: unknown): number | undefined {
 export async function writeHeartbeat(
   { program, ports, terminal }: Pick<Context, 'program' | 'ports' | 'terminal'>,
   root: string,
-  heartbeat: number | undefined,
+  heartbeat: unknown,
 ): Promise<void> {
   if (heartbeat === undefined) return
   const config = await program.configOf(ports, root)

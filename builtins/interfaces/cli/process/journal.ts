@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
 import { type LockPorts, lockFile } from '#lib/lock'
-import { makeFolder } from '../project/making.ts'
+import { makeFolder } from '../project/make-files.ts'
 import { printable } from '../screen/printable.ts'
 import type { Style, Terminal } from '../screen/terminal.ts'
 import { isDetached } from './detached.ts'

@@ -1,7 +1,7 @@
 import type { AgentSummary } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
 import type { Context } from '../context.ts'
-import { Calls, operationRef } from '../parsing/calls.ts'
+import { Calls, operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
 import { printable, printableLine } from './printable.ts'
 import { withQuestions } from './questions.ts'

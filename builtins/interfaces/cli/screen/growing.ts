@@ -1,5 +1,5 @@
-import type { End } from '../process/end.ts'
 import { printable } from './printable.ts'
+import type { End } from './task-end.ts'
 import type { Terminal } from './terminal.ts'
 
 const AGAIN = '[the answer starts over]'

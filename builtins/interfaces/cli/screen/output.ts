@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Ports } from '#kernel'
 import { replaceFile } from '#lib/yaml'
-import { cannotWrite } from '../project/making.ts'
+import { cannotWrite } from '../project/make-files.ts'
 
 /**
  * Checks beforehand that the output file named by an option can be written.

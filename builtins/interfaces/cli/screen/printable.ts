@@ -1,3 +1,5 @@
+import type { Context } from '../context.ts'
+
 // Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and Unicode line breaks that terminals do
 // not break at.
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
@@ -20,6 +22,15 @@ export function printableJson(text: string): string {
   return text.replace(UNPRINTABLE, character =>
     Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),
   )
+}
+
+/**
+ * Prints the result of a command: its text, or its data as JSON for programs.
+ * @returns exit code 0
+ */
+export function print({ terminal, json }: Pick<Context, 'terminal' | 'json'>, data: unknown, text: string): number {
+  terminal.out(json ? printableJson(JSON.stringify(data, null, 2)) : text)
+  return 0
 }
 
 function escapeOf(character: string): string {

@@ -1,9 +1,9 @@
 import type { Operation } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import { endIn, endOf } from '../process/end.ts'
 import { GrowingAnswer } from './growing.ts'
 import { printable, printableJson } from './printable.ts'
+import { endIn, endOf } from './task-end.ts'
 
 interface ShownEvent {
   text?: unknown

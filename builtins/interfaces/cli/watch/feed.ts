@@ -4,7 +4,7 @@ import type { DaemonStatus } from '#platform/daemon/contract'
 import type { EventEnvelope } from '#platform/store/contract'
 import type { Approval, ApprovalSummary } from '#safety/approvals/contract'
 import type { BudgetStatus } from '#safety/budget/contract'
-import { type Calls, operationRef } from '../parsing/calls.ts'
+import { type Calls, operationRef } from '../operations/calls.ts'
 
 const DAEMON = operationRef('daemon.status', 'GET', '/daemon')
 const FLEET = operationRef('agents.fleet', 'GET', '/fleet')

@@ -3,9 +3,9 @@ import { narrateEvent } from '../screen/narrate.ts'
 import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
 import { wrap } from '../screen/width.ts'
+import { inWords } from './describe-event.ts'
 import type { Snapshot } from './feed.ts'
 import { fitLine, joinColumns, type Line, type Panel, panel, type Span } from './paint.ts'
-import { inWords } from './words.ts'
 
 type Member = Snapshot['agents'][number]
 type Event = Snapshot['events'][number]

@@ -1,7 +1,7 @@
 import { htmlPage, htmlText } from '#lab/trials/contract'
 import type { BenchmarkReport, ModelResult, ScenarioResult } from '../contract.ts'
+import { cost, duration, failures, interval, nameOf, percent } from './format.ts'
 import { type Bar, bars } from './plot.ts'
-import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
 
 /**
  * Returns the report as one HTML file: plots, tables, and every run with its passed and failed checks. Answers of

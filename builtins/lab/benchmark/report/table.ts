@@ -3,7 +3,7 @@ import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
 import type { BenchmarkReport, ModelResult, Spread } from '../contract.ts'
 import { wilson } from '../statistics.ts'
-import { cost, duration, failures, interval, nameOf, percent } from './words.ts'
+import { cost, duration, failures, interval, nameOf, percent } from './format.ts'
 
 type Row = readonly string[]
 

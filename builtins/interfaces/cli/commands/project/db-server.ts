@@ -1,6 +1,6 @@
-import type { LocalServer } from '#platform/cluster/contract'
-import type { Context, HandWritten } from '../../context.ts'
+import type { HandWritten } from '../../context.ts'
 import { findProject } from '../../project/project.ts'
+import { print } from '../../screen/printable.ts'
 
 /** Runs PostgreSQL for this project until Ctrl-C, or finds the running one. */
 export const up: HandWritten = async ({ detach }, context) => {
@@ -8,8 +8,8 @@ export const up: HandWritten = async ({ detach }, context) => {
   const root = await findProject(ports, named)
   const { findServer, startServer, stopServer, serverEnded } = await program.databaseServer()
   const found = await findServer(root, ports)
-  const server = found ?? (await startServer(root, ports))
-  print(context, server)
+  const { url, pid } = found ?? (await startServer(root, ports))
+  print(context, { url, pid }, `export SVC_STORE_URL=${url}`)
   if (found || detach === true) return 0
   terminal.err('PostgreSQL runs until Ctrl-C.')
   const stop = new AbortController()
@@ -25,15 +25,10 @@ export const up: HandWritten = async ({ detach }, context) => {
 }
 
 /** Stops PostgreSQL, wherever it was started. */
-export const down: HandWritten = async (_, { ports, terminal, json, named, program }) => {
+export const down: HandWritten = async (_, context) => {
+  const { ports, named, program } = context
   const { stopServer } = await program.databaseServer()
   const stopped = await stopServer(await findProject(ports, named), ports)
-  if (json) terminal.out(JSON.stringify({ stopped }, null, 2))
-  else terminal.out(stopped ? 'PostgreSQL has stopped; its data stay in .svc/postgres.' : 'PostgreSQL is not running.')
-  return 0
-}
-
-function print({ terminal, json }: Context, { url, pid }: LocalServer): void {
-  if (json) terminal.out(JSON.stringify({ url, pid }, null, 2))
-  else terminal.out(`export SVC_STORE_URL=${url}`)
+  const text = stopped ? 'PostgreSQL has stopped; its data stay in .svc/postgres.' : 'PostgreSQL is not running.'
+  return print(context, { stopped }, text)
 }

@@ -6,12 +6,12 @@ import { readYaml } from '#lib/yaml'
 import { DaemonRunningError } from '#platform/daemon/contract'
 import type { DatabaseFiles, DatabaseReport } from '#platform/store/contract'
 import type { Context, HandWritten } from '../../context.ts'
-import { operationRef } from '../../parsing/calls.ts'
-import { cannotWrite, makeFolder } from '../../project/making.ts'
+import { askDaemon } from '../../operations/ask-daemon.ts'
+import { operationRef } from '../../operations/calls.ts'
+import { invokeMasked } from '../../operations/invoke-masked.ts'
+import { cannotWrite, makeFolder } from '../../project/make-files.ts'
 import { findProject } from '../../project/project.ts'
-import { askDaemon } from '../../screen/ask.ts'
-import { invokeMasked } from '../../screen/masked.ts'
-import { printable } from '../../screen/printable.ts'
+import { print, printable } from '../../screen/printable.ts'
 
 const SAVE = operationRef('store.backup', 'POST', '/database/backup')
 const MENDED = 'Stop the service, then restore the last good backup: svc db restore .svc/backups/<file>'
@@ -128,11 +128,6 @@ async function invokeInProject<R>({ ports, named, program }: Context, operation:
   } finally {
     await kernel.close()
   }
-}
-
-function print({ terminal, json }: Context, report: object, sentence: string): number {
-  terminal.out(json ? JSON.stringify(report, null, 2) : sentence)
-  return 0
 }
 
 function facts({ version, bytes }: DatabaseReport): string {

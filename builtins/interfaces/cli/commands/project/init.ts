@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path'
 import { errorMessage, type Ports } from '#kernel'
 import type { Context, HandWritten } from '../../context.ts'
-import { cannotWrite, makeFile, makeFolder } from '../../project/making.ts'
+import { cannotWrite, makeFile, makeFolder } from '../../project/make-files.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../../project/schemas.ts'
 import { tsconfig } from '../../project/tsconfig.ts'
 import { INTERRUPTED } from '../../screen/interrupt.ts'
-import { printableLine } from '../../screen/printable.ts'
+import { print, printableLine } from '../../screen/printable.ts'
 import { withQuestions } from '../../screen/questions.ts'
 
 /** The user's answers when a project is created; empty without a terminal. */
@@ -39,7 +39,7 @@ const SHIPPED_SCHEMA = /^# yaml-language-server: .*\n/
 
 /** Creates the missing parts of a project and changes no existing ones. */
 const init: HandWritten = async ({ quiet }, context) => {
-  const { ports, terminal, json } = context
+  const { ports, json } = context
   const root = resolve(context.named ?? ports.env.SVC_ROOT ?? process.cwd())
   const isNew = await ports.files.stat(join(root, '.svc', 'config.yaml')).then(
     () => false,
@@ -49,12 +49,9 @@ const init: HandWritten = async ({ quiet }, context) => {
   if (!wishes) return INTERRUPTED
   const result = await makeProject(root, context, { wishes })
   if (quiet === true) return 0
-  if (json) terminal.out(JSON.stringify({ root, ...result }, null, 2))
-  else {
-    const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'created' : 'kept   '}  ${name}`), '']
-    terminal.out([`Project: ${root}`, ...lines, NEXT, modelLine(wishes, isNew)].join('\n'))
-  }
-  return 0
+  const lines = [...result.parts.map(({ name, made }) => `  ${made ? 'created' : 'kept   '}  ${name}`), '']
+  const text = [`Project: ${root}`, ...lines, NEXT, modelLine(wishes, isNew)].join('\n')
+  return print(context, { root, ...result }, text)
 }
 export default init
 

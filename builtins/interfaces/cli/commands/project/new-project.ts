@@ -3,7 +3,8 @@ import { defineError } from '#kernel'
 import type { HandWritten } from '../../context.ts'
 import { UsageError } from '../../contract.ts'
 import { trustProject } from '../../project/trust.ts'
-import { PRESETS, TEMPLATES } from '../../scaffold/kinds.ts'
+import { PRESETS, TEMPLATES, type Template } from '../../scaffold/kinds.ts'
+import { print } from '../../screen/printable.ts'
 import { makeProject } from './init.ts'
 
 const USAGE = `svc new project <name> [--template ${TEMPLATES.join('|')}]`
@@ -17,15 +18,8 @@ const FolderTakenError = defineError({
 })
 
 /** Creates a folder with a project and the presets of a template. */
-const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, context) => {
-  const { ports, terminal, json } = context
-  const template = TEMPLATES.find(each => each === asked)
-  if (!template) {
-    throw new UsageError({
-      problem: `new project: --template is one of ${TEMPLATES.join(', ')}, not "${asked}"`,
-      usage: USAGE,
-    })
-  }
+const newProject: HandWritten = async ({ name, template = 'minimal' }, context) => {
+  const { ports } = context
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(String(name))) {
     const problem = `new project: a name is at most 64 letters, digits, "-" and "_", as in my-agents, not "${name}"`
     throw new UsageError({ problem, usage: USAGE })
@@ -35,15 +29,12 @@ const newProject: HandWritten = async ({ name, template: asked = 'minimal' }, co
     .readdir(root)
     .catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? [] : [root]))
   if (there.length > 0) throw new FolderTakenError({ path: root })
-  const presets = PRESETS[template]
+  const presets = PRESETS[template as Template]
   const { parts } = await makeProject(root, context, { presets })
   await trustProject(root, context)
-  if (json) terminal.out(JSON.stringify({ root, template, parts }, null, 2))
-  else {
-    const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
-    const made = parts.map(part => `  created  ${join(String(name), part.name)}`)
-    terminal.out([...made, '', `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`].join('\n'))
-  }
-  return 0
+  const first = presets.length > 0 ? presets.join(',') : 'coder,researcher'
+  const made = parts.map(part => `  created  ${join(String(name), part.name)}`)
+  const next = `Next: cd ${name} && svc serve --with-daemon --profiles ${first}`
+  return print(context, { root, template, parts }, [...made, '', next].join('\n'))
 }
 export default newProject

@@ -2,13 +2,14 @@ import { join, relative } from 'node:path'
 import { defineError, type Ports } from '#kernel'
 import type { Context, HandWritten } from '../../context.ts'
 import { type CommandTree, UsageError } from '../../contract.ts'
-import { cannotWrite, makeFile } from '../../project/making.ts'
+import { cannotWrite, makeFile } from '../../project/make-files.ts'
 import { findProject } from '../../project/project.ts'
 import { writeProfileSchema } from '../../project/schemas.ts'
 import { isInstalled, tsconfig } from '../../project/tsconfig.ts'
 import { PLUGIN_KINDS, type PluginKind } from '../../scaffold/kinds.ts'
 import { scaffoldPlugin } from '../../scaffold/plugin.ts'
 import { scaffoldProfile } from '../../scaffold/profile.ts'
+import { print } from '../../screen/printable.ts'
 
 const PLUGIN_USAGE = `svc new plugin <name> [--kind ${PLUGIN_KINDS.join('|')}]`
 
@@ -20,12 +21,7 @@ const AlreadyThereError = defineError({
 })
 
 /** Writes a working example plugin and a test for it. */
-export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, context) => {
-  const kind = PLUGIN_KINDS.find(each => each === asked)
-  if (!kind) {
-    const problem = `new plugin: --kind is one of ${PLUGIN_KINDS.join(', ')}, not "${asked}"`
-    throw new UsageError({ problem, usage: PLUGIN_USAGE })
-  }
+export const newPlugin: HandWritten = async ({ name, kind = 'mix' }, context) => {
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(String(name))) {
     const problem = `new plugin: a name is at most 64 lower-case letters, digits and hyphens, as in office-hours, not "${name}"`
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
@@ -35,14 +31,13 @@ export const newPlugin: HandWritten = async ({ name, kind: asked = 'mix' }, cont
     throw new UsageError({ problem, usage: PLUGIN_USAGE })
   }
   const root = await findProject(context.ports, context.named)
-  const made = await writePlugin(root, String(name), kind, context)
-  print(context, made, [
+  const made = await writePlugin(root, String(name), kind as PluginKind, context)
+  return printMade(context, made, [
     `Check it:   svc plugins check plugins/${name}.ts`,
     `Test it:    npx vitest run plugins/${name}.test.ts${needsForTests(root, context)}`,
     `Load it:    svc plugins reload ${name}   (otherwise loaded at every tenth heartbeat, or on each save with svc start --dev)`,
     `Read on:    ${nearest(join(context.program.packageRoot, 'plugins', 'README.md'))}`,
   ])
-  return 0
 }
 
 /**
@@ -62,8 +57,7 @@ export const newProfile: HandWritten = async ({ name }, context) => {
   await refuseSamePreset(root, String(name), context.ports)
   const made = await write(root, [[`profiles/${name}.yaml`, scaffoldProfile(String(name))]], context.ports)
   await writeProfileSchema(root, context)
-  print(context, made, [`Spawn an agent:  svc spawn ${name}`])
-  return 0
+  return printMade(context, made, [`Spawn an agent:  svc spawn ${name}`])
 }
 
 async function writePlugin(root: string, name: string, kind: PluginKind, context: Context): Promise<string[]> {
@@ -139,8 +133,6 @@ function nearest(path: string): string {
   return below !== '' && below.length < path.length ? below : path
 }
 
-function print({ terminal, json }: Context, made: readonly string[], next: readonly string[]): void {
-  terminal.out(
-    json ? JSON.stringify({ made }, null, 2) : [...made.map(path => `created  ${path}`), '', ...next].join('\n'),
-  )
+function printMade(context: Context, made: readonly string[], next: readonly string[]): number {
+  return print(context, { made }, [...made.map(path => `created  ${path}`), '', ...next].join('\n'))
 }

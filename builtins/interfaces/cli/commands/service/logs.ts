@@ -1,5 +1,4 @@
 import type { HandWritten } from '../../context.ts'
-import { UsageError } from '../../contract.ts'
 import { forPeople, type LogLine } from '../../process/journal.ts'
 import { LogFile } from '../../process/log-file.ts'
 import { findProject } from '../../project/project.ts'
@@ -11,9 +10,9 @@ import { printable, printableJson } from '../../screen/printable.ts'
 const LEVELS: Readonly<Record<string, number>> = { debug: 20, info: 30, warn: 40, error: 50 }
 
 /** Shows the log of the project's processes, formatted, or with `--json` as stored. Masks secrets. */
-const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, context) => {
+const logs: HandWritten = async ({ lines = 50, follow, agent, plugin, level = 'debug' }, context) => {
   const { ports, terminal, named } = context
-  const least = leastOf(level)
+  const least = LEVELS[String(level)]!
   const root = await findProject(ports, named)
   const log = new LogFile(root, ports)
   const mask = await lineMasker(root, ports)
@@ -33,7 +32,7 @@ const logs: HandWritten = async ({ lines, follow, agent, plugin, level }, contex
     else terminal.out(read(line) ? forPeople(line, terminal.style) : printable(line))
   }
   return interruptible(ports.clock, async signal => {
-    const { lines: last, at } = await log.tail(parseLineCount(lines), isWanted)
+    const { lines: last, at } = await log.tail(Number(lines), isWanted)
     for (const line of last) printLine(line)
     if (last.length === 0 && follow !== true) {
       terminal.err(
@@ -54,28 +53,4 @@ function read(line: string): LogLine | undefined {
   } catch {
     return undefined
   }
-}
-
-/**
- * Returns the number of the minimum level.
- * @throws UsageError
- */
-function leastOf(level: unknown): number {
-  const least = level === undefined ? LEVELS.debug : LEVELS[String(level)]
-  if (least !== undefined) return least
-  const problem = `logs: --level is one of ${Object.keys(LEVELS).join(', ')}, not "${level}"`
-  throw new UsageError({ problem, usage: 'svc logs --level warn' })
-}
-
-/**
- * Parses the number of lines.
- * @throws UsageError
- */
-function parseLineCount(lines: unknown): number {
-  const count = lines === undefined ? 50 : Number(lines)
-  if (Number.isInteger(count) && count >= 0 && count <= 1_000_000) return count
-  throw new UsageError({
-    problem: `logs: --lines takes a whole number up to 1000000, not "${lines}"`,
-    usage: 'svc logs --lines 50',
-  })
 }

@@ -5,11 +5,11 @@ import type { SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import { checkPresets, presetsOf } from '../../process/announce.ts'
 import { detach } from '../../process/detach.ts'
-import { heartbeatOf, writeHeartbeat } from '../../process/heartbeat.ts'
+import { writeHeartbeat } from '../../process/heartbeat.ts'
 import { findProject } from '../../project/project.ts'
 import serve, { wordsOf } from './serve.ts'
 import start from './start.ts'
-import { inWords, stopDaemons, systemctlLine, timeoutOf } from './stop.ts'
+import { inWords, stopDaemons, systemctlLine } from './stop.ts'
 
 /** This process would run the daemon outside its unit, and without the unit's environment. */
 const RunBySystemdError = defineError({
@@ -25,8 +25,7 @@ const RunBySystemdError = defineError({
  * address. Options of the command are added.
  */
 const restart: HandWritten = async (given, context) => {
-  const seconds = timeoutOf(given.timeout)
-  const heartbeat = heartbeatOf(given.heartbeat)
+  const seconds = Number(given.timeout ?? 30)
   const { terminal, json, ports, program, named } = context
   const root = await findProject(ports, named)
   const found = await program.findDaemon(ports, join(root, '.svc'))
@@ -41,7 +40,7 @@ const restart: HandWritten = async (given, context) => {
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
   if (!serves) return start(input, context)
-  await writeHeartbeat(context, root, heartbeat)
+  await writeHeartbeat(context, root, given.heartbeat)
   const served = { ...input, ...serves, with_daemon: true }
   if (input.detach === true) return detach(root, ['serve', ...wordsOf(served, context)], context)
   return serve(served, context)

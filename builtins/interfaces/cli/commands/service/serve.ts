@@ -1,7 +1,6 @@
 import { Rest } from '#interfaces/rest/contract'
 import type { Role } from '#kernel'
 import type { Context, HandWritten } from '../../context.ts'
-import { UsageError } from '../../contract.ts'
 import {
   type AnnouncedFact,
   announce,
@@ -19,7 +18,7 @@ import { runReloading } from '../project/reloading.ts'
 
 /** Serves the dashboard and the API; with `--with-daemon` also runs the agents in the same process. */
 const serve: HandWritten = async (input, context) => {
-  const port = portOf(input.port)
+  const port = Number(input.port ?? 8000)
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
   if (input.reload === true)
@@ -67,18 +66,4 @@ export function wordsOf(
 const without: AnnouncedFact = {
   label: 'Daemon',
   text: 'not in this process; agents run only while a daemon runs: svc start',
-}
-
-/**
- * Parses the port.
- * @throws UsageError
- */
-function portOf(text: unknown): number {
-  if (text === undefined) return 8000
-  const port = /^\d{1,5}$/.test(String(text)) ? Number(text) : Number.NaN
-  if (port <= 65_535) return port
-  throw new UsageError({
-    problem: `serve: --port takes a number from 0 to 65535, not "${text}"`,
-    usage: 'svc serve --port 8000',
-  })
 }

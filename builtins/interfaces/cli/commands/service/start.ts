@@ -12,7 +12,7 @@ import {
   spawnMissing,
 } from '../../process/announce.ts'
 import { detach } from '../../process/detach.ts'
-import { heartbeatOf, writeHeartbeat } from '../../process/heartbeat.ts'
+import { writeHeartbeat } from '../../process/heartbeat.ts'
 import { serveUntilSignal } from '../../process/service.ts'
 import { findProject } from '../../project/project.ts'
 import { inDevelopment } from '../project/development.ts'
@@ -20,11 +20,10 @@ import { inDevelopment } from '../project/development.ts'
 /** Runs the daemon in this process, or with `--detach` in one of its own. */
 const start: HandWritten = async (input, context) => {
   const root = await findProject(context.ports, context.named)
-  const heartbeat = heartbeatOf(input.heartbeat)
   const found = await context.program.findDaemon(context.ports, join(root, '.svc'))
   const joins = input.join === true
   if (found?.alive && !joins) throw new DaemonRunningError({ pid: found.holder.pid })
-  await writeHeartbeat(context, root, heartbeat)
+  await writeHeartbeat(context, root, input.heartbeat)
   const presets = presetsOf(input.profiles)
   const dev = input.dev === true
   if (input.detach === true) {

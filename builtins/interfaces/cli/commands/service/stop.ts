@@ -4,8 +4,8 @@ import { OWN_NAME, STOP_FILE } from '#lib/daemon-files'
 import { replaceFile } from '#lib/yaml'
 import type { FoundDaemon, SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
-import { UsageError } from '../../contract.ts'
 import { findProject } from '../../project/project.ts'
+import { print } from '../../screen/printable.ts'
 
 const LOOK_MS = 50
 /** Time to wait for a process to end after SIGKILL, in milliseconds. */
@@ -38,12 +38,10 @@ const NoSuchDaemonError = defineError({
  * response.
  */
 const stop: HandWritten = async ({ timeout, pid }, context) => {
-  const seconds = timeoutOf(timeout)
+  const seconds = Number(timeout ?? 30)
   const root = await findProject(context.ports, context.named)
   const stopped = await stopDaemons(root, seconds, context, pid as number | undefined)
-  const { terminal, json } = context
-  terminal.out(json ? JSON.stringify({ stopped }, null, 2) : inWords(stopped, seconds))
-  return 0
+  return print(context, { stopped }, inWords(stopped, seconds))
 }
 export default stop
 
@@ -134,18 +132,4 @@ async function waitForEnd(ports: Ports, found: FoundDaemon, limit_ms: number): P
 /** Removes the files of a daemon that could not clean up. */
 async function removeFiles({ files }: Ports, svc: string, { name }: Pick<FoundDaemon, 'name'>): Promise<void> {
   for (const end of ['json', 'pid']) await files.rm(join(svc, `${name}.${end}`), { force: true }).catch(() => {})
-}
-
-/**
- * Parses the timeout.
- * @returns seconds
- * @throws UsageError
- */
-export function timeoutOf(text: unknown): number {
-  const seconds = text === undefined ? 30 : String(text).trim() === '' ? Number.NaN : Number(text)
-  if (seconds >= 0 && seconds <= 86_400) return seconds
-  throw new UsageError({
-    problem: `stop: --timeout takes seconds from 0 to 86400, not "${text}"`,
-    usage: 'svc stop --timeout 30',
-  })
 }

@@ -6,6 +6,7 @@ import { replaceFile } from '#lib/yaml'
 import type { Context, HandWritten } from '../../context.ts'
 import { presetsOf } from '../../process/announce.ts'
 import { findProject } from '../../project/project.ts'
+import { print } from '../../screen/printable.ts'
 
 const UnfitPathError = defineError({
   code: 'unfit_path',
@@ -26,13 +27,11 @@ const SystemdError = defineError({
 })
 
 /** Writes a systemd user unit, enables it and starts it. */
-export const install: HandWritten = async ({ print, profiles }, context) => {
+export const install: HandWritten = async ({ print: printOnly, profiles }, context) => {
   const { ports } = context
   const root = await findProject(ports, context.named)
   const unit = unitText(root, presetsOf(profiles), context)
-  if (print === true) {
-    return printFacts(context, unit.trimEnd(), { unit })
-  }
+  if (printOnly === true) return print(context, { unit }, unit.trimEnd())
   const { file, name } = unitOf(root, ports)
   await ports.files.mkdir(unitFolder(ports), { recursive: true })
   await replaceFile(ports.files, file, unit, 0o644)
@@ -41,7 +40,7 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
     const { code, text } = await systemctl(ports, words)
     if (code === null) {
       const where = `systemctl was not found; on a machine that has it, run: systemctl --user ${enabling.join(' ')}`
-      return printFacts(context, `${file} is written. ${where}`, { file, enabled: false })
+      return print(context, { file, enabled: false }, `${file} is written. ${where}`)
     }
     if (code !== 0) {
       const problem = /connect to .*bus/.test(text) ? `${text} (${NO_SESSION})` : text
@@ -51,18 +50,18 @@ export const install: HandWritten = async ({ print, profiles }, context) => {
   const message = `${file} is written, enabled and started.
 To give its agents API keys, add them to ${join(root, '.svc', 'service.env')} (NAME=value, one per line).
 To keep it running while you are not logged in: loginctl enable-linger`
-  return printFacts(context, message, { file, enabled: true })
+  return print(context, { file, enabled: true }, message)
 }
 
 /** Disables and removes the unit, or reports that there is none. */
 export const uninstall: HandWritten = async (_, context) => {
   const { ports } = context
   const { file, name } = unitOf(await findProject(ports, context.named), ports)
-  if (!(await isThere(ports, file))) return printFacts(context, `${file} does not exist.`, { file, removed: false })
+  if (!(await isThere(ports, file))) return print(context, { file, removed: false }, `${file} does not exist.`)
   await systemctl(ports, ['disable', '--now', name])
   await ports.files.rm(file, { force: true })
   await systemctl(ports, ['daemon-reload'])
-  return printFacts(context, `${file} is removed.`, { file, removed: true })
+  return print(context, { file, removed: true }, `${file} is removed.`)
 }
 
 /** Shows systemd's status of the unit. */
@@ -77,12 +76,7 @@ export const status: HandWritten = async (_, context) => {
   const [enabled, active] = [await ask('is-enabled'), await ask('is-active')]
   const there = enabled === null ? `${file} exists, but systemctl was not found.` : `${file}: ${enabled}, ${active}.`
   const status = installed ? there : 'Not installed; install it with: svc service install'
-  return printFacts(context, status, { file, installed, enabled, active })
-}
-
-function printFacts({ terminal, json }: Context, sentence: string, facts: object): number {
-  terminal.out(json ? JSON.stringify(facts, null, 2) : sentence)
-  return 0
+  return print(context, { file, installed, enabled, active }, status)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Context, HandWritten } from '../../context.ts'
-import { Calls } from '../../parsing/calls.ts'
+import { Calls } from '../../operations/calls.ts'
 import { hiddenLine } from '../../parsing/hidden.ts'
 import { findProject } from '../../project/project.ts'
 import { interruptible } from '../../screen/interrupt.ts'

@@ -3,7 +3,7 @@ import type { Kernel } from '#kernel'
 import type { LogOptions } from '#lib/log'
 import type { CliProgram, Context } from '../context.ts'
 import { type CommandTree, type OperationRef, ReplacedByPluginError } from '../contract.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { sayUntrusted } from '../project/trust.ts'
 
 /** Returns whether an operation only reads and is a builtin; then it runs without the project's code. */
@@ -26,8 +26,9 @@ export async function openReading(
 ): Promise<Kernel> {
   const replaced = await replacedServices(root, context)
   await sayUntrusted(root, context)
-  return context.program.open({
-    ...{ root, pluginFiles: 'none', log: { level: 'warn', write: warningsOn(context.terminal) }, ...options },
+  return openWithWarnings(root, context, {
+    ...options,
+    pluginFiles: 'none',
     prepare(kernel) {
       for (const { service, plugin, file } of replaced) {
         kernel.services.withhold(service, () => new ReplacedByPluginError({ service, plugin, file }))

@@ -1,5 +1,5 @@
 /** Returns a function whose concurrent calls share one call of `ask`, such as the metrics of one scrape. */
-export function together<T>(ask: () => Promise<T>): () => Promise<T> {
+export function shareCalls<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined
   return () => {
     asked ??= ask().finally(() => {

@@ -1,7 +1,7 @@
 import type { ImageRef } from '#core/images/contract'
+import { brief, clock, plural, toText } from './format.ts'
 import type { Report, TranscriptMessage } from './gather.ts'
 import { html, type Markup } from './html.ts'
-import { brief, clock, plural, toText } from './words.ts'
 
 /** Shows the stored messages to and from models. Yields one piece of markup per conversation. */
 export function* transcripts({ talks, pictures, task, trace, run }: Report): Generator<Markup> {

@@ -2,9 +2,9 @@ import type { Kernel } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import type { OperationRef } from '../contract.ts'
-import { askDaemon } from '../screen/ask.ts'
-import { invokeMasked } from '../screen/masked.ts'
-import { openReading } from './reading.ts'
+import { askDaemon } from './ask-daemon.ts'
+import { invokeMasked } from './invoke-masked.ts'
+import { openReading } from './open-reading.ts'
 
 type Input = Readonly<Record<string, unknown>>
 

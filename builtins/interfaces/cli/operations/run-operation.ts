@@ -2,19 +2,19 @@ import { errorMessage, type Kernel, type Operation, type Role, type SvcError } f
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import { type CommandSpec, NeedsDaemonError, type OperationRef } from '../contract.ts'
+import { hiddenLine } from '../parsing/hidden.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
-import { interruptionOf } from '../process/end.ts'
-import { warningsOn } from '../process/warnings.ts'
+import { openWithWarnings } from '../process/warnings.ts'
 import { findProject } from '../project/project.ts'
-import { askDaemon, type Surroundings } from '../screen/ask.ts'
 import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
-import { invokeMasked } from '../screen/masked.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { renderOutput } from '../screen/table.ts'
+import { interruptionOf } from '../screen/task-end.ts'
 import { withElapsedTime } from '../screen/waiting.ts'
 import { fold } from '../screen/width.ts'
-import { hiddenLine } from './hidden.ts'
-import { openReading, readsWithBuiltins } from './reading.ts'
+import { askDaemon, type Surroundings } from './ask-daemon.ts'
+import { invokeMasked } from './invoke-masked.ts'
+import { openReading, readsWithBuiltins } from './open-reading.ts'
 
 /** Runs the operation of a command: in the daemon if one answers, else in this process; the answer is the same. */
 export async function runOperation(
@@ -216,7 +216,7 @@ async function findOperation(kernel: Kernel, name: string): Promise<Operation | 
 
 /** Returns the current commands of all plugins, including those of the project. */
 export async function commandsOfProject(root: string, context: Context): Promise<readonly CommandSpec[]> {
-  const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('./tree.ts')])
+  const [{ Operations }, { commandsOf }] = await Promise.all([import('#kernel'), import('../parsing/tree.ts')])
   await using kernel = await openProject(root, context, [])
   return commandsOf(kernel.list(Operations))
 }
@@ -228,12 +228,10 @@ async function openProject(
   roles: readonly Role[],
   operation?: Pick<OperationRef, 'name' | 'http' | 'reach'>,
 ): Promise<Kernel> {
-  const { program, terminal } = context
   const lenient = operation?.reach === 'config'
   if (operation && readsWithBuiltins(operation, context)) return openReading(root, context, { roles, lenient })
   // The answer itself names the bad plugins.
-  if (operation?.name.startsWith('plugins.')) return program.open({ root, roles, log: { level: 'silent' } })
-  const log = { level: 'warn', write: warningsOn(terminal) } as const
-  if (lenient) return program.open({ root, roles, log, lenient, pluginFiles: isChild(context) ? 'trusted' : 'none' })
-  return program.open({ root, roles, log })
+  if (operation?.name.startsWith('plugins.')) return context.program.open({ root, roles, log: { level: 'silent' } })
+  const pluginFiles = lenient && !isChild(context) ? 'none' : 'trusted'
+  return openWithWarnings(root, context, { roles, lenient, pluginFiles })
 }
