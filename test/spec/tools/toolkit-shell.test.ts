@@ -320,6 +320,15 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run(`env mount -t tmpfs x /tmp`)).not.toContain('exit code 0')
   })
 
+  it('runs the first program of a name that it can see, as a shell in it does', async () => {
+    const shims = await folderWith()
+    for (const name of ['uname', 'only-a-shim']) await writeFile(join(shims, name), '#!/bin/sh\n', { mode: 0o755 })
+    await open({}, { PATH: `${shims}:/usr/bin:/bin` })
+    expect(await run('uname')).toBe('Linux\n[exit code 0]')
+    expect(await run('uname | cat')).toBe('Linux\n[exit code 0]')
+    expect(await run('only-a-shim')).toContain(`it is ${shims}/only-a-shim, which is not visible inside the sandbox`)
+  })
+
   it('leaves no process behind at the time limit, not even one in a session of its own', async () => {
     await open({ shell_allow_dev_commands: true, shell_timeout: 0.7 })
     const mark = `${Math.floor(Math.random() * 1e6)}.75`
