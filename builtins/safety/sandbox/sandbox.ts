@@ -18,7 +18,7 @@ import {
 } from './contract.ts'
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
-import { cutMiddle, textOf } from './output.ts'
+import { cutMiddle, missingBytes, textOf } from './output.ts'
 import { areasOf, findClosedPaths } from './reach.ts'
 
 /**
@@ -80,11 +80,13 @@ export class Processes implements Sandbox {
   async describeEnd(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[Standard error output:]', err].filter(Boolean).join('\n')
-    const shown = cutMiddle(whole, tokens)
+    const missing = missingBytes(end.stdout) + missingBytes(end.stderr)
+    const shown = cutMiddle(whole, tokens, missing)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
       const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
-      if (path) notes.push(`The full output is in ${path}; read it with file_read.`)
+      const what = missing === 0 ? 'The full output is' : `The output without ${missing} bytes of its middle is`
+      if (path) notes.push(`${what} in ${path}; read it with file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }

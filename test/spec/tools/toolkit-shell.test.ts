@@ -112,6 +112,24 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await home.use('file_read', { path: kept, offset: 4998 })).toContain('line 4998')
     expect((await stat(join(home.workspace, kept!))).mode & 0o777).toBe(0o600)
   })
+
+  it('says how much of an output the file lacks that is too long to be kept', async () => {
+    await put('long.txt', 'line\n'.repeat(400_000))
+    const answer = await run('cat long.txt')
+    const [, characters] = /\[… (\d+) characters and 1000000 bytes are left out here …\]/.exec(answer)!
+    expect(Number(characters)).toBeGreaterThan(900_000)
+    expect(answer).toMatch(
+      /\[The output without 1000000 bytes of its middle is in \.output\/\S+; read it with file_read\.\]/,
+    )
+    expect(answer).not.toContain('full output')
+  })
+
+  it('names binary output without showing it, but shows text with zero bytes', async () => {
+    await writeFile(join(home.workspace, 'logo.png'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 0x0d]))
+    expect(await run('cat logo.png')).toBe('[Binary output of 8 bytes, which is not shown.]\n[exit code 0]')
+    await put('names', 'one\0two\0')
+    expect(await run('cat names')).toBe('onetwo\n[exit code 0]')
+  })
 })
 
 describe('the restricted shell', () => {
