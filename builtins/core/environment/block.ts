@@ -79,7 +79,11 @@ async function programs(svc: PluginHandle, tools: Tools): Promise<string[]> {
   const { wall, network } = await svc.use(Sandbox).status()
   if (wall === 'none')
     return ["Programs: no sandbox; programs that can do anything need the operator's approval, or are refused"]
-  return [`Programs: in a sandbox, ${network ? 'with network access' : 'without network access'}`]
+  return [
+    network
+      ? 'Programs: in a sandbox, with network access'
+      : 'Programs: in a sandbox, without network access; each command has its own 127.0.0.1, which others cannot reach',
+  ]
 }
 
 /** Names the model; the server may have to be asked for the default one. */

@@ -109,13 +109,13 @@ export const changeAlarm = defineEffect({
   ],
 })
 
-/** Removes a pending alarm of its owner. */
+/** Removes an alarm of its owner that the owner has not read. */
 export const cancelAlarm = defineEffect({
   name: 'alarms.cancel',
   schema: z.object({ alarm_id: z.string(), agent_id: z.string() }),
   statements: ({ alarm_id, agent_id }) => [
     {
-      sql: "DELETE FROM alarms WHERE alarm_id = ? AND agent_id = ? AND status = 'pending'",
+      sql: 'DELETE FROM alarms WHERE alarm_id = ? AND agent_id = ? AND told_at IS NULL',
       params: [alarm_id, agent_id],
     },
   ],

@@ -81,6 +81,10 @@ export class AlarmBook implements Alarms {
     return [cancelAlarm({ alarm_id, agent_id }), alarmChanged(row, 'cancelled')]
   }
 
+  withdraw(alarm: Pick<AlarmRow, 'alarm_id' | 'agent_id'>): Effect[] {
+    return [cancelAlarm(alarm)]
+  }
+
   /** @throws AlarmNotFoundError, BadAlarmError */
   async change(alarm_id: string, given: { description?: string | undefined; at?: number | undefined }): Promise<Alarm> {
     const row = await this.find(alarm_id)
@@ -128,7 +132,10 @@ export function alarmMessages(svc: PluginHandle): MessageSource {
     async pending(agent_id) {
       const alarms = await unreportedAlarms(svc.use(Store), agent_id)
       const items = alarms.map(({ fire_at, created_by, description }) => ({
-        from: `Alarm of ${isoTime(fire_at)}, set by ${created_by === 'agent' ? 'yourself' : 'the operator'}`,
+        from:
+          created_by === 'process'
+            ? `Notice of ${isoTime(fire_at)}`
+            : `Alarm of ${isoTime(fire_at)}, set by ${created_by === 'agent' ? 'yourself' : 'the operator'}`,
         text: description,
       }))
       return {

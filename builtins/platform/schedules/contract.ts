@@ -90,7 +90,8 @@ export interface NewAlarm {
   description: string
   /** Scheduled time, in milliseconds since 1970. */
   at: number
-  created_by: 'agent' | 'operator'
+  /** Who set it; `process` is the end of a background process. */
+  created_by: 'agent' | 'operator' | 'process'
 }
 
 export interface Alarms {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { beginningWithin, endWithin, textTokens } from '#lib/text-tokens'
 import type { ProcessOutput } from './contract.ts'
 
@@ -39,23 +40,35 @@ export class Output {
   }
 }
 
-/** Returns the kept output as text, with a note for the omitted middle. */
-export function textOf({ head, tail, bytes }: ProcessOutput): string {
-  const missing = bytes - head.length - tail.length
-  const text = missing === 0 ? Buffer.concat([head, tail]).toString() : `${head}${gap(missing, 'bytes')}${tail}`
+/** Returns the kept output as text, with a note for the omitted middle; of binary output only its size. */
+export function textOf(output: ProcessOutput): string {
+  const { head, tail, bytes } = output
+  // Text may hold zero bytes too, as the names that `find -print0` writes.
+  if (head.includes(0) && !isUtf8(head)) return `[Binary output of ${bytes} bytes, which is not shown.]`
+  const missing = missingBytes(output)
+  const text = missing === 0 ? Buffer.concat([head, tail]).toString() : `${head}${gap(`${missing} bytes`)}${tail}`
   return printable(text)
 }
 
-/** Shortens a text to this number of tokens; keeps its beginning and its end, where programs report errors. */
-export function cutMiddle(text: string, tokens: number): string {
+/** Returns the number of bytes that were not kept. */
+export function missingBytes({ head, tail, bytes }: ProcessOutput): number {
+  return bytes - head.length - tail.length
+}
+
+/**
+ * Shortens a text to this number of tokens; keeps its beginning and its end, where programs report errors.
+ * @param missing number of bytes that its middle lacks already
+ */
+export function cutMiddle(text: string, tokens: number, missing = 0): string {
   if (textTokens(text) <= tokens) return text
   const first = beginningWithin(text, tokens * 0.6)
   const last = endWithin(text, tokens * 0.4)
-  return `${first}${gap(text.length - first.length - last.length, 'characters')}${last}`
+  const cut = `${text.length - first.length - last.length} characters`
+  return `${first}${gap(missing === 0 ? cut : `${cut} and ${missing} bytes`)}${last}`
 }
 
-function gap(count: number, unit: string): string {
-  return `\n[… ${count} ${unit} are left out here …]\n`
+function gap(size: string): string {
+  return `\n[… ${size} are left out here …]\n`
 }
 
 /** Returns text without terminal escapes and control characters. */

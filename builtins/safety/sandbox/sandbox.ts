@@ -18,7 +18,7 @@ import {
 } from './contract.ts'
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
-import { cutMiddle, textOf } from './output.ts'
+import { cutMiddle, missingBytes, textOf } from './output.ts'
 import { areasOf, findClosedPaths } from './reach.ts'
 
 /**
@@ -52,16 +52,10 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const program = await this.find(name)
-    if (program === undefined) throw new ProgramError({ program: name, problem: 'this machine has no such program' })
+    const command = await this.#sandboxed(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     return runGroup(this.#svc.ports, {
-      argv: [
-        ...limitArguments({ ...this.#limits, ...request.limits }),
-        ...(await this.#sandboxCommand(program, cwd, request)),
-        program,
-        ...args,
-      ],
+      argv: [...limitArguments({ ...this.#limits, ...request.limits }), ...command, ...args],
       cwd,
       env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
       input: request.input ?? '',
@@ -80,24 +74,19 @@ export class Processes implements Sandbox {
   }
 
   async find(program: string): Promise<string | undefined> {
-    const { files, env } = this.#svc.ports
-    const folders = (env.PATH ?? '/usr/local/bin:/usr/bin:/bin').split(':').filter(isAbsolute)
-    const candidates = isAbsolute(program) ? [program] : folders.map(folder => join(folder, program))
-    for (const path of candidates) {
-      const found = await files.stat(path).catch(() => undefined)
-      if (found?.isFile() && (found.mode & 0o111) !== 0) return path
-    }
-    return undefined
+    return (await this.#candidates(program))[0]
   }
 
   async describeEnd(end: ProcessEnd, reach: Reach, tokens = PROGRAM_TOKENS): Promise<string> {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[Standard error output:]', err].filter(Boolean).join('\n')
-    const shown = cutMiddle(whole, tokens)
+    const missing = missingBytes(end.stdout) + missingBytes(end.stderr)
+    const shown = cutMiddle(whole, tokens, missing)
     const notes = [outcomeOf(end)]
     if (shown !== whole) {
       const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
-      if (path) notes.push(`The full output is in ${path}; read it with file_read.`)
+      const what = missing === 0 ? 'The full output is' : `The output without ${missing} bytes of its middle is`
+      if (path) notes.push(`${what} in ${path}; read it with file_read.`)
     }
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
   }
@@ -125,27 +114,42 @@ export class Processes implements Sandbox {
     return { cpu_seconds: process_cpu_seconds, memory_mb: process_memory_mb, file_mb: process_file_mb }
   }
 
+  /** Returns the paths of all programs of this name on our PATH, in its order. */
+  async #candidates(name: string): Promise<string[]> {
+    const { files, env } = this.#svc.ports
+    const folders = (env.PATH ?? '/usr/local/bin:/usr/bin:/bin').split(':').filter(isAbsolute)
+    const paths = isAbsolute(name) ? [name] : folders.map(folder => join(folder, name))
+    const found = await Promise.all(paths.map(path => files.stat(path).catch(() => undefined)))
+    return paths.filter((_, n) => found[n]?.isFile() && (found[n].mode & 0o111) !== 0)
+  }
+
   /**
-   * Returns the bubblewrap command to prepend to the program; empty without a sandbox. @throws NoSandboxError,
-   * ProgramError
+   * Returns the program to run, with the bubblewrap command before it where there is a sandbox. There the first visible
+   * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
+   * @throws NoSandboxError, ProgramError
    */
-  async #sandboxCommand(program: string, cwd: string, request: ProcessRequest): Promise<string[]> {
+  async #sandboxed(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
+    const [first] = candidates
+    const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
+    if (first === undefined) throw refuse('this machine has no such program')
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
-      return []
+      return [first]
     }
     const { files } = this.#svc.ports
     const { network = this.#config.sandbox_network, write = [] } = request
     const areas = await areasOf(files, request)
     const read = [...this.#config.sandbox_read, ...(request.read ?? [])]
     const seen = [...read, ...write, ...areas.map(area => area.path)]
-    if (!isOfSystem(program) && !seen.some(path => program.startsWith(`${path}/`))) {
-      const problem = `it is ${program}, which is not visible inside the sandbox; the operator can add its folder to tools.sandbox_read`
-      throw new ProgramError({ program: request.argv[0], problem })
+    const program = candidates.find(path => isOfSystem(path) || seen.some(folder => path.startsWith(`${folder}/`)))
+    if (program === undefined) {
+      throw refuse(
+        `it is ${first}, which is not visible inside the sandbox; the operator can add its folder to tools.sandbox_read`,
+      )
     }
     const closed = (await Promise.all(areas.map(area => findClosedPaths(files, area)))).flat()
-    return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write }))]
+    return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write })), program]
   }
 
   #findSandbox() {

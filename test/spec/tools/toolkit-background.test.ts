@@ -1,10 +1,13 @@
-import { readdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { isAlive } from '#lib/is-alive'
 import schedules from '#platform/schedules/index'
 import shell from '../../../builtins/tools/toolkits/shell/index.ts'
-import { type ModelServerRequest, type TestHostOptions, text, toolCall, until } from '../../support/index.ts'
-import { asksForGoal, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { DEV_COMMANDS } from '../../../builtins/tools/toolkits/shell/rules.ts'
+import { type ModelServerRequest, type TestHostOptions, testHost, text, toolCall, until } from '../../support/index.ts'
+import { AGENT_MODULES, asksForGoal, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { hands, type ToolHost } from './tool-host.ts'
 
 let home: ToolHost
@@ -39,13 +42,43 @@ describe('a program in the background', () => {
 
   it('reports its exit code, and keeps the end of its output within a limit', async () => {
     await open()
-    const id = await start('for (let n = 0; n < 60000; n++) console.log("line " + n); process.exitCode = 3')
+    const id = await start(
+      'setTimeout(() => { for (let n = 0; n < 60000; n++) console.log("line " + n); process.exitCode = 3 }, 1000)',
+    )
     await until(async () => (await home.use('process_output', {})).includes('exit code 3'))
     const output = await read(id)
     expect(output).toMatch(/^\[… \d+ characters before this are left out …\]/)
     expect(output).toContain('line 59999')
     expect(output).toContain(`[${id} ended with exit code 3]`)
     expect(output.length).toBeLessThan(32_000)
+  })
+
+  it('has its whole output in a file when it is too long for one result', async () => {
+    await open()
+    const id = await start('setTimeout(() => { for (let n = 0; n < 9000; n++) console.log("line " + n) }, 1000)')
+    await until(async () => (await home.use('process_output', {})).includes('exit code 0'))
+    const output = await read(id)
+    expect(output).toContain('line 8999')
+    const [, path] = /All output since the last read is in (\S+); read it with file_read/.exec(output)!
+    expect(await readFile(join(home.workspace, path!), 'utf8')).toMatch(/^line 0\n[\s\S]*line 8999\n$/)
+    expect(await read(id)).toBe(`[${id} ended with exit code 0]`)
+  })
+
+  it('is reported as ended when it ends at once, also when there is no such program', async () => {
+    await open({ env: { PATH: '/usr/bin:/bin' } })
+    const start = (command: string) => home.use('shell_exec', { command, background: true })
+    expect(await start('ls none')).toMatch(/No such file[\s\S]*\n\[proc-\w+ ended with exit code 2\]$/)
+    const program = DEV_COMMANDS.find(name => !existsSync(`/usr/bin/${name}`))
+    expect(await start(`${program} x`)).toMatch(
+      /^\[proc-\w+ ended: ".*" was not run: this machine has no such program\]$/,
+    )
+  })
+
+  it('is waited for until it pauses, not only until its first output', async () => {
+    await open()
+    const id = await start('let n = 0; setInterval(() => ++n < 12 && process.stdout.write(n + "."), 200)')
+    await home.use('process_output', { process_id: id })
+    expect(await read(id, 20)).toContain('.10.11.\n')
   })
 
   it('is one of at most five, and cannot be read or stopped by another agent', async () => {
@@ -74,7 +107,23 @@ describe('a program in the background', () => {
     expect(await read('proc-lost')).toContain('the process no longer runs; start it again if you need it')
     const { root } = home
     await home.kernel.close()
-    expect(await readdir(join(root, folder))).toEqual(['proc-lost.json'])
+    expect((await readdir(join(root, folder))).sort()).toEqual(['proc-lost.json', `${id}.json`].sort())
+    const { pid } = JSON.parse(await readFile(join(root, folder, `${id}.json`), 'utf8')) as { pid: number }
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  it('leaves records of the newest twenty lost ones', async () => {
+    await open()
+    const folder = '.svc/journals/coder-1/processes'
+    const record = (n: number) => {
+      const process_id = `proc-${n}`
+      const text = JSON.stringify({ v: 1, process_id, command: 'ls', pid: null, started_at: n })
+      return [`${folder}/${process_id}.json`, text] as const
+    }
+    await home.write(Object.fromEntries(Array.from({ length: 23 }, (_, n) => record(n))))
+    await home.use('shell_exec', { command: 'ls', background: true })
+    await until(async () => (await readdir(join(home.root, folder))).length === 20)
+    expect(await read()).not.toContain('proc-2 ')
   })
 
   it('is suggested when a command exceeds its time limit', async () => {
@@ -84,16 +133,19 @@ describe('a program in the background', () => {
   })
 })
 
+const LOST =
+  /^Background process proc-\w+ \(node .*\) has ended, because the service was restarted\. Its output is lost; start it/
+
 describe('an agent with a program in the background', () => {
   const shellOf = (command: string) => toolCall('shell_exec', { command, background: true })
-  const agent = (script: (request: ModelServerRequest) => ReturnType<typeof toolCall>) =>
+  const agent = (script: (request: ModelServerRequest) => ReturnType<typeof toolCall>, max_steps = 1) =>
     testHostWithModel(
       request => (asksForGoal(request) ? text('{"goal": "Build the thing in the yard"}') : script(request)),
       {
         builtins: [shell, schedules],
         clock: 'system',
         env: { PATH: process.env.PATH! },
-        files: { 'profiles/worker.yaml': 'name: worker\nrole: builds\nmax_steps: 1\ncore: [shell]\n' },
+        files: { 'profiles/worker.yaml': `name: worker\nrole: builds\nmax_steps: ${max_steps}\ncore: [shell]\n` },
         config: { daemon: { heartbeat: 1000 }, tools: { shell_allow_dev_commands: true } },
       },
     )
@@ -101,9 +153,9 @@ describe('an agent with a program in the background', () => {
   it('is woken when the program ends, long before the next heartbeat', async () => {
     let asked = 0
     await using host = await agent(({ prompt }) => {
-      if (++asked === 1) return shellOf("node -e 'setTimeout(() => console.log(1), 300)'")
+      if (++asked === 1) return shellOf("node -e 'setTimeout(() => console.log(1), 1500)'")
       expect(prompt).toMatch(
-        /Your background process proc-\w+ \(node -e .*\) has ended with exit code 0\. Read its output/,
+        /Notice of \S+: Background process proc-\w+ \(node -e .*\) has ended with exit code 0\. Read its output/,
       )
       return toolCall('finish_goal', { summary: 'It is built.' })
     })
@@ -112,6 +164,47 @@ describe('an agent with a program in the background', () => {
     await until(async () => (await goalsOf(host, id))[0]?.status === 'completed')
     expect(asked).toBe(2)
   }, 30_000)
+
+  it('gets no message about an end that it has read', async () => {
+    let asked = 0
+    const prompts: string[] = []
+    await using host = await agent(({ prompt, body }) => {
+      prompts.push(prompt)
+      if (++asked === 1) return shellOf("node -e 'setTimeout(() => console.log(1), 1500)'")
+      const id = /as (proc-\w+)/.exec(JSON.stringify(body))![1]
+      if (asked === 2) return toolCall('process_output', { process_id: id, wait_seconds: 20 })
+      return toolCall('finish_goal', { summary: 'It is built.' })
+    }, 5)
+    const agent_id = await spawn(host)
+    host.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(host, agent_id))[0]?.status === 'completed')
+    expect(prompts.join()).toContain('ended with exit code 0]')
+    expect(prompts.join()).not.toContain('Notice of')
+    expect(await host.kernel.invoke('alarms.all', { all: true })).toEqual([])
+  }, 30_000)
+
+  it('gets one message after a restart about a program that ended with the service', async () => {
+    let asked = 0
+    await using host = await agent(() =>
+      ++asked === 1
+        ? shellOf("node -e 'setInterval(() => {}, 1000)'")
+        : toolCall('finish_goal', { summary: 'It runs.' }),
+    )
+    const agent_id = await spawn(host)
+    const folder = join(host.root, '.svc/journals', agent_id, 'processes')
+    host.kernel.heartbeat.start()
+    await until(async () => (await readdir(folder).catch(() => [])).length === 1)
+    await host.kernel.close()
+    for (let restarts = 0; restarts < 2; restarts++) {
+      await using again = await testHost({
+        ...{ builtins: [...AGENT_MODULES, shell, schedules], root: host.root, clock: 'system', seed: 2 + restarts },
+      })
+      await until(async () => ((await again.kernel.invoke('alarms.all')) as unknown[]).length === 1)
+      expect(await again.kernel.invoke('alarms.all')).toMatchObject([
+        { agent_id, created_by: 'process', description: expect.stringMatching(LOST) },
+      ])
+    }
+  }, 60_000)
 
   it('has its program stopped when it is deleted', async () => {
     await using host = await agent(() => shellOf("node -e 'setInterval(() => {}, 1000)'"))

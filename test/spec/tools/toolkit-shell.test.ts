@@ -112,6 +112,24 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('a command, with the sandbox 
     expect(await home.use('file_read', { path: kept, offset: 4998 })).toContain('line 4998')
     expect((await stat(join(home.workspace, kept!))).mode & 0o777).toBe(0o600)
   })
+
+  it('says how much of an output the file lacks that is too long to be kept', async () => {
+    await put('long.txt', 'line\n'.repeat(400_000))
+    const answer = await run('cat long.txt')
+    const [, characters] = /\[… (\d+) characters and 1000000 bytes are left out here …\]/.exec(answer)!
+    expect(Number(characters)).toBeGreaterThan(900_000)
+    expect(answer).toMatch(
+      /\[The output without 1000000 bytes of its middle is in \.output\/\S+; read it with file_read\.\]/,
+    )
+    expect(answer).not.toContain('full output')
+  })
+
+  it('names binary output without showing it, but shows text with zero bytes', async () => {
+    await writeFile(join(home.workspace, 'logo.png'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 0x0d]))
+    expect(await run('cat logo.png')).toBe('[Binary output of 8 bytes, which is not shown.]\n[exit code 0]')
+    await put('names', 'one\0two\0')
+    expect(await run('cat names')).toBe('onetwo\n[exit code 0]')
+  })
 })
 
 describe('the restricted shell', () => {
@@ -318,6 +336,15 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run(`cat ${home.root}/outside/secret.txt | head`)).not.toContain(SECRET)
     expect(await readFile(join(home.workspace, 'made'), 'utf8')).toBe('x\n')
     expect(await run(`env mount -t tmpfs x /tmp`)).not.toContain('exit code 0')
+  })
+
+  it('runs the first program of a name that it can see, as a shell in it does', async () => {
+    const shims = await folderWith()
+    for (const name of ['uname', 'only-a-shim']) await writeFile(join(shims, name), '#!/bin/sh\n', { mode: 0o755 })
+    await open({}, { PATH: `${shims}:/usr/bin:/bin` })
+    expect(await run('uname')).toBe('Linux\n[exit code 0]')
+    expect(await run('uname | cat')).toBe('Linux\n[exit code 0]')
+    expect(await run('only-a-shim')).toContain(`it is ${shims}/only-a-shim, which is not visible inside the sandbox`)
   })
 
   it('leaves no process behind at the time limit, not even one in a session of its own', async () => {

@@ -18,7 +18,7 @@ export interface Shell {
 }
 export const Shell = token<Shell>('shell')
 
-/** Wakes an agent with a message at a set time. */
+/** Wakes an agent with a message about its background process. */
 export interface Reminders {
   /**
    * Returns the writes that create a reminder.
@@ -28,8 +28,10 @@ export interface Reminders {
     agent_id: string
     description: string
     at: number
-    created_by: 'agent'
-  }): Promise<{ effects: Effect[] }>
+    created_by: 'process'
+  }): Promise<{ alarm_id: string; effects: Effect[] }>
+  /** Returns the writes that remove a reminder, unless the agent has read it. */
+  withdraw(reminder: { alarm_id: string; agent_id: string }): Effect[]
 }
 export const Reminders = token<Reminders>('reminders')
 

@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import { definePlugin, ROLES } from '#kernel'
+import { definePlugin, errorMessage, ROLES } from '#kernel'
 import { BackgroundProcesses } from './background.ts'
 import { ShellConfig } from './config.ts'
 import { Shell } from './contract.ts'
@@ -26,6 +26,11 @@ export default definePlugin({
       },
       { in: ROLES },
     )
+    svc.start(() => {
+      // Start-up does not wait for it.
+      const announced = background.announceLost().catch(error => svc.log.error({}, errorMessage(error)))
+      return () => announced
+    })
     svc.start(() => logSandbox(svc), { in: ['daemon', 'server'] })
   },
 })

@@ -21,7 +21,7 @@ export function shellToolkit(
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
-    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for servers and longer commands. Returns the output and the exit code.`,
+    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for longer commands. Without network access each command in the sandbox has its own 127.0.0.1: start a server and its client in one command. Returns the output and the exit code.`,
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('Program and arguments, quoted as in a shell'),
       cwd,
@@ -40,7 +40,7 @@ export function shellToolkit(
         if (isBackground) {
           const request = await programs.requestFor({ command, cwd, input }, call)
           const { shell_pass_env: pass_env } = config
-          return background.start(call.agent_id, command, { ...request, ...reachOf(call), pass_env })
+          return background.start(call, command, { ...request, ...reachOf(call), pass_env })
         }
         const end = await programs.exec({ command, cwd, input }, call)
         const shown = await programs.describeEnd(end, call)
@@ -50,15 +50,13 @@ export function shellToolkit(
   const output = tool({
     name: 'process_output',
     description:
-      'Read the new output of a background process, and whether the process still runs. Without process_id, your processes are listed. wait_seconds waits for new output.',
+      'Read the new output of a background process, and whether the process still runs. Without process_id, your processes are listed. wait_seconds waits until the process pauses after new output, or ends.',
     parameters: z.object({
       process_id: z.string().min(1).max(64).optional().describe('Id of the process, as shell_exec returned it'),
       wait_seconds: z.coerce.number().min(0).max(30).default(0),
     }),
     execute: ({ process_id, wait_seconds }, call) =>
-      process_id === undefined
-        ? background.list(call.agent_id)
-        : background.read(call, process_id, wait_seconds * 1000),
+      process_id === undefined ? background.list(call) : background.read(call, process_id, wait_seconds * 1000),
   })
   const stop = tool({
     name: 'process_stop',
