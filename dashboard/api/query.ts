@@ -8,7 +8,7 @@ import { keepUnchanged } from './kept.ts'
 const REST_MS = 700
 /** Slow answers are not requested again for this many times their duration. */
 const REST_SHARE = 5
-/** Pause after which a request that did not reach the server, or made it fail, is sent again. */
+/** Pause after which a request that did not reach the server, or made it or a proxy fail, is sent again. */
 const RETRY_MS = 5_000
 
 export interface Query<T> {
@@ -125,7 +125,7 @@ class SharedQuery<T> {
     this.#running = undefined
     this.#due = Number.POSITIVE_INFINITY
     if (this.#again) this.#later(this.#rest)
-    else if (passes(this.fault)) this.#later(RETRY_MS)
+    else if (mayPass(this.fault)) this.#later(RETRY_MS)
   }
 
   #later(pause: number): void {
@@ -145,8 +145,9 @@ class SharedQuery<T> {
 }
 
 /** Returns whether the same request may succeed later without any event in the project. */
-function passes(fault: Fault | undefined): boolean {
-  return fault !== undefined && (fault.status === 0 || fault.status === 429 || fault.status === 500)
+function mayPass(fault: Fault | undefined): boolean {
+  if (fault === undefined || fault.code === 'daemon_not_running') return false
+  return fault.status === 0 || fault.status === 429 || fault.status >= 500
 }
 
 /** Returns whether the key or tenant differs from that of a request. */

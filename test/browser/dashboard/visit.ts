@@ -185,6 +185,25 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('asks again after a proxy failed, and after a request got no response', async () => {
+    // Half a minute passes in half a second.
+    const hasty = 'const wait = setTimeout; setTimeout = (run, ms) => wait(run, ms === 30_000 ? 500 : ms)'
+    const person = await visitor(browser, still, hasty)
+    const page = await person.open('#/sessions')
+    await page.getByText('No sessions yet.').waitFor()
+    const alert = page.locator('main').getByRole('alert')
+    await page.route('**/config-keys', route => route.fulfill({ status: 503, body: 'No server.' }), { times: 1 })
+    await person.at('#/config')
+    await alert.getByText('The server answered with status 503.').waitFor()
+    await page.locator('.keys').first().waitFor()
+    expect(await alert.count()).toBe(0)
+    await page.route('**/runs?*', () => {}, { times: 1 })
+    await person.at('#/runs')
+    await alert.getByText('cannot be reached: no response within 30 s.').waitFor()
+    await page.getByText('No runs yet.').waitFor()
+    await person.leave()
+  })
+
   it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
