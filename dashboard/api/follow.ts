@@ -40,8 +40,6 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
       // The requested events are gone: start over.
       if (answer.status === 410) after = undefined
       if (!answer.ok || !answer.body) throw new Error(`${answer.status}`)
-      send({ type: 'state', state: 'live' })
-      pause = FIRST_PAUSE_MS
       const parser = createParser({
         onEvent({ event, id, data }) {
           if (event === 'open' && Number(id) < Number(after ?? 0)) {
@@ -49,6 +47,11 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
             gathered = []
             send({ type: 'anew' })
             throw new Error('The received events are from another database.')
+          }
+          // Only now: anything may answer in place of the server, such as the login page of a proxy.
+          if (event === 'open') {
+            pause = FIRST_PAUSE_MS
+            send({ type: 'state', state: 'live' })
           }
           if (id) after = id
           if (event === 'notice') send({ type: 'notice', notice: JSON.parse(data) })

@@ -204,6 +204,29 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('is not connected while a proxy answers with a page instead of the events, and asks ever less often', async () => {
+    const person = await visitor(browser, still, 'delete globalThis.SharedWorker')
+    const page = await person.open('#/models')
+    await page.getByText('Live', { exact: true }).waitFor()
+    const asked: string[] = []
+    await page.route('**/events?*', route => {
+      asked.push('events')
+      return route.fulfill({ contentType: 'text/html', body: '<h1>Sign in</h1>' })
+    })
+    page.on('request', request => request.url().endsWith('/models') && asked.push('models'))
+    // A change of the tenant opens another stream.
+    await page.getByText('Access', { exact: true }).click()
+    await page.getByLabel('Tenant').fill('ann')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('Connection lost').waitFor()
+    await page.waitForTimeout(4_000)
+    expect(asked.filter(each => each === 'events').length).toBeLessThanOrEqual(5)
+    expect(asked.filter(each => each === 'models').length).toBeLessThanOrEqual(1)
+    await page.unroute('**/events?*')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await person.leave()
+  })
+
   it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
