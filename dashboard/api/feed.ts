@@ -1,11 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { access, headerOf, onAccess } from './access.ts'
 import { followFeed } from './follow.ts'
-import { type FeedState, type FromTab, type Happening, KEPT, type Notice, type ToTab } from './messages.ts'
+import { type FeedState, type FromTab, type Happening, HELLO_MS, KEPT, type Notice, type ToTab } from './messages.ts'
 
 export type { FeedState, Happening, Notice } from './messages.ts'
 
-const HELLO_MS = 60_000
 type Listener = (events: readonly Happening[]) => void
 
 /** Events of the project, from the one stream that all tabs share. */

@@ -9,6 +9,9 @@ export interface Happening {
   data: Record<string, unknown>
 }
 
+/** Interval at which a tab sends a sign of life to the worker, in milliseconds. */
+export const HELLO_MS = 60_000
+
 /** Number of latest events kept, for pages that show recent ones. */
 export const KEPT = 1_000
 

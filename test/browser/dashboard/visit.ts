@@ -227,6 +227,26 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('receives events at once after the clock has jumped, as it does when the machine slept', async () => {
+    const id = await still.spawn('oracle')
+    const page = await reader.at(`#/agents/${id}`)
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    const session = await browser.newBrowserCDPSession()
+    const { targetInfos } = await session.send('Target.getTargets')
+    const worker = targetInfos.find(({ type, url }) => type === 'shared_worker' && url.startsWith(still.url))
+    const { sessionId } = await session.send('Target.attachToTarget', { targetId: worker!.targetId, flatten: false })
+    const jumped = new Promise(resolve => session.once('Target.receivedMessageFromTarget', resolve))
+    const expression = 'const { now } = Date; Date.now = () => now() + 3_600_000'
+    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } })
+    await session.send('Target.sendMessageToTarget', { sessionId, message })
+    await jumped
+    await still.invoke('agents.pause', { id })
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor({ timeout: 20_000 })
+    await session.detach()
+    reader.rest()
+    await still.invoke('agents.delete', { id })
+  })
+
   it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
