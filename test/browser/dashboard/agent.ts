@@ -133,6 +133,12 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByText('window.owned=1').first().waitFor()
     expect(await page.locator('main').innerText()).toContain('\\u{202e}')
     expect(await page.evaluate('window.owned')).toBeUndefined()
+    // A journal is shown from its end, and says so also if each of its characters is one byte.
+    expect(await page.getByText('Last part of').count()).toBe(0)
+    const long = 'Counted the sheep.\n'.repeat(8_000)
+    await host.home.write({ [`.svc/journals/${ann}/notepad.md`]: `## Today\nSheared two.\n${long}` })
+    await page.reload()
+    await page.getByText('Last part of 152K bytes').waitFor()
     await page.getByText('Biography').click()
     await page.getByText('## View of the world').waitFor()
     expect(person.changes).toEqual([])

@@ -185,7 +185,7 @@ function Journal({ id }: { id: string }) {
           ) : (
             <div class="stack tight">
               <Code value={text.trim()} label="Notepad" />
-              {bytes > text.length * 4 && <small>Last part of {count(bytes)} bytes</small>}
+              {bytes > new TextEncoder().encode(text).length && <small>Last part of {count(bytes)} bytes</small>}
             </div>
           )
         }
