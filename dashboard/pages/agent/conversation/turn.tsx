@@ -21,7 +21,7 @@ export function Turn(props: TurnProps) {
     return (
       <>
         <Instruction text={instruction} images={<Previews images={images} />} />
-        <li class="by-assistant" aria-live="polite">
+        <li class="by-assistant">
           {text ? <Words text={text} open /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
         </li>
       </>
