@@ -100,7 +100,6 @@ function Freeze() {
       <button
         type="button"
         class={frozen ? 'freeze on' : 'freeze'}
-        aria-pressed={frozen}
         disabled={act.running}
         title={frozen ? 'Let agents continue' : 'Stop new work'}
         onClick={() => void act.run(frozen)}

@@ -42,7 +42,7 @@ export function Events({ place }: { place: Place }) {
                 <option key={each}>{each}</option>
               ))}
             </Pick>
-            <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+            <button type="button" onClick={() => setPaused(!paused)}>
               {paused ? 'Resume' : 'Pause'}
             </button>
           </>
