@@ -5,6 +5,7 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Pick } from '../../ui/lists/filters.tsx'
+import { chosenIn, idsOf } from '../../ui/lists/list-filters.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { plural, visible } from '../../ui/text/words.ts'
@@ -23,7 +24,7 @@ const SPANS = {
 
 /** Messages between agents, as a graph and as a table. */
 export function Talk({ place }: { place: Place }) {
-  const span = place.query.span && place.query.span in SPANS ? (place.query.span as keyof typeof SPANS) : 'day'
+  const span = chosenIn(place.query, 'span', idsOf(SPANS)) ?? 'day'
   const { name, length } = SPANS[span]
   const query = useQuery(`talk ${span}`, {
     ask: () => api.messages.graph({ since: new Date(now() - length).toISOString() }),
