@@ -48,17 +48,20 @@ export function App() {
   const main = useRef<HTMLElement>(null)
   const came = useRef(false)
   const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
+  // The tabs of an agent are one place, so that the bar of tabs does not move.
+  const isTab = found === AGENT && place.parts.length < 3
+  const spot = [place.page, ...(isTab ? place.parts.slice(0, 1) : place.parts)].join('/')
   useEffect(() => {
     // A new visitor starts at the top of the page; after navigation the focus goes to the new content.
     if (came.current) main.current?.focus({ preventScroll: true })
     came.current = true
-  }, [place.page, place.parts[0]])
+  }, [spot])
   useEffect(() => {
     const names = found ? [...[...place.parts].reverse(), found.name] : []
     document.title = visible([...names, 'svc'].join(' · '))
   }, [place])
   useEffect(() => keepFocus(main.current!), [])
-  useLayoutEffect(scrollToPlace, [place.page, place.parts[0]])
+  useLayoutEffect(scrollToPlace, [spot])
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>

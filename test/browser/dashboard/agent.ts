@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { AgentSummary } from '#core/agents/contract'
 import type { CheckpointSummary } from '#core/checkpoints/contract'
 import type { Goal } from '#core/goals/contract'
+import { endGoal, insertGoal } from '#core/goals/repository'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
@@ -171,6 +172,40 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
     expect((await goal()).status).toBe('abandoned')
+  })
+
+  it('goals: a long list keeps its place while one goal is shown, and the focus on the button at its end', async () => {
+    const other = await host.spawn('ann')
+    for (let n = 0; n < 60; n++) {
+      const goal = { agent_id: other, goal_id: `goal-long${n}`, objective: `Count sheep ${n}`, reasoning: null }
+      await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+      await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result: '', unconfirmed: false })])
+    }
+    await person.at(`#/agents/${other}/goals`)
+    const row = page.getByRole('link', { name: 'Count sheep 30' })
+    await row.waitFor()
+    const scrollPosition = () => page.evaluate<number>('scrollY')
+    await row.scrollIntoViewIfNeeded()
+    await page.evaluate('scrollTo(0, 1_000)')
+    await row.click()
+    await page.getByText('No tool calls yet.').waitFor()
+    expect(await scrollPosition()).toBe(0)
+    await page.goBack()
+    await row.waitFor()
+    await expect.poll(scrollPosition).toBe(1_000)
+    await page.getByRole('link', { name: 'Memory', exact: true }).click()
+    await page.getByText('No memories yet.').waitFor()
+
+    await person.at(`#/agents/${other}/goals`)
+    const next = page.getByRole('button', { name: 'Next page' })
+    await next.focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('51–60').waitFor()
+    expect(await next.isDisabled()).toBe(true)
+    await page.keyboard.press('Enter')
+    await page.getByText('51–60').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Next page')
+    await host.invoke('agents.delete', { id: other })
   })
 
   it('messages: a draft for one agent does not become one for another', async () => {
