@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
+import { faultOf } from './api/client.ts'
 import { AgentPage } from './pages/agent/index.tsx'
 import { Approvals } from './pages/approvals/index.tsx'
 import { Config } from './pages/config/index.tsx'
@@ -16,6 +17,7 @@ import { scrollToPlace } from './scroll.ts'
 import { FrozenBanner, Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
 import { keepFocus } from './ui/focus.ts'
+import { Trouble } from './ui/states.tsx'
 import { visible } from './ui/text/words.ts'
 import { Toasts } from './ui/toasts.tsx'
 
@@ -71,7 +73,7 @@ export function App() {
       <Nav pages={PAGES} here={place.page === AGENT.page ? '' : place.page} exact={place.page !== AGENT.page} />
       <main id="main" tabIndex={-1} ref={main}>
         {found ? (
-          <found.view place={place} />
+          <PageOrError key={place.page} view={found.view} place={place} />
         ) : (
           <>
             <h1>Page not found.</h1>
@@ -85,4 +87,12 @@ export function App() {
       <Toasts />
     </>
   )
+}
+
+/** A page, or the error that kept it from being drawn, until the reader goes elsewhere. */
+function PageOrError({ view: View, place }: { view: Page['view']; place: Place }) {
+  const [error, retry] = useErrorBoundary(console.error)
+  useEffect(retry, [place])
+  if (!error) return <View place={place} />
+  return <Trouble fault={faultOf(new Error(`The page cannot be shown: ${error.message}`))} retry={retry} />
 }

@@ -247,6 +247,23 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await still.invoke('agents.delete', { id })
   })
 
+  it('sees an error in place of a page that cannot be shown, and the other pages', async () => {
+    const page = await reader.at('#/sessions')
+    await page.route('**/models', route => route.fulfill({ json: {} }))
+    await reader.at('#/models')
+    await page.getByRole('alert').getByText('The page cannot be shown').waitFor()
+    await reader.at('#/plugins')
+    await page.getByText('No plugins of your own yet.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await page.unroute('**/models')
+    await page.reload()
+    await reader.at('#/spend?span=constructor&by=toString')
+    await page.getByRole('heading', { name: 'Last day' }).waitFor()
+    await reader.at('#/society?span=constructor')
+    await page.getByRole('heading', { name: 'Last day' }).waitFor()
+    reader.rest()
+  })
+
   it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
