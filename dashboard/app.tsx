@@ -1,8 +1,8 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
 import { faultOf } from './api/client.ts'
-import { AgentPage } from './pages/agent/index.tsx'
-import { Approvals } from './pages/approvals/index.tsx'
+import { VIEWS as AGENT_VIEWS, AgentPage } from './pages/agent/index.tsx'
+import { VIEWS as APPROVAL_VIEWS, Approvals } from './pages/approvals/index.tsx'
 import { Config } from './pages/config/index.tsx'
 import { Events } from './pages/events/index.tsx'
 import { Fleet } from './pages/fleet/index.tsx'
@@ -10,7 +10,7 @@ import { Models } from './pages/models/index.tsx'
 import { Plugins } from './pages/plugins/index.tsx'
 import { Runs } from './pages/runs/index.tsx'
 import { Sessions } from './pages/sessions/index.tsx'
-import { Society } from './pages/society/index.tsx'
+import { VIEWS as SOCIETY_VIEWS, Society } from './pages/society/index.tsx'
 import { Spend } from './pages/spend/index.tsx'
 import { type Place, to, usePlace } from './routes.ts'
 import { scrollToPlace } from './scroll.ts'
@@ -26,13 +26,15 @@ interface Page {
   name: string
   icon: string
   view: ComponentType<{ place: Place }>
+  /** Tabs of the page, whose ids are parts of its address. */
+  tabs?: readonly { id: string; name: string }[]
 }
 
 /** Pages by the first part of their address, in the order of the navigation. */
 const PAGES: readonly Page[] = [
   { page: '', name: 'Fleet', icon: 'fleet', view: Fleet },
-  { page: 'society', name: 'Society', icon: 'society', view: Society },
-  { page: 'approvals', name: 'Approvals', icon: 'approvals', view: Approvals },
+  { page: 'society', name: 'Society', icon: 'society', view: Society, tabs: SOCIETY_VIEWS },
+  { page: 'approvals', name: 'Approvals', icon: 'approvals', view: Approvals, tabs: APPROVAL_VIEWS },
   { page: 'sessions', name: 'Sessions', icon: 'sessions', view: Sessions },
   { page: 'runs', name: 'Runs', icon: 'runs', view: Runs },
   { page: 'spend', name: 'Spend', icon: 'spend', view: Spend },
@@ -43,7 +45,7 @@ const PAGES: readonly Page[] = [
 ]
 
 /** Page that is not in the navigation: other pages link to it. */
-const AGENT: Page = { page: 'agents', name: 'Agent', icon: 'fleet', view: AgentPage }
+const AGENT: Page = { page: 'agents', name: 'Agent', icon: 'fleet', view: AgentPage, tabs: AGENT_VIEWS }
 
 export function App() {
   const place = usePlace()
@@ -59,7 +61,8 @@ export function App() {
     came.current = true
   }, [spot])
   useEffect(() => {
-    const names = found ? [...[...place.parts].reverse(), found.name] : []
+    const nameOf = (part: string) => found?.tabs?.find(({ id }) => id === part)?.name ?? part
+    const names = found ? [...place.parts.map(nameOf).reverse(), found.name] : []
     document.title = visible([...names, 'svc'].join(' · '))
   }, [place])
   useEffect(() => keepFocus(main.current!), [])

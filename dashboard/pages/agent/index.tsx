@@ -20,7 +20,7 @@ import { Tools } from './tools.tsx'
 import type { ViewProps } from './view.ts'
 import { Worktree } from './worktree.tsx'
 
-const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
+export const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
   { id: 'overview', name: 'Overview', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
   { id: 'worktree', name: 'Changes', view: Worktree },

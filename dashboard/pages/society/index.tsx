@@ -6,7 +6,7 @@ import { Patterns } from './patterns.tsx'
 import { Swarm } from './swarm.tsx'
 import { Talk } from './talk.tsx'
 
-const VIEWS = [
+export const VIEWS = [
   { id: 'talk', name: 'Messages between agents', view: Talk },
   { id: 'patterns', name: 'Patterns', view: Patterns },
   { id: 'delegations', name: 'Delegations', view: Delegations },

@@ -452,7 +452,9 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
     await expect.poll(scrollPosition).toBe(1500)
     await reader.at(`#/agents/${id}/memory`)
-    await expect.poll(() => page.title()).toBe(`memory · ${id} · Agent · svc`)
+    await expect.poll(() => page.title()).toBe(`Memory · ${id} · Agent · svc`)
+    await reader.at(`#/agents/${id}/inner`)
+    await expect.poll(() => page.title()).toBe(`Mood and stress · ${id} · Agent · svc`)
     reader.rest()
   })
 
