@@ -4,6 +4,7 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
@@ -211,12 +212,12 @@ function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
     onDone()
   }, `Denied: ${tool_name}.`)
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        if (claimDecision()) void deny.run()
-      }}
+    <ActionForm
+      action={deny}
+      submit="Deny"
+      kind="danger"
+      onSubmit={() => claimDecision() && deny.run()}
+      onCancel={onCancel}
     >
       <label>
         Reason (optional). The agent reads it and plans again.
@@ -228,15 +229,6 @@ function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
           ref={focusOnMount}
         />
       </label>
-      <Trouble fault={deny.fault} />
-      <div class="row">
-        <button type="submit" class="danger" disabled={deny.running}>
-          Deny
-        </button>
-        <button type="button" class="quiet" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   )
 }
