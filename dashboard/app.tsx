@@ -18,7 +18,7 @@ import { FrozenBanner, Head } from './shell/head.tsx'
 import { Nav } from './shell/nav.tsx'
 import { keepFocus } from './ui/focus.ts'
 import { Trouble } from './ui/states.tsx'
-import { visible } from './ui/text/words.ts'
+import { visible } from './ui/text/format.ts'
 import { Toasts } from './ui/toasts.tsx'
 
 interface Page {

@@ -1,6 +1,6 @@
 /// <reference lib="webworker" />
 import { followFeed } from './follow.ts'
-import { type FromTab, type Happening, HELLO_MS, KEPT, type ToTab } from './messages.ts'
+import { type FeedEvent, type FromTab, HELLO_MS, KEPT, type ToTab } from './messages.ts'
 
 /**
  * Number of missing signs of life after which a tab counts as closed: a worker is not notified. Hidden tabs may send
@@ -13,7 +13,7 @@ interface Follower {
   tabs: Map<MessagePort, number>
   state: ToTab | undefined
   /** Latest events, for tabs that connect later. */
-  latest: Happening[]
+  latest: FeedEvent[]
   stop(): void
 }
 

@@ -1,5 +1,5 @@
 /** An event of the project, in the form of `/events`. */
-export interface Happening {
+export interface FeedEvent {
   seq: number
   type: string
   at: string
@@ -26,7 +26,7 @@ export interface Notice {
 /** Message to a tab. `anew`: the database was replaced, and earlier events belong to the old one. */
 export type ToTab =
   | { type: 'state'; state: FeedState }
-  | { type: 'events'; events: Happening[] }
+  | { type: 'events'; events: FeedEvent[] }
   | { type: 'notice'; notice: Notice }
   | { type: 'anew' }
 export type FromTab = { type: 'hello'; headers: Record<string, string> } | { type: 'bye' }

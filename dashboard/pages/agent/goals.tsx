@@ -11,8 +11,8 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { Said } from '../../ui/text/said.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { Conversation } from '../../ui/text/conversation.tsx'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
 import { Steps } from './conversation/steps.tsx'
@@ -238,7 +238,9 @@ function Transcript({ goal_id, agent_id }: { goal_id: string; agent_id: string }
   return (
     <Card title="Transcript">
       <Loaded query={query}>
-        {messages => (messages.length === 0 ? <p class="soft">No messages yet.</p> : <Said messages={messages} />)}
+        {messages =>
+          messages.length === 0 ? <p class="soft">No messages yet.</p> : <Conversation messages={messages} />
+        }
       </Loaded>
     </Card>
   )

@@ -3,7 +3,7 @@ import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
 

@@ -4,7 +4,7 @@ import { api } from '../../api/client.ts'
 import { go, to } from '../../routes.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer } from '../../ui/types.ts'
 

@@ -6,7 +6,7 @@ import { go, to } from '../../routes.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 
 /** Dialog that spawns an agent from one of the project's presets. */
 export function Spawn({ onSpawned }: { onSpawned: () => void }) {

@@ -8,7 +8,7 @@ import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { count, duration, plural, visible } from '../../ui/text/words.ts'
+import { count, duration, plural, visible } from '../../ui/text/format.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer, Item } from '../../ui/types.ts'
 

@@ -9,7 +9,7 @@ import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { count, dollars, visible } from '../../ui/text/words.ts'
+import { count, dollars, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { Transcript } from './transcript.tsx'
 

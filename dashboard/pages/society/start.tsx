@@ -5,7 +5,8 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { labelOf, plural, sharedNames, visible } from '../../ui/text/words.ts'
+import { labelOf, sharedNames } from '../../ui/text/agent-names.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Item } from '../../ui/types.ts'
 
 /** Form that starts a collaboration pattern. */

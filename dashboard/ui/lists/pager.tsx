@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type Query, type QueryOptions, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, usePlace } from '../../routes.ts'
-import { integer, plural } from '../text/words.ts'
+import { integer, plural } from '../text/format.ts'
 
 /** Number of rows on one page of a list. */
 const PAGE = 50

@@ -1,4 +1,4 @@
-import { visible } from '../text/words.ts'
+import { visible } from '../text/format.ts'
 
 /** Number of characters of a row's name by which a reader recognizes the row. */
 const MOST = 80
