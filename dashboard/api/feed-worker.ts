@@ -1,17 +1,19 @@
 /// <reference lib="webworker" />
 import { followFeed } from './follow.ts'
-import { type FromTab, type Happening, KEPT, type ToTab } from './messages.ts'
+import { type FeedEvent, type FromTab, HELLO_MS, KEPT, type ToTab } from './messages.ts'
 
 /**
- * Time after which a silent tab counts as closed: a worker is not notified. Hidden tabs may send one message a minute.
+ * Number of missing signs of life after which a tab counts as closed: a worker is not notified. Hidden tabs may send
+ * them late.
  */
-const GONE_MS = 200_000
+const MOST_MISSING = 3
 
 interface Follower {
+  /** Number of signs of life that each tab has missed. */
   tabs: Map<MessagePort, number>
   state: ToTab | undefined
   /** Latest events, for tabs that connect later. */
-  latest: Happening[]
+  latest: FeedEvent[]
   stop(): void
 }
 
@@ -40,9 +42,19 @@ addEventListener('connect', event => {
       if (follower.state) port!.postMessage(follower.state)
       port!.postMessage({ type: 'events', events: follower.latest } satisfies ToTab)
     }
-    follower.tabs.set(port!, Date.now())
+    follower.tabs.set(port!, 0)
   }
 })
+
+// Counts its own ticks, not time: while the machine slept, no tab could send a sign of life.
+setInterval(() => {
+  for (const { tabs } of followers.values()) {
+    for (const [tab, missing] of tabs) {
+      if (missing < MOST_MISSING) tabs.set(tab, missing + 1)
+      else tabs.delete(tab)
+    }
+  }
+}, HELLO_MS)
 
 function startFollower(key: string, headers: Record<string, string>): Follower {
   const tabs = new Map<MessagePort, number>()
@@ -50,10 +62,7 @@ function startFollower(key: string, headers: Record<string, string>): Follower {
     if (message.type === 'state') follower.state = message
     else if (message.type === 'anew') follower.latest = []
     else if (message.type === 'events') follower.latest = [...follower.latest, ...message.events].slice(-KEPT)
-    for (const [tab, seen] of tabs) {
-      if (Date.now() - seen > GONE_MS) tabs.delete(tab)
-      else tab.postMessage(message)
-    }
+    for (const tab of tabs.keys()) tab.postMessage(message)
   }
   const follower: Follower = { tabs, state: undefined, latest: [], stop: () => {} }
   followers.set(key, follower)

@@ -1,17 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
 import { access, headerOf, onAccess } from './access.ts'
 import { followFeed } from './follow.ts'
-import { type FeedState, type FromTab, type Happening, KEPT, type Notice, type ToTab } from './messages.ts'
+import { type FeedEvent, type FeedState, type FromTab, HELLO_MS, KEPT, type Notice, type ToTab } from './messages.ts'
 
-export type { FeedState, Happening, Notice } from './messages.ts'
+export type { FeedEvent, FeedState, Notice } from './messages.ts'
 
-const HELLO_MS = 60_000
-type Listener = (events: readonly Happening[]) => void
+type Listener = (events: readonly FeedEvent[]) => void
 
 /** Events of the project, from the one stream that all tabs share. */
 class Feed {
   state: FeedState = 'connecting'
-  readonly latest: Happening[] = []
+  readonly latest: FeedEvent[] = []
   readonly #listeners = new Set<Listener>()
   readonly #noticers = new Set<(notice: Notice) => void>()
   readonly #watchers = new Set<() => void>()
@@ -114,7 +113,7 @@ export function useFeedState(): FeedState {
 }
 
 /** Returns the latest matching events, newest first, and keeps them up to date. */
-export function useLatest(matches: (event: Happening) => boolean, limit: number): readonly Happening[] {
+export function useLatest(matches: (event: FeedEvent) => boolean, limit: number): readonly FeedEvent[] {
   const pick = () => feed.latest.filter(matches).slice(-limit).reverse()
   const [events, setEvents] = useState(pick)
   useEffect(() => {

@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser'
-import type { Happening, ToTab } from './messages.ts'
+import type { FeedEvent, ToTab } from './messages.ts'
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 10_000
@@ -7,7 +7,7 @@ const LONGEST_PAUSE_MS = 10_000
  * Silence after which a connection counts as dead, in milliseconds. The server sends a sign of life every 15 seconds.
  */
 const SILENT_MS = 40_000
-const LISTEN_MS = 5_000
+const CHECK_MS = 5_000
 /** Time in which the events of a burst are collected, in milliseconds. */
 const GATHER_MS = 50
 
@@ -21,7 +21,7 @@ export function followFeed(headers: Record<string, string>, send: (message: ToTa
 async function follow(headers: Record<string, string>, send: (message: ToTab) => void, signal: AbortSignal) {
   let after: string | undefined
   let pause = FIRST_PAUSE_MS
-  let gathered: Happening[] = []
+  let gathered: FeedEvent[] = []
   const flush = () => {
     if (gathered.length > 0) send({ type: 'events', events: gathered })
     gathered = []
@@ -29,19 +29,17 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
   send({ type: 'state', state: 'connecting' })
   while (!signal.aborted) {
     let refused = false
-    const ear = new Ear(signal)
+    const silence = new SilenceTimeout(signal)
     try {
       const answer = await fetch(after === undefined ? '/events?notices=true&last=200' : '/events?notices=true', {
         headers: after === undefined ? headers : { ...headers, 'last-event-id': after },
-        signal: ear.signal,
+        signal: silence.signal,
         cache: 'no-store',
       })
       refused = answer.status === 401 || answer.status === 403
       // The requested events are gone: start over.
       if (answer.status === 410) after = undefined
       if (!answer.ok || !answer.body) throw new Error(`${answer.status}`)
-      send({ type: 'state', state: 'live' })
-      pause = FIRST_PAUSE_MS
       const parser = createParser({
         onEvent({ event, id, data }) {
           if (event === 'open' && Number(id) < Number(after ?? 0)) {
@@ -49,6 +47,11 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
             gathered = []
             send({ type: 'anew' })
             throw new Error('The received events are from another database.')
+          }
+          // Only now: anything may answer in place of the server, such as the login page of a proxy.
+          if (event === 'open') {
+            pause = FIRST_PAUSE_MS
+            send({ type: 'state', state: 'live' })
           }
           if (id) after = id
           if (event === 'notice') send({ type: 'notice', notice: JSON.parse(data) })
@@ -62,13 +65,13 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
       for (;;) {
         const { value, done } = await reader.read()
         if (done) break
-        ear.touch()
+        silence.restart()
         parser.feed(decoder.decode(value, { stream: true }))
       }
     } catch {
       if (signal.aborted) return
     } finally {
-      ear.close()
+      silence.close()
     }
     send({ type: 'state', state: refused ? 'refused' : 'lost' })
     await sleepUntilOnline(pause)
@@ -77,26 +80,26 @@ async function follow(headers: Record<string, string>, send: (message: ToTab) =>
 }
 
 /** Closes a connection that has gone silent: after the machine slept, nothing else reports that it is dead. */
-class Ear {
+class SilenceTimeout {
   readonly signal: AbortSignal
-  readonly #deaf = new AbortController()
+  readonly #expired = new AbortController()
   readonly #timer: ReturnType<typeof setInterval>
   #last = Date.now()
 
   constructor(stopped: AbortSignal) {
-    this.signal = AbortSignal.any([stopped, this.#deaf.signal])
+    this.signal = AbortSignal.any([stopped, this.#expired.signal])
     this.#timer = setInterval(() => {
-      if (Date.now() - this.#last > SILENT_MS) this.#deaf.abort()
-    }, LISTEN_MS)
+      if (Date.now() - this.#last > SILENT_MS) this.#expired.abort()
+    }, CHECK_MS)
   }
 
-  touch(): void {
+  restart(): void {
     this.#last = Date.now()
   }
 
   close(): void {
     clearInterval(this.#timer)
-    this.#deaf.abort()
+    this.#expired.abort()
   }
 }
 

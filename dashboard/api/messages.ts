@@ -1,5 +1,5 @@
 /** An event of the project, in the form of `/events`. */
-export interface Happening {
+export interface FeedEvent {
   seq: number
   type: string
   at: string
@@ -8,6 +8,9 @@ export interface Happening {
   run_id: string | null
   data: Record<string, unknown>
 }
+
+/** Interval at which a tab sends a sign of life to the worker, in milliseconds. */
+export const HELLO_MS = 60_000
 
 /** Number of latest events kept, for pages that show recent ones. */
 export const KEPT = 1_000
@@ -23,7 +26,7 @@ export interface Notice {
 /** Message to a tab. `anew`: the database was replaced, and earlier events belong to the old one. */
 export type ToTab =
   | { type: 'state'; state: FeedState }
-  | { type: 'events'; events: Happening[] }
+  | { type: 'events'; events: FeedEvent[] }
   | { type: 'notice'; notice: Notice }
   | { type: 'anew' }
 export type FromTab = { type: 'hello'; headers: Record<string, string> } | { type: 'bye' }

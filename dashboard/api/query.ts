@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Access, access, onAccess, setRefused } from './access.ts'
 import { type Fault, faultOf } from './client.ts'
-import { feed, type Happening } from './feed.ts'
-import { keepUnchanged } from './kept.ts'
+import { type FeedEvent, feed } from './feed.ts'
+import { keepUnchanged } from './keep-unchanged.ts'
 
 /** Minimum time between two requests for the same answer, in milliseconds. */
 const REST_MS = 700
 /** Slow answers are not requested again for this many times their duration. */
 const REST_SHARE = 5
-/** Pause after which a request that did not reach the server, or made it fail, is sent again. */
+/** Pause after which a request that did not reach the server, or made it or a proxy fail, is sent again. */
 const RETRY_MS = 5_000
 
 export interface Query<T> {
@@ -27,10 +27,10 @@ export interface QueryOptions<T> {
 }
 
 /** Event or notice that a query can depend on. */
-type Change = Pick<Happening, 'type'> & Partial<Pick<Happening, 'agent_id' | 'data'>>
+type Change = Pick<FeedEvent, 'type'> & Partial<Pick<FeedEvent, 'agent_id' | 'data'>>
 
 /** Part of the page that uses an answer. */
-interface Looker<T> {
+interface Subscriber<T> {
   asked: QueryOptions<T>
   onChange(): void
 }
@@ -39,7 +39,7 @@ interface Looker<T> {
 class SharedQuery<T> {
   data: T | undefined
   fault: Fault | undefined
-  readonly #lookers = new Set<Looker<T>>()
+  readonly #subscribers = new Set<Subscriber<T>>()
   #running: Promise<void> | undefined
   #again = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -49,14 +49,14 @@ class SharedQuery<T> {
   #rest = REST_MS
   #undo: (() => void)[] = []
 
-  /** @returns a function that ends the use */
-  look(looker: Looker<T>): () => void {
-    this.#lookers.add(looker)
-    if (this.#lookers.size === 1) this.#begin()
+  /** @returns a function that ends the subscription */
+  subscribe(subscriber: Subscriber<T>): () => void {
+    this.#subscribers.add(subscriber)
+    if (this.#subscribers.size === 1) this.#begin()
     else this.#soon()
     return () => {
-      this.#lookers.delete(looker)
-      if (this.#lookers.size === 0) this.#end()
+      this.#subscribers.delete(subscriber)
+      if (this.#subscribers.size === 0) this.#end()
     }
   }
 
@@ -70,7 +70,7 @@ class SharedQuery<T> {
   forget(): void {
     this.data = undefined
     this.fault = undefined
-    if (this.#lookers.size > 0) void this.reload()
+    if (this.#subscribers.size > 0) void this.reload()
   }
 
   #begin(): void {
@@ -92,11 +92,11 @@ class SharedQuery<T> {
   }
 
   #concerns(event: Change): boolean {
-    return [...this.#lookers].some(({ asked: { on = () => true } }) => on(event))
+    return [...this.#subscribers].some(({ asked: { on = () => true } }) => on(event))
   }
 
   async #load(): Promise<void> {
-    const { ask } = [...this.#lookers].at(-1)!.asked
+    const { ask } = [...this.#subscribers].at(-1)!.asked
     const who = access()
     this.#asked = performance.now()
     const had = [this.data, this.fault]
@@ -112,12 +112,12 @@ class SharedQuery<T> {
       if (this.fault.status === 401) setRefused(true)
     }
     this.#rest = Math.max(REST_MS, REST_SHARE * (performance.now() - this.#asked))
-    if (had[0] !== this.data || had[1] !== this.fault) for (const { onChange } of this.#lookers) onChange()
+    if (had[0] !== this.data || had[1] !== this.fault) for (const { onChange } of this.#subscribers) onChange()
   }
 
   async #now(): Promise<void> {
     clearTimeout(this.#timer)
-    if (this.#lookers.size === 0) return
+    if (this.#subscribers.size === 0) return
     if (this.#running) return this.#running
     this.#again = false
     this.#running = this.#load()
@@ -125,12 +125,12 @@ class SharedQuery<T> {
     this.#running = undefined
     this.#due = Number.POSITIVE_INFINITY
     if (this.#again) this.#later(this.#rest)
-    else if (passes(this.fault)) this.#later(RETRY_MS)
+    else if (mayPass(this.fault)) this.#later(RETRY_MS)
   }
 
   #later(pause: number): void {
     clearTimeout(this.#timer)
-    if (this.#lookers.size === 0) return
+    if (this.#subscribers.size === 0) return
     this.#due = performance.now() + pause
     this.#timer = setTimeout(() => void this.#now(), pause)
   }
@@ -145,8 +145,9 @@ class SharedQuery<T> {
 }
 
 /** Returns whether the same request may succeed later without any event in the project. */
-function passes(fault: Fault | undefined): boolean {
-  return fault !== undefined && (fault.status === 0 || fault.status === 429 || fault.status === 500)
+function mayPass(fault: Fault | undefined): boolean {
+  if (fault === undefined || fault.code === 'daemon_not_running') return false
+  return fault.status === 0 || fault.status === 429 || fault.status >= 500
 }
 
 /** Returns whether the key or tenant differs from that of a request. */
@@ -175,9 +176,9 @@ function sharedOf<T>(key: string): SharedQuery<T> {
 export function useQuery<T>(key: string | null, asked: QueryOptions<T>): Query<T> {
   const [, render] = useState(0)
   const shared = key === null ? undefined : sharedOf<T>(key)
-  const looker = useRef<Looker<T>>({ asked, onChange: () => render(n => n + 1) })
-  looker.current.asked = asked
-  useEffect(() => shared?.look(looker.current), [key])
+  const subscriber = useRef<Subscriber<T>>({ asked, onChange: () => render(n => n + 1) })
+  subscriber.current.asked = asked
+  useEffect(() => shared?.subscribe(subscriber.current), [key])
   return {
     data: shared?.data,
     fault: shared?.fault,

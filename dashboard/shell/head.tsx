@@ -6,8 +6,8 @@ import { useDaemon } from '../api/daemon.ts'
 import { type FeedState, useFeedState } from '../api/feed.ts'
 import { ofKinds, ofSpend, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
-import { Meter } from '../ui/figures/meter.tsx'
-import { count, dollars, moment, usedOf, visible } from '../ui/text/words.ts'
+import { Meter, usedOf } from '../ui/figures/meter.tsx'
+import { count, dollars, moment, visible } from '../ui/text/format.ts'
 import { applyTheme, type Theme, theme } from '../ui/theme.ts'
 import { AccessForm } from './access.tsx'
 
@@ -100,7 +100,6 @@ function Freeze() {
       <button
         type="button"
         class={frozen ? 'freeze on' : 'freeze'}
-        aria-pressed={frozen}
         disabled={act.running}
         title={frozen ? 'Let agents continue' : 'Stop new work'}
         onClick={() => void act.run(frozen)}

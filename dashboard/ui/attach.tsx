@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { visible } from './text/words.ts'
+import { visible } from './text/format.ts'
 
 const TYPES = ['image/png', 'image/jpeg', 'image/webp']
 const MAX_IMAGES = 4

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Action } from '../api/action.ts'
 import { Trouble } from './states.tsx'
-import { visible } from './text/words.ts'
+import { visible } from './text/format.ts'
 
 interface ConfirmProps {
   title: string

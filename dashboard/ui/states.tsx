@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Fault } from '../api/client.ts'
 import type { Query } from '../api/query.ts'
-import { visible, withLocalTimes } from './text/words.ts'
+import { visible, withLocalTimes } from './text/format.ts'
 
 /** Error message of the server, with each single error if there are several. */
 export function Trouble({ fault, retry }: { fault: Fault | undefined; retry?: () => void }) {

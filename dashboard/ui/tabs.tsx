@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { visible } from './text/words.ts'
+import { visible } from './text/format.ts'
 
 /**
  * Scrolls a bar that is wider than the window, so that the neighbours of the chosen entry are visible too. Scrolls the

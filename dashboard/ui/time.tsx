@@ -1,5 +1,5 @@
 import { now } from '../api/clock.ts'
-import { ago, moment } from './text/words.ts'
+import { ago, moment } from './text/format.ts'
 
 interface WhenProps {
   at: string | null | undefined

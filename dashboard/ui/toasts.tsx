@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { visible } from './text/words.ts'
+import { visible } from './text/format.ts'
 
 const SHOWN_MS = 4_000
 interface Toast {

@@ -3,7 +3,7 @@ import { get, type IncomingHttpHeaders } from 'node:http'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import dashboard from '#interfaces/dashboard/index'
-import { ago, count, dollars, duration, moment, shortMoment, withLocalTimes } from '../../dashboard/ui/text/words.ts'
+import { ago, count, dollars, duration, moment, shortMoment, withLocalTimes } from '../../dashboard/ui/text/format.ts'
 import { startRestServer } from './rest/rest-server.ts'
 
 const startDashboard = (env: Record<string, string> = {}) => startRestServer({ plugins: [dashboard], env })

@@ -2,7 +2,7 @@ import { api } from '../../api/client.ts'
 import { never, ofAgent, useQuery } from '../../api/query.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Item } from '../../ui/types.ts'
 
 type Change = Item<'checkpoints.diff'>

@@ -4,10 +4,12 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { fullName, moment, plural, visible } from '../../ui/text/words.ts'
+import { fullName } from '../../ui/text/agent-names.ts'
+import { moment, plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import { Import } from '../fleet/import.tsx'
@@ -27,6 +29,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
   const [from, setFrom] = useState('')
   const [to, setTo] = useState('')
   const [restoring, setRestoring] = useState<Kept | undefined>(undefined)
+  const [deleting, setDeleting] = useState<Kept | undefined>(undefined)
   return (
     <div class="stack">
       <Take id={id} name={name} onTaken={query.reload} />
@@ -36,7 +39,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
             <Empty title="No checkpoints yet.">The daemon creates one when it stops. Create one now above.</Empty>
           ) : (
             <>
-              <List id={id} all={all} canRestore={status !== 'dead'} onRestore={setRestoring} onGone={query.reload} />
+              <List all={all} canRestore={status !== 'dead'} onRestore={setRestoring} onDelete={setDeleting} />
               <Card title="Changes">
                 <div class="stack">
                   <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
@@ -56,6 +59,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
           onClose={() => setRestoring(undefined)}
         />
       )}
+      {deleting && <Delete id={id} kept={deleting} onDone={query.reload} onClose={() => setDeleting(undefined)} />}
     </div>
   )
 }
@@ -114,21 +118,18 @@ function save(file: string, content: unknown): void {
 }
 
 interface ListProps {
-  id: string
   all: readonly Kept[]
   canRestore: boolean
   onRestore: (kept: Kept) => void
-  onGone: () => Promise<void>
+  onDelete: (kept: Kept) => void
 }
 
-function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
-  const remove = useAction(async (checkpoint_id: string) => {
-    await api.checkpoints.delete({ id, checkpoint_id })
-    await onGone()
-  }, 'Checkpoint deleted.')
+/** Returns the label of a checkpoint, or its id if it has none. */
+const nameOf = ({ label, checkpoint_id }: Kept) => label || checkpoint_id
+
+function List({ all, canRestore, onRestore, onDelete }: ListProps) {
   return (
     <Card title={plural(all.length, 'checkpoint')}>
-      <Trouble fault={remove.fault} />
       <Table
         caption="Checkpoints"
         rows={all}
@@ -158,17 +159,12 @@ function List({ id, all, canRestore, onRestore, onGone }: ListProps) {
             kind: 'narrow',
             cell: kept => (
               <div class="row actions">
-                <button type="button" class="small" disabled={!canRestore} onClick={() => onRestore(kept)}>
+                <RowButton of={nameOf(kept)} disabled={!canRestore} onClick={() => onRestore(kept)}>
                   Restore…
-                </button>
-                <button
-                  type="button"
-                  class="small danger"
-                  disabled={remove.running}
-                  onClick={() => void remove.run(kept.checkpoint_id)}
-                >
-                  Delete
-                </button>
+                </RowButton>
+                <RowButton of={nameOf(kept)} danger onClick={() => onDelete(kept)}>
+                  Delete…
+                </RowButton>
               </div>
             ),
           },
@@ -187,9 +183,9 @@ interface CompareProps {
 }
 
 function Compare({ all, from, to, onFrom, onTo }: CompareProps) {
-  const options = all.map(({ checkpoint_id, label, created_at }) => (
-    <option key={checkpoint_id} value={checkpoint_id}>
-      {visible(`${moment(created_at)} · ${label || checkpoint_id}`.slice(0, 80))}
+  const options = all.map(kept => (
+    <option key={kept.checkpoint_id} value={kept.checkpoint_id}>
+      {visible(`${moment(kept.created_at)} · ${nameOf(kept)}`.slice(0, 80))}
     </option>
   ))
   return (
@@ -219,7 +215,8 @@ interface RestoreProps {
   onClose: () => void
 }
 
-function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone, onClose }: RestoreProps) {
+function Restore({ id, name, kept, onDone, onClose }: RestoreProps) {
+  const { checkpoint_id, created_at } = kept
   const restore = useAction(async () => {
     await api.checkpoints.restore({ id, checkpoint_id })
     await onDone()
@@ -227,10 +224,25 @@ function Restore({ id, name, kept: { checkpoint_id, label, created_at }, onDone,
   return (
     <Confirm title={`Restore ${fullName({ agent_id: id, name })}?`} label="Restore" action={restore} onClose={onClose}>
       <p>
-        This restores “{visible(label || checkpoint_id)}”, created <When at={created_at} />: the agent’s goals, persona
-        and everything else in the checkpoint. Work in progress stops. The current state is saved as a checkpoint first.
+        This restores “{visible(nameOf(kept))}”, created <When at={created_at} />: the agent’s goals, persona and
+        everything else in the checkpoint. Work in progress stops. The current state is saved as a checkpoint first.
       </p>
       <Changes id={id} from={checkpoint_id} isBack />
+    </Confirm>
+  )
+}
+
+function Delete({ id, kept, onDone, onClose }: Omit<RestoreProps, 'name'>) {
+  const remove = useAction(async () => {
+    await api.checkpoints.delete({ id, checkpoint_id: kept.checkpoint_id })
+    await onDone()
+  }, 'Checkpoint deleted.')
+  return (
+    <Confirm title="Delete this checkpoint?" label="Delete" action={remove} onClose={onClose}>
+      <p>
+        “{visible(nameOf(kept))}”, created <When at={kept.created_at} />, is permanently deleted. The agent stays as it
+        is.
+      </p>
     </Confirm>
   )
 }

@@ -1,5 +1,5 @@
 import { Tag } from '../../ui/status.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Goal } from '../../ui/types.ts'
 
 /** Acceptance criteria of a goal, with the results of the last check. */

@@ -3,15 +3,16 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
 import { to, usePlace } from '../../routes.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Choice, chosenIn, Order, orderIn } from '../../ui/lists/list-filters.tsx'
 import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
-import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { Said } from '../../ui/text/said.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { Conversation } from '../../ui/text/conversation.tsx'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent, Goal } from '../../ui/types.ts'
 import { Steps } from './conversation/steps.tsx'
@@ -101,7 +102,8 @@ function GoalStatus({ goal: { status, unconfirmed } }: { goal: Goal }) {
 }
 
 function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
-  const give = useAction(async (form: FormData, element: HTMLFormElement) => {
+  const give = useAction(async (element: HTMLFormElement) => {
+    const form = new FormData(element)
     const lines = (name: string) =>
       String(form.get(name))
         .split('\n')
@@ -121,13 +123,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
   return (
     <details class="card">
       <summary>Add a goal</summary>
-      <form
-        class="stack"
-        onSubmit={event => {
-          event.preventDefault()
-          void give.run(new FormData(event.currentTarget), event.currentTarget)
-        }}
-      >
+      <ActionForm action={give} submit="Add goal" onSubmit={give.run}>
         <label>
           Objective
           <textarea name="objective" rows={2} required maxLength={4000} />
@@ -154,13 +150,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
             <input type="checkbox" name="operator" /> I must accept the result
           </label>
         </fieldset>
-        <Trouble fault={give.fault} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={give.running}>
-            Add goal
-          </button>
-        </div>
-      </form>
+      </ActionForm>
     </details>
   )
 }
@@ -248,7 +238,9 @@ function Transcript({ goal_id, agent_id }: { goal_id: string; agent_id: string }
   return (
     <Card title="Transcript">
       <Loaded query={query}>
-        {messages => (messages.length === 0 ? <p class="soft">No messages yet.</p> : <Said messages={messages} />)}
+        {messages =>
+          messages.length === 0 ? <p class="soft">No messages yet.</p> : <Conversation messages={messages} />
+        }
       </Loaded>
     </Card>
   )

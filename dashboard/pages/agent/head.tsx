@@ -5,7 +5,8 @@ import { go, to } from '../../routes.ts'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Trouble } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { fullName, visible } from '../../ui/text/words.ts'
+import { fullName } from '../../ui/text/agent-names.ts'
+import { visible } from '../../ui/text/format.ts'
 import type { Agent } from '../../ui/types.ts'
 
 /** Name and status of an agent, and the actions on it as a whole. */

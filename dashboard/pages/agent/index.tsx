@@ -4,7 +4,7 @@ import { useQuery } from '../../api/query.ts'
 import { type Place, to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { Identity } from './character/identity.tsx'
 import { Inner } from './character/inner.tsx'
 import { Memory } from './character/memory.tsx'
@@ -20,7 +20,7 @@ import { Tools } from './tools.tsx'
 import type { ViewProps } from './view.ts'
 import { Worktree } from './worktree.tsx'
 
-const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
+export const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
   { id: 'overview', name: 'Overview', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
   { id: 'worktree', name: 'Changes', view: Worktree },

@@ -1,12 +1,15 @@
+import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { duration, moment, plural, visible } from '../../ui/text/words.ts'
+import { duration, moment, plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Item } from '../../ui/types.ts'
 import type { ViewProps } from './view.ts'
@@ -56,13 +59,10 @@ function All({ schedules, onChanged }: AllProps) {
     await api.schedules.update({ schedule_id, enabled })
     await onChanged()
   })
-  const remove = useAction(async (schedule_id: string) => {
-    await api.schedules.remove({ schedule_id })
-    await onChanged()
-  }, 'Schedule removed.')
+  const [removing, setRemoving] = useState<Schedule | undefined>(undefined)
   return (
     <Card title={plural(schedules.length, 'schedule')}>
-      <Trouble fault={turn.fault ?? remove.fault} />
+      <Trouble fault={turn.fault} />
       <Table
         caption="Schedules"
         rows={schedules}
@@ -87,30 +87,47 @@ function All({ schedules, onChanged }: AllProps) {
           {
             name: 'Action',
             kind: 'narrow',
-            cell: ({ schedule_id, enabled }) => (
-              <div class="row actions">
-                <button
-                  type="button"
-                  class="small"
-                  disabled={turn.running}
-                  onClick={() => void turn.run(schedule_id, !enabled)}
-                >
-                  {enabled ? 'Disable' : 'Enable'}
-                </button>
-                <button
-                  type="button"
-                  class="small danger"
-                  disabled={remove.running}
-                  onClick={() => void remove.run(schedule_id)}
-                >
-                  Remove
-                </button>
-              </div>
-            ),
+            cell: schedule => {
+              const { schedule_id, objective, enabled } = schedule
+              return (
+                <div class="row actions">
+                  <RowButton
+                    of={objective}
+                    disabled={turn.running}
+                    onClick={() => void turn.run(schedule_id, !enabled)}
+                  >
+                    {enabled ? 'Disable' : 'Enable'}
+                  </RowButton>
+                  <RowButton of={objective} danger onClick={() => setRemoving(schedule)}>
+                    Remove…
+                  </RowButton>
+                </div>
+              )
+            },
           },
         ]}
       />
+      {removing && <Remove schedule={removing} onDone={onChanged} onClose={() => setRemoving(undefined)} />}
     </Card>
+  )
+}
+
+interface RemoveProps {
+  schedule: Schedule
+  onDone: () => Promise<void>
+  onClose: () => void
+}
+
+function Remove({ schedule: { schedule_id, objective }, onDone, onClose }: RemoveProps) {
+  const remove = useAction(async () => {
+    await api.schedules.remove({ schedule_id })
+    await onDone()
+  }, 'Schedule removed.')
+  return (
+    <Confirm title="Remove this schedule?" label="Remove" action={remove} onClose={onClose}>
+      <p class="words">{visible(objective)}</p>
+      <p>The schedule is permanently removed. Goals that it has started go on.</p>
+    </Confirm>
   )
 }
 
@@ -155,15 +172,10 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
           {
             name: 'Action',
             kind: 'narrow',
-            cell: ({ alarm_id }) => (
-              <button
-                type="button"
-                class="small danger"
-                disabled={cancel.running}
-                onClick={() => void cancel.run(alarm_id)}
-              >
+            cell: ({ alarm_id, description }) => (
+              <RowButton of={description} danger disabled={cancel.running} onClick={() => void cancel.run(alarm_id)}>
                 Cancel
-              </button>
+              </RowButton>
             ),
           },
         ]}

@@ -4,7 +4,7 @@ import { Card } from '../../ui/card.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import type { ViewProps } from './view.ts'
 
 /** Tools of an agent, and the share of each prompt that they take. */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
-import { Trouble } from '../../ui/states.tsx'
+import { ActionForm } from '../../ui/action-form.tsx'
 
 interface AddProps {
   id: string
@@ -18,7 +18,8 @@ type Rhythm = keyof typeof RHYTHMS
 /** Form for a recurring goal. */
 export function AddSchedule({ id, onAdded }: AddProps) {
   const [rhythm, setRhythm] = useState<Rhythm>('cron')
-  const add = useAction(async (form: FormData, element: HTMLFormElement) => {
+  const add = useAction(async (element: HTMLFormElement) => {
+    const form = new FormData(element)
     const often = String(form.get('often'))
     await api.schedules.add({
       ...{ id, objective: String(form.get('objective')), priority: Number(form.get('priority')) },
@@ -34,13 +35,7 @@ export function AddSchedule({ id, onAdded }: AddProps) {
   return (
     <details class="card">
       <summary>Recurring goal</summary>
-      <form
-        class="stack"
-        onSubmit={event => {
-          event.preventDefault()
-          void add.run(new FormData(event.currentTarget), event.currentTarget)
-        }}
-      >
+      <ActionForm action={add} submit="Schedule" onSubmit={add.run}>
         <label>
           Objective of each run
           <textarea name="objective" rows={2} required maxLength={4000} />
@@ -79,20 +74,15 @@ export function AddSchedule({ id, onAdded }: AddProps) {
             <input name="priority" type="number" min="1" max="10" defaultValue="4" required />
           </label>
         </div>
-        <Trouble fault={add.fault} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={add.running}>
-            Schedule
-          </button>
-        </div>
-      </form>
+      </ActionForm>
     </details>
   )
 }
 
 /** Form for an alarm. */
 export function AddAlarm({ id, onAdded }: AddProps) {
-  const add = useAction(async (form: FormData, element: HTMLFormElement) => {
+  const add = useAction(async (element: HTMLFormElement) => {
+    const form = new FormData(element)
     // A time without an offset is in the reader's time zone.
     const at = new Date(String(form.get('at'))).toISOString()
     await api.alarms.set({ id, at, description: String(form.get('description')) })
@@ -102,13 +92,7 @@ export function AddAlarm({ id, onAdded }: AddProps) {
   return (
     <details class="card">
       <summary>Set an alarm</summary>
-      <form
-        class="stack"
-        onSubmit={event => {
-          event.preventDefault()
-          void add.run(new FormData(event.currentTarget), event.currentTarget)
-        }}
-      >
+      <ActionForm action={add} submit="Set alarm" onSubmit={add.run}>
         <div class="fields">
           <label>
             Message
@@ -119,13 +103,7 @@ export function AddAlarm({ id, onAdded }: AddProps) {
             <input name="at" type="datetime-local" required />
           </label>
         </div>
-        <Trouble fault={add.fault} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={add.running}>
-            Set alarm
-          </button>
-        </div>
-      </form>
+      </ActionForm>
     </details>
   )
 }

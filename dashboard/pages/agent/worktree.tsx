@@ -8,7 +8,7 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Patch } from '../../ui/text/diff.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Answer } from '../../ui/types.ts'
 import type { ViewProps } from './view.ts'
 

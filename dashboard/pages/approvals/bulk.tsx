@@ -5,7 +5,7 @@ import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision } from './decide.ts'
 

@@ -27,3 +27,6 @@ export async function decide(decision: Parameters<typeof api.approvals.decide>[0
     throw error
   }
 }
+
+/** Returns who decided: without a tenant, requests are those of the user `default`. */
+export const deciderOf = (resolved_by: string) => (resolved_by === 'default' ? 'the operator' : resolved_by)

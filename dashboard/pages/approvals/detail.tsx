@@ -7,8 +7,9 @@ import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Arguments } from '../../ui/text/arguments.tsx'
 import { Diff } from '../../ui/text/diff.tsx'
-import { deciderOf, moment, visible } from '../../ui/text/words.ts'
+import { moment, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
+import { deciderOf } from './decide.ts'
 import { Request } from './request.tsx'
 
 /** One approval in full, decided or not. */

@@ -1,8 +1,9 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { never, useQuery } from '../../api/query.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
-import { Loaded, Trouble } from '../../ui/states.tsx'
+import { Loaded } from '../../ui/states.tsx'
 import { Diff } from '../../ui/text/diff.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
@@ -31,12 +32,12 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
     onDone()
   }, 'Approved as edited.')
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        if (edited && claimDecision()) void approve.run(edited)
-      }}
+    <ActionForm
+      action={approve}
+      submit="Approve as edited"
+      isReady={edited !== undefined}
+      onSubmit={() => edited && claimDecision() && approve.run(edited)}
+      onCancel={onCancel}
     >
       <label>
         Arguments (JSON)
@@ -56,16 +57,7 @@ function Form({ approval, draft, onDraft, onDone, onCancel }: Omit<EditProps, 'a
           This is not a JSON object.
         </p>
       )}
-      <Trouble fault={approve.fault} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={approve.running || !edited}>
-          Approve as edited
-        </button>
-        <button type="button" class="quiet" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   )
 }
 

@@ -1,9 +1,9 @@
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
-import { Trouble } from '../../ui/states.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
 
@@ -32,12 +32,11 @@ export function Grant({
   }, 'Rule added and call approved.')
   const isWhole = typeof args === 'object' && args !== null
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        if (claimDecision()) void grant.run(new FormData(event.currentTarget))
-      }}
+    <ActionForm
+      action={grant}
+      submit="Add rule and approve"
+      onSubmit={form => claimDecision() && grant.run(new FormData(form))}
+      onCancel={onCancel}
     >
       <p>
         Allow calls of <code>{visible(tool_name)}</code> without approval
@@ -67,15 +66,6 @@ export function Grant({
         </label>
       </div>
       <p class="hint">Set at least one of these limits. You can revoke the rule at any time.</p>
-      <Trouble fault={grant.fault} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={grant.running}>
-          Add rule and approve
-        </button>
-        <button type="button" class="quiet" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   )
 }

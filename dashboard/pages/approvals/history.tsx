@@ -6,8 +6,9 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { deciderOf, visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
+import { deciderOf } from './decide.ts'
 
 /** Height of a row that is shown as a card with two lines. */
 const CARD_PX = 76

@@ -5,15 +5,17 @@ import { History } from './history.tsx'
 import { Queue } from './queue.tsx'
 import { Rules } from './rules.tsx'
 
+export const VIEWS = [
+  { id: 'queue', name: 'Pending' },
+  { id: 'history', name: 'History' },
+  { id: 'rules', name: 'Approval rules' },
+] as const
+
 /** Page of approvals: pending tool calls, past decisions, and approval rules. */
 export function Approvals({ place }: { place: Place }) {
   const [view = 'queue', id] = place.parts
   if (view === 'item' && id) return <Detail id={id} />
-  const tabs = [
-    { id: 'queue', name: 'Pending', href: to('approvals') },
-    { id: 'history', name: 'History', href: to('approvals', ['history']) },
-    { id: 'rules', name: 'Approval rules', href: to('approvals', ['rules']) },
-  ]
+  const tabs = VIEWS.map(({ id, name }) => ({ id, name, href: to('approvals', id === 'queue' ? [] : [id]) }))
   return (
     <>
       <h1>Approvals</h1>

@@ -1,9 +1,10 @@
 import type { Query } from '../../api/query.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { deciderOf, visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Approval } from '../../ui/types.ts'
+import { deciderOf } from './decide.ts'
 
 interface OutcomeProps {
   query: Query<Approval>

@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useAction } from '../../api/action.ts'
+import { type Action, useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
-import { focusOnMount } from '../../ui/focus.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Arguments } from '../../ui/text/arguments.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Approval, Waiting } from '../../ui/types.ts'
 import { claimDecision, decide } from './decide.ts'
+import { Deny } from './deny.tsx'
 import { Edit } from './edit.tsx'
 import { Grant } from './grant.tsx'
 import { Outcome } from './outcome.tsx'
@@ -37,32 +37,21 @@ export const isCut = ({ arguments: args, args_chars }: Waiting) => args === null
  * they can be approved. A decided call keeps its place and size, so that nothing moves.
  */
 export function Request({ approval: listed, isOpen, onDecided, onEditing, box, onSeen }: RequestProps) {
-  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id } = listed
+  const { approval_id, agent_id, tool_name } = listed
   const [whole, setWhole] = useState<Approval | undefined>(undefined)
   const [mode, setMode] = useState<Mode>('')
   const [reason, setReason] = useState('')
   const [draft, setDraft] = useState<string | undefined>(undefined)
   const [isMine, setMine] = useState(false)
-  const card = useRef<HTMLLIElement>(null)
-  const height = useRef<number | undefined>(undefined)
-  const hadFocus = useRef(false)
   const opener = useRef<HTMLElement | null>(null)
   const isDecided = isMine || !isOpen
-  // Read while the buttons are still there.
-  if (isDecided && height.current === undefined) {
-    height.current = card.current?.getBoundingClientRect().height
-    hadFocus.current = card.current?.contains(document.activeElement) ?? false
-  }
+  const steady = useSteadyCard(isDecided, isMine)
   const isEditing = mode === 'edit' && !isDecided
   useEffect(() => {
     if (!isEditing) return
     onEditing?.(true)
     return () => onEditing?.(false)
   }, [isEditing])
-  useEffect(() => {
-    // After a decision, made by keyboard or elsewhere, the focus stays in this card.
-    if (isMine || hadFocus.current) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
-  }, [isMine, isDecided])
   const outcome = useQuery(isDecided ? `approval ${approval_id}` : null, {
     ask: () => api.approvals.show({ approval_id }),
     // The tool's result shows that an approved call ran.
@@ -95,30 +84,8 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
     opener.current?.focus()
   }
   return (
-    <li
-      class={isDecided ? 'card request is-decided' : 'card request'}
-      ref={card}
-      style={height.current === undefined ? undefined : { minBlockSize: `${height.current}px` }}
-    >
-      <header>
-        {box}
-        <h2>
-          <code>{visible(tool_name)}</code>
-        </h2>
-        {danger && <Tag kind="warn">{visible(danger)}</Tag>}
-        <span class="soft">
-          <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
-          {task_id && ' for a task'}
-          {expires_at && (
-            <>
-              , denied automatically <When at={expires_at} />
-            </>
-          )}
-        </span>
-        <a class="aside soft" href={to('approvals', ['item', approval_id])}>
-          {approval_id}
-        </a>
-      </header>
+    <li class={isDecided ? 'card request is-decided' : 'card request'} {...steady}>
+      <RequestHeader approval={listed} box={box} />
       {cut ? (
         <p class="held">
           These arguments are long. Show all of them before you decide:{' '}
@@ -143,43 +110,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
       ) : (
         <>
           <Trouble fault={see.fault ?? approve.fault} />
-          <div class="row" title={isEditing ? 'Approve the call as edited, or cancel the edit first' : undefined}>
-            {!cut && (
-              <button
-                type="button"
-                class="primary"
-                disabled={approve.running || isEditing}
-                onClick={() => claimDecision() && void approve.run()}
-              >
-                Approve
-              </button>
-            )}
-            <button
-              type="button"
-              class="danger"
-              disabled={isEditing}
-              aria-expanded={mode === 'deny'}
-              onClick={open('deny')}
-            >
-              Deny…
-            </button>
-            {!cut && (
-              <>
-                <button type="button" aria-expanded={mode === 'edit'} onClick={open('edit')}>
-                  Edit and approve…
-                </button>
-                <button
-                  type="button"
-                  class="quiet"
-                  disabled={isEditing}
-                  aria-expanded={mode === 'grant'}
-                  onClick={open('grant')}
-                >
-                  Allow similar calls…
-                </button>
-              </>
-            )}
-          </div>
+          <Decisions approve={approve} mode={mode} isCut={cut} onOpen={open} />
           {mode === 'deny' && (
             <Deny approval={approval} reason={reason} onReason={setReason} onDone={onDecision} onCancel={cancel} />
           )}
@@ -195,48 +126,96 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
 
 type Mode = '' | 'deny' | 'edit' | 'grant'
 
-interface DenyProps {
-  approval: Waiting
-  reason: string
-  onReason: (reason: string) => void
-  onDone: () => void
-  onCancel: () => void
+/** Keeps the size of a card once its call is decided, and the focus in the card if it was there. */
+function useSteadyCard(isDecided: boolean, isMine: boolean) {
+  const card = useRef<HTMLLIElement>(null)
+  const height = useRef<number | undefined>(undefined)
+  const hadFocus = useRef(false)
+  // Read while the buttons are still there.
+  if (isDecided && height.current === undefined) {
+    height.current = card.current?.getBoundingClientRect().height
+    hadFocus.current = card.current?.contains(document.activeElement) ?? false
+  }
+  useEffect(() => {
+    // After a decision, made by keyboard or elsewhere, the focus stays in this card.
+    if (isMine || hadFocus.current) card.current?.querySelector<HTMLElement>('.outcome')?.focus({ preventScroll: true })
+  }, [isMine, isDecided])
+  return { ref: card, style: height.current === undefined ? undefined : { minBlockSize: `${height.current}px` } }
 }
 
-function Deny({ approval, reason, onReason, onDone, onCancel }: DenyProps) {
-  const { approval_id, tool_name } = approval
-  const deny = useAction(async () => {
-    const why = reason.trim()
-    await decide({ approval_id, decision: 'deny', ...(why ? { reason: why } : {}) })
-    onDone()
-  }, `Denied: ${tool_name}.`)
+/** What asks to run, for whom, since when and until when. */
+function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>) {
+  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id } = approval
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        if (claimDecision()) void deny.run()
-      }}
-    >
-      <label>
-        Reason (optional). The agent reads it and plans again.
-        <textarea
-          rows={2}
-          maxLength={2000}
-          value={reason}
-          onInput={event => onReason(event.currentTarget.value)}
-          ref={focusOnMount}
-        />
-      </label>
-      <Trouble fault={deny.fault} />
-      <div class="row">
-        <button type="submit" class="danger" disabled={deny.running}>
-          Deny
+    <header>
+      {box}
+      <h2>
+        <code>{visible(tool_name)}</code>
+      </h2>
+      {danger && <Tag kind="warn">{visible(danger)}</Tag>}
+      <span class="soft">
+        <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
+        {task_id && ' for a task'}
+        {expires_at && (
+          <>
+            , denied automatically <When at={expires_at} />
+          </>
+        )}
+      </span>
+      <a class="aside soft" href={to('approvals', ['item', approval_id])}>
+        {approval_id}
+      </a>
+    </header>
+  )
+}
+
+interface DecisionsProps {
+  approve: Action<[]>
+  mode: Mode
+  isCut: boolean
+  onOpen: (mode: Mode) => (event: { currentTarget: HTMLElement }) => void
+}
+
+/** Buttons for every way to decide; each but the first opens a form. */
+function Decisions({ approve, mode, isCut, onOpen }: DecisionsProps) {
+  const isEditing = mode === 'edit'
+  return (
+    <div class="row" title={isEditing ? 'Approve the call as edited, or cancel the edit first' : undefined}>
+      {!isCut && (
+        <button
+          type="button"
+          class="primary"
+          disabled={approve.running || isEditing}
+          onClick={() => claimDecision() && void approve.run()}
+        >
+          Approve
         </button>
-        <button type="button" class="quiet" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+      )}
+      <button
+        type="button"
+        class="danger"
+        disabled={isEditing}
+        aria-expanded={mode === 'deny'}
+        onClick={onOpen('deny')}
+      >
+        Deny…
+      </button>
+      {!isCut && (
+        <>
+          <button type="button" aria-expanded={mode === 'edit'} onClick={onOpen('edit')}>
+            Edit and approve…
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            disabled={isEditing}
+            aria-expanded={mode === 'grant'}
+            onClick={onOpen('grant')}
+          >
+            Allow similar calls…
+          </button>
+        </>
+      )}
+    </div>
   )
 }

@@ -2,10 +2,11 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Code } from '../../ui/text/code.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 
 /** Approval rules: what runs without approval and until when, with a button to revoke each. */
@@ -53,10 +54,14 @@ export function Rules() {
                   {
                     name: 'Action',
                     kind: 'narrow',
-                    cell: ({ rule_id }) => (
-                      <button type="button" class="danger small" onClick={() => void revoke.run(rule_id)}>
+                    cell: ({ rule_id, tool_name, agent_id }) => (
+                      <RowButton
+                        of={`${tool_name} for ${agent_id ?? 'every agent'}`}
+                        danger
+                        onClick={() => void revoke.run(rule_id)}
+                      >
                         Revoke
-                      </button>
+                      </RowButton>
                     ),
                   },
                 ]}

@@ -5,7 +5,7 @@ import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Pick, Search } from '../../ui/lists/filters.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { plural } from '../../ui/text/words.ts'
+import { plural } from '../../ui/text/format.ts'
 import type { Key } from '../../ui/types.ts'
 import { KeyRow } from './key.tsx'
 

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { now } from '../../api/clock.ts'
-import { feed, type Happening } from '../../api/feed.ts'
+import { type FeedEvent, feed } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Pick, Search } from '../../ui/lists/filters.tsx'
@@ -8,7 +8,7 @@ import { Once } from '../../ui/once.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Code } from '../../ui/text/code.tsx'
-import { moment, newest, shortMoment, visible } from '../../ui/text/words.ts'
+import { moment, newest, shortMoment, visible } from '../../ui/text/format.ts'
 import { summaryOf } from './summary.ts'
 
 const SHOWN = 300
@@ -42,7 +42,7 @@ export function Events({ place }: { place: Place }) {
                 <option key={each}>{each}</option>
               ))}
             </Pick>
-            <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+            <button type="button" onClick={() => setPaused(!paused)}>
               {paused ? 'Resume' : 'Pause'}
             </button>
           </>
@@ -66,7 +66,7 @@ export function Events({ place }: { place: Place }) {
   )
 }
 
-function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
+function Line({ event: { at, type, agent_id, data } }: { event: FeedEvent }) {
   const [open, setOpen] = useState(false)
   return (
     <li>
@@ -91,8 +91,8 @@ function Line({ event: { at, type, agent_id, data } }: { event: Happening }) {
 const GATHER_MS = 250
 
 /** Returns all events of the feed; while paused, the list does not change. */
-function useEvents(paused: boolean): readonly Happening[] {
-  const [events, setEvents] = useState<readonly Happening[]>([...feed.latest])
+function useEvents(paused: boolean): readonly FeedEvent[] {
+  const [events, setEvents] = useState<readonly FeedEvent[]>([...feed.latest])
   useEffect(() => {
     if (paused) return
     setEvents([...feed.latest])
@@ -111,7 +111,7 @@ function useEvents(paused: boolean): readonly Happening[] {
   return events
 }
 
-function matches(event: Happening, q: string, kind: string, agent: string): boolean {
+function matches(event: FeedEvent, q: string, kind: string, agent: string): boolean {
   if (kind && event.type !== kind) return false
   if (agent && !event.agent_id?.includes(agent)) return false
   if (!q) return true

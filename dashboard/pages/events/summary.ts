@@ -1,4 +1,4 @@
-import { count, dollars, duration, visible } from '../../ui/text/words.ts'
+import { count, dollars, duration, visible } from '../../ui/text/format.ts'
 
 type Data = Record<string, unknown>
 

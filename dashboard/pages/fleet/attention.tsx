@@ -1,6 +1,7 @@
 import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
-import { labelOf, plural, visible } from '../../ui/text/words.ts'
+import { labelOf } from '../../ui/text/agent-names.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
 
 /** Number of characters of a block reason by which the list is searched for its agents. */

@@ -1,6 +1,6 @@
 import { to } from '../../routes.ts'
 import { Figure } from '../../ui/card.tsx'
-import { count, dollars, integer, visible } from '../../ui/text/words.ts'
+import { count, dollars, integer, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { AgentStatus, Fleet } from '../../ui/types.ts'
 import { STUCK } from './attention.tsx'

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { go, to } from '../../routes.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Trouble } from '../../ui/states.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer } from '../../ui/types.ts'
 
@@ -34,7 +34,8 @@ export function Import({ onImported }: { onImported?: () => void }) {
 
 function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) => void }) {
   const [left, setLeft] = useState<Answer<'bundles.import'> | undefined>(undefined)
-  const load = useAction(async (form: FormData) => {
+  const load = useAction(async (element: HTMLFormElement) => {
+    const form = new FormData(element)
     const fieldValue = (name: string) => String(form.get(name)).trim()
     const bundle = bundleOf(await (form.get('file') as File).text())
     const made = await api.bundles.import({
@@ -63,13 +64,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
     )
   }
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        void load.run(new FormData(event.currentTarget))
-      }}
-    >
+    <ActionForm action={load} submit="Import" onSubmit={load.run}>
       <label>
         Bundle
         <input name="file" type="file" accept=".svcagent,.json,application/json" required />
@@ -88,13 +83,7 @@ function ImportForm({ onDone }: { onDone: (imported: Answer<'bundles.import'>) =
         To get a bundle, choose “Download the agent” on an agent’s page, under Checkpoints. The new agent starts with
         the goals and the memory of that agent.
       </p>
-      <Trouble fault={load.fault} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={load.running}>
-          Import
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   )
 }
 

@@ -3,9 +3,10 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { never, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Loaded, Trouble } from '../../ui/states.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { Loaded } from '../../ui/states.tsx'
+import { visible } from '../../ui/text/format.ts'
 
 /** Dialog that spawns an agent from one of the project's presets. */
 export function Spawn({ onSpawned }: { onSpawned: () => void }) {
@@ -36,9 +37,8 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
     const { agent_id } = await api.agents.spawn(wanted)
     onSpawned(agent_id)
   }, 'Spawned.')
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget as HTMLFormElement)
+  const submit = (element: HTMLFormElement) => {
+    const form = new FormData(element)
     const textOf = (name: string) => String(form.get(name)).trim()
     const [model, workspace, worktree] = [textOf('model'), textOf('workspace'), form.get('worktree')]
     const folders = textOf('folders')
@@ -55,7 +55,7 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
   return (
     <Loaded query={profiles}>
       {found => (
-        <form class="stack" onSubmit={submit}>
+        <ActionForm action={spawn} submit="Spawn" onSubmit={submit}>
           <label>
             Preset
             <select name="preset" required>
@@ -96,13 +96,7 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
             <textarea name="folders" rows={2} placeholder="/home/ada/papers" />
             <span class="hint">One per line, read-only. Add :rw for read-write access.</span>
           </label>
-          <Trouble fault={spawn.fault} />
-          <div class="row">
-            <button type="submit" class="primary" disabled={spawn.running}>
-              Spawn
-            </button>
-          </div>
-        </form>
+        </ActionForm>
       )}
     </Loaded>
   )

@@ -4,7 +4,7 @@ import { Card } from '../../ui/card.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 
 /** What happens to calls to a model of unknown price. */
 const FATES = {

@@ -4,10 +4,11 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { count, duration, plural, visible } from '../../ui/text/words.ts'
+import { count, duration, plural, visible } from '../../ui/text/format.ts'
 import { toast } from '../../ui/toasts.tsx'
 import type { Answer, Item } from '../../ui/types.ts'
 
@@ -140,9 +141,9 @@ function PluginCard({ plugin, onReload }: { plugin: Plugin; onReload: () => void
           {version && <Tag>{visible(version)}</Tag>}
           <State of={state} />
           {origin !== 'builtin' && (
-            <button type="button" class="small" onClick={onReload}>
+            <RowButton of={name} onClick={onReload}>
               Reload
-            </button>
+            </RowButton>
           )}
         </>
       }

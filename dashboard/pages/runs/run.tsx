@@ -2,9 +2,10 @@ import { api } from '../../api/client.ts'
 import { never, ofKinds, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
+import { PageButton } from '../../ui/lists/pager.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { count, dollars, duration, plural, visible } from '../../ui/text/words.ts'
+import { count, dollars, duration, plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { extentOf, Waterfall } from './waterfall.tsx'
@@ -104,38 +105,26 @@ function Part({ trace: { root, total_spans, left_out, next_before, next_after, b
         {broken_lines > 0 && ` ${plural(broken_lines, 'line')} of the log could not be read.`}
       </p>
       <div class="aside row">
-        <button
-          type="button"
-          class="small"
-          disabled={next_after === null}
-          onClick={() => refine({ before: undefined, after: undefined })}
-        >
+        <PageButton small isEnd={next_after === null} onGo={() => refine({ before: undefined, after: undefined })}>
           Newest
-        </button>
-        <button
-          type="button"
-          class="small"
-          disabled={next_after === null}
-          onClick={() => refine({ before: undefined, after: String(next_after) })}
+        </PageButton>
+        <PageButton
+          small
+          isEnd={next_after === null}
+          onGo={() => refine({ before: undefined, after: String(next_after) })}
         >
           Newer
-        </button>
-        <button
-          type="button"
-          class="small"
-          disabled={next_before === null}
-          onClick={() => refine({ before: String(next_before), after: undefined })}
+        </PageButton>
+        <PageButton
+          small
+          isEnd={next_before === null}
+          onGo={() => refine({ before: String(next_before), after: undefined })}
         >
           Older
-        </button>
-        <button
-          type="button"
-          class="small"
-          disabled={next_before === null}
-          onClick={() => refine({ before: undefined, after: '0' })}
-        >
+        </PageButton>
+        <PageButton small isEnd={next_before === null} onGo={() => refine({ before: undefined, after: '0' })}>
           Oldest
-        </button>
+        </PageButton>
       </div>
     </section>
   )

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Code } from '../../ui/text/code.tsx'
-import { count, dollars, duration, plural, visible } from '../../ui/text/words.ts'
+import { count, dollars, duration, plural, visible } from '../../ui/text/format.ts'
 import type { Answer } from '../../ui/types.ts'
 
 type Span = Answer<'runs.trace'>['root']

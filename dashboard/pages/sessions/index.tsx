@@ -5,10 +5,11 @@ import { type Place, to, usePlace } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Choice, chosenIn, Order, orderIn } from '../../ui/lists/list-filters.tsx'
 import { usePage } from '../../ui/lists/pager.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
-import { count, dollars, visible } from '../../ui/text/words.ts'
+import { count, dollars, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { Transcript } from './transcript.tsx'
 
@@ -96,11 +97,11 @@ function List() {
                   {
                     name: 'Action',
                     kind: 'narrow',
-                    cell: ({ session_id, status }) =>
+                    cell: ({ session_id, session_key, status }) =>
                       status === 'running' && (
-                        <button type="button" class="small" onClick={() => void close.run(session_id)}>
+                        <RowButton of={session_key || session_id} onClick={() => void close.run(session_id)}>
                           Close
-                        </button>
+                        </RowButton>
                       ),
                   },
                 ]}

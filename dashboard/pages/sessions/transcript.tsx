@@ -2,8 +2,8 @@ import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Said } from '../../ui/text/said.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { Conversation } from '../../ui/text/conversation.tsx'
+import { visible } from '../../ui/text/format.ts'
 
 /** Transcript of one session, oldest message first. */
 export function Transcript({ session_id }: { session_id: string }) {
@@ -23,7 +23,11 @@ export function Transcript({ session_id }: { session_id: string }) {
       </div>
       <Loaded query={query}>
         {messages =>
-          messages.length === 0 ? <Empty title="No messages in this session yet." /> : <Said messages={messages} />
+          messages.length === 0 ? (
+            <Empty title="No messages in this session yet." />
+          ) : (
+            <Conversation messages={messages} />
+          )
         }
       </Loaded>
     </>

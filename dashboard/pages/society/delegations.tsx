@@ -6,7 +6,7 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { PartyOf } from './party.tsx'
 

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, to } from '../../routes.ts'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import { type Link, layout, type Point } from './layout.ts'
 import type { Member, Pair } from './pairs.ts'
 

@@ -2,12 +2,12 @@ import { type Place, to } from '../../routes.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { Delegations } from './delegations.tsx'
+import { MessagesBetweenAgents } from './messages.tsx'
 import { Patterns } from './patterns.tsx'
 import { Swarm } from './swarm.tsx'
-import { Talk } from './talk.tsx'
 
-const VIEWS = [
-  { id: 'talk', name: 'Messages between agents', view: Talk },
+export const VIEWS = [
+  { id: 'talk', name: 'Messages between agents', view: MessagesBetweenAgents },
   { id: 'patterns', name: 'Patterns', view: Patterns },
   { id: 'delegations', name: 'Delegations', view: Delegations },
   { id: 'swarm', name: 'Swarm', view: Swarm },

@@ -1,4 +1,4 @@
-import { labelOf, sharedNames } from '../../ui/text/words.ts'
+import { labelOf, sharedNames } from '../../ui/text/agent-names.ts'
 import type { Answer, Item } from '../../ui/types.ts'
 
 export type Graph = Answer<'messages.graph'>

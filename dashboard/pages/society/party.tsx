@@ -1,5 +1,5 @@
 import { to } from '../../routes.ts'
-import { visible } from '../../ui/text/words.ts'
+import { visible } from '../../ui/text/format.ts'
 
 /** A participant: a live agent links to its page. */
 export function Party({ agent_id, name, alive }: { agent_id: string; name: string; alive: boolean }) {

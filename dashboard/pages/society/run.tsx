@@ -6,9 +6,9 @@ import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Code } from '../../ui/text/code.tsx'
-import { Letter } from '../../ui/text/letter.tsx'
-import { Words } from '../../ui/text/said.tsx'
-import { count, dollars, visible } from '../../ui/text/words.ts'
+import { Words } from '../../ui/text/conversation.tsx'
+import { count, dollars, visible } from '../../ui/text/format.ts'
+import { Message } from '../../ui/text/message.tsx'
 import { When } from '../../ui/time.tsx'
 import type { Answer } from '../../ui/types.ts'
 import { PartyOf } from './party.tsx'
@@ -64,7 +64,7 @@ export function PatternRun({ id }: { id: string }) {
             </div>
           </Card>
           <div class="columns">
-            <Said run={run} />
+            <Messages run={run} />
             <Card title="Result">
               {run.result ? <Code value={run.result} label="Result" /> : <p class="soft">No result yet.</p>}
             </Card>
@@ -95,7 +95,7 @@ function Figures({ run: { messages, spent, budget, rounds, created_at, ended_at,
   )
 }
 
-function Said({ run: { pattern_id, messages } }: { run: Run }) {
+function Messages({ run: { pattern_id, messages } }: { run: Run }) {
   const query = useQuery(`pattern said ${pattern_id} ${messages}`, {
     ask: () => api.patterns.messages({ pattern_id }),
     on: ofKinds('pattern_', 'message_sent'),
@@ -109,7 +109,7 @@ function Said({ run: { pattern_id, messages } }: { run: Run }) {
           ) : (
             <ol class="plain list tall">
               {said.map(message => (
-                <Letter
+                <Message
                   key={message.message_id}
                   message={message}
                   from={<PartyOf id={message.from_agent} />}

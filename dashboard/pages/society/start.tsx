@@ -3,8 +3,10 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { go, to } from '../../routes.ts'
-import { Loaded, Trouble } from '../../ui/states.tsx'
-import { labelOf, plural, sharedNames, visible } from '../../ui/text/words.ts'
+import { ActionForm } from '../../ui/action-form.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { labelOf, sharedNames } from '../../ui/text/agent-names.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import type { Item } from '../../ui/types.ts'
 
 /** Form that starts a collaboration pattern. */
@@ -49,7 +51,8 @@ function Form({ patterns, agents }: FormProps) {
   const [initiator, setInitiator] = useState(agents[0]!.agent_id)
   const shared = sharedNames(agents)
   const pattern = patterns.find(each => each.name === name)
-  const start = useAction(async (form: FormData) => {
+  const start = useAction(async (element: HTMLFormElement) => {
+    const form = new FormData(element)
     const budget = String(form.get('budget_usd'))
     const { pattern_id } = await api.patterns.start({
       ...{ name, initiator, task: String(form.get('task')) },
@@ -60,13 +63,7 @@ function Form({ patterns, agents }: FormProps) {
     go(to('society', ['patterns', pattern_id]))
   }, 'Started.')
   return (
-    <form
-      class="stack"
-      onSubmit={event => {
-        event.preventDefault()
-        void start.run(new FormData(event.currentTarget))
-      }}
-    >
+    <ActionForm action={start} submit="Start" onSubmit={start.run}>
       <div class="fields">
         <label>
           Pattern
@@ -121,13 +118,7 @@ function Form({ patterns, agents }: FormProps) {
         Task
         <textarea name="task" rows={3} required maxLength={8000} />
       </label>
-      <Trouble fault={start.fault} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={start.running}>
-          Start
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   )
 }
 

@@ -3,10 +3,11 @@ import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
 import { Card, Figure } from '../../ui/card.tsx'
+import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
-import { percent, plural, visible } from '../../ui/text/words.ts'
+import { percent, plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Answer, Item } from '../../ui/types.ts'
 import { PartyOf } from './party.tsx'
@@ -173,19 +174,18 @@ function Reports({ all, looked, onReverted }: ReportsProps) {
           {
             name: 'Action',
             kind: 'narrow',
-            cell: ({ report_id, effects, reverted_at }) =>
+            cell: ({ report_id, beat, effects, reverted_at }) =>
               reverted_at ? (
                 <Tag>reverted</Tag>
               ) : (
                 effects.length > 0 && (
-                  <button
-                    type="button"
-                    class="small"
+                  <RowButton
+                    of={`the report of heartbeat ${beat}`}
                     disabled={revert.running}
                     onClick={() => void revert.run(report_id)}
                   >
                     Revert
-                  </button>
+                  </RowButton>
                 )
               ),
           },

@@ -6,12 +6,13 @@ import { ofSpend, useQuery } from '../../api/query.ts'
 import { type Place, refine, to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
-import { Meter } from '../../ui/figures/meter.tsx'
+import { Meter, usedOf } from '../../ui/figures/meter.tsx'
 import { type Line, Plot } from '../../ui/figures/plot.tsx'
 import { Pick } from '../../ui/lists/filters.tsx'
+import { chosenIn, idsOf } from '../../ui/lists/list-filters.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { count, dollars, moment, usedOf, visible } from '../../ui/text/words.ts'
+import { count, dollars, moment, visible } from '../../ui/text/format.ts'
 import type { Answer, Item } from '../../ui/types.ts'
 
 type Spending = Item<'budget.spending'>
@@ -32,13 +33,12 @@ const COLORS = ['--accent', '--info', '--violet', '--warn']
 
 /** Page of spend: the budget and how fast it is used, by whom and for what. */
 export function Spend({ place }: { place: Place }) {
-  const by = place.query.by && place.query.by in BY ? (place.query.by as keyof typeof BY) : 'agent'
+  const by = chosenIn(place.query, 'by', idsOf(BY)) ?? 'agent'
   const budget = useQuery('budget', {
     ask: () => api.budget.status(),
     on: ofSpend,
   })
-  const asked = place.query.span ?? ''
-  const span = asked in VIEWS ? (asked as keyof typeof VIEWS) : spanOf(budget.data?.window_began_at)
+  const span = chosenIn(place.query, 'span', idsOf(VIEWS)) ?? spanOf(budget.data?.window_began_at)
   const { bucket, length, buckets } = VIEWS[span]
   const spending = useQuery(`spending ${span} ${by}`, {
     ask: () => api.budget.spending({ bucket, by, since: new Date(now() - length * buckets).toISOString(), top: TOP }),

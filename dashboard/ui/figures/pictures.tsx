@@ -1,7 +1,7 @@
 import { api } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { type Attachment, sourceOf } from '../attach.tsx'
-import { visible } from '../text/words.ts'
+import { visible } from '../text/format.ts'
 
 /** Image of a message, with the hash under which it is stored. */
 export interface Picture {

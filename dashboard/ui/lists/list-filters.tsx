@@ -13,6 +13,9 @@ export function chosenIn<T extends string>(query: Query, name: string, values: r
   return values.find(value => value === query[name])
 }
 
+/** Returns the ids of choices, in their order. */
+export const idsOf = <T extends object>(choices: T) => Object.keys(choices) as (keyof T & string)[]
+
 /** Select field for one value of a filter, or all; the address stores it. */
 export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
   const { query } = usePlace()

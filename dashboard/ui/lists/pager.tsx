@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type Query, type QueryOptions, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, usePlace } from '../../routes.ts'
-import { integer, plural } from '../text/words.ts'
+import { integer, plural } from '../text/format.ts'
 
 /** Number of rows on one page of a list. */
 const PAGE = 50
@@ -26,6 +26,22 @@ interface PagerProps {
   hasNext: boolean
 }
 
+interface PageButtonProps {
+  onGo: () => void
+  isEnd: boolean
+  small?: boolean
+  children: string
+}
+
+/** Button to another part of a list. It keeps the focus where the list ends: the keyboard would start at the top. */
+export function PageButton({ onGo, isEnd, small = false, children }: PageButtonProps) {
+  return (
+    <button type="button" class={small ? 'small' : ''} aria-disabled={isEnd} onClick={isEnd ? undefined : onGo}>
+      {children}
+    </button>
+  )
+}
+
 /** Links to the pages before and after; nothing if there is only one. */
 export function Pager({ shown, total, hasNext }: PagerProps) {
   const { offset } = windowOf(usePlace())
@@ -37,16 +53,16 @@ export function Pager({ shown, total, hasNext }: PagerProps) {
   }
   return (
     <nav class="pager" aria-label="Pagination">
-      <button type="button" disabled={offset === 0} onClick={() => go(at - 1)}>
+      <PageButton isEnd={offset === 0} onGo={() => go(at - 1)}>
         Previous page
-      </button>
+      </PageButton>
       <span role="status">
         {shown > 0 ? `${integer(offset + 1)}–${integer(offset + shown)}` : 'None'}
         {total !== undefined && ` of ${integer(total)}`}
       </span>
-      <button type="button" disabled={!hasNext} onClick={() => go(at + 1)}>
+      <PageButton isEnd={!hasNext} onGo={() => go(at + 1)}>
         Next page
-      </button>
+      </PageButton>
     </nav>
   )
 }

@@ -1,6 +1,6 @@
 import { focusOnMount } from '../focus.ts'
 import { Code } from './code.tsx'
-import { visible } from './words.ts'
+import { visible } from './format.ts'
 
 interface ArgumentsProps {
   value: unknown

@@ -1,4 +1,4 @@
-import { visible } from './words.ts'
+import { visible } from './format.ts'
 
 /** Data in full, with deceptive characters made visible. */
 export function Code({ value, label }: { value: unknown; label?: string }) {

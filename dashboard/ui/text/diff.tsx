@@ -1,4 +1,4 @@
-import { visible } from './words.ts'
+import { visible } from './format.ts'
 
 type Line = { kind: 'same' | 'gone' | 'new'; text: string }
 

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { AgentSummary } from '#core/agents/contract'
 import type { CheckpointSummary } from '#core/checkpoints/contract'
 import type { Goal } from '#core/goals/contract'
+import { endGoal, insertGoal } from '#core/goals/repository'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
@@ -133,6 +134,12 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByText('window.owned=1').first().waitFor()
     expect(await page.locator('main').innerText()).toContain('\\u{202e}')
     expect(await page.evaluate('window.owned')).toBeUndefined()
+    // A journal is shown from its end, and says so also if each of its characters is one byte.
+    expect(await page.getByText('Last part of').count()).toBe(0)
+    const long = 'Counted the sheep.\n'.repeat(8_000)
+    await host.home.write({ [`.svc/journals/${ann}/notepad.md`]: `## Today\nSheared two.\n${long}` })
+    await page.reload()
+    await page.getByText('Last part of 152K bytes').waitFor()
     await page.getByText('Biography').click()
     await page.getByText('## View of the world').waitFor()
     expect(person.changes).toEqual([])
@@ -165,6 +172,40 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
     expect((await goal()).status).toBe('abandoned')
+  })
+
+  it('goals: a long list keeps its place while one goal is shown, and the focus on the button at its end', async () => {
+    const other = await host.spawn('ann')
+    for (let n = 0; n < 60; n++) {
+      const goal = { agent_id: other, goal_id: `goal-long${n}`, objective: `Count sheep ${n}`, reasoning: null }
+      await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+      await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result: '', unconfirmed: false })])
+    }
+    await person.at(`#/agents/${other}/goals`)
+    const row = page.getByRole('link', { name: 'Count sheep 30' })
+    await row.waitFor()
+    const scrollPosition = () => page.evaluate<number>('scrollY')
+    await row.scrollIntoViewIfNeeded()
+    await page.evaluate('scrollTo(0, 1_000)')
+    await row.click()
+    await page.getByText('No tool calls yet.').waitFor()
+    expect(await scrollPosition()).toBe(0)
+    await page.goBack()
+    await row.waitFor()
+    await expect.poll(scrollPosition).toBe(1_000)
+    await page.getByRole('link', { name: 'Memory', exact: true }).click()
+    await page.getByText('No memories yet.').waitFor()
+
+    await person.at(`#/agents/${other}/goals`)
+    const next = page.getByRole('button', { name: 'Next page' })
+    await next.focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('51–60').waitFor()
+    expect(await next.isDisabled()).toBe(true)
+    await page.keyboard.press('Enter')
+    await page.getByText('51–60').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Next page')
+    await host.invoke('agents.delete', { id: other })
   })
 
   it('messages: a draft for one agent does not become one for another', async () => {
@@ -245,9 +286,14 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await row.getByRole('button', { name: 'Disable' }).click()
     await row.getByText('disabled').waitFor()
     expect((await schedules())[0]).toMatchObject({ cron: '0 9 * * 1-5', enabled: false })
-    await row.getByRole('button', { name: 'Enable' }).click()
-    await row.getByRole('button', { name: 'Remove' }).click()
+    await row.getByRole('button', { name: 'Enable Count the sheep', exact: true }).click()
+    await row.getByRole('button', { name: 'Remove… Count the sheep', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    expect(await schedules()).toHaveLength(2)
+    await row.getByRole('button', { name: 'Remove…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
     await row.waitFor({ state: 'detached' })
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await schedules()).toMatchObject([{ every: 5_400 }])
     // The focused button is gone, so the focus is at the content, not at the top of the page.
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
@@ -294,7 +340,11 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     expect((await opinions()).map(({ domain }) => domain)).toEqual(['sheep'])
     // The state before the restore is kept too, and each checkpoint can be deleted.
     await expect.poll(() => page.getByRole('table').getByRole('row').count(), PATIENT).toBe(3)
-    await row.getByRole('button', { name: 'Delete' }).click()
+    await row.getByRole('button', { name: 'Delete… before the fair', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect(await host.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(2)
+    await row.getByRole('button', { name: 'Delete…' }).click()
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
     await row.waitFor({ state: 'detached' })
     expect(await host.invoke<CheckpointSummary[]>('checkpoints.list', { id: ann })).toHaveLength(1)
   })

@@ -359,6 +359,9 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const answer = page.locator('.by-assistant').first()
     await answer.getByText('completed').waitFor()
     expect(await answer.innerText()).toContain(TALE.trim())
+    // Its end is announced, and not its text, which would be read anew with each word.
+    await page.getByRole('status').filter({ hasText: 'Task completed' }).waitFor({ state: 'attached' })
+    expect(await page.locator('.said [aria-live], [aria-live] .said').count()).toBe(0)
     await field.fill('greet me')
     await field.press('Enter')
     await page.locator('.by-assistant').nth(1).getByText('completed').waitFor()

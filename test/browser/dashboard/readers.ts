@@ -9,6 +9,9 @@ import { type OpenDashboard, openDashboard, type Visitor, visitor } from './open
 /** Plugin that fails to load, which the navigation counts. */
 const BROKEN = "throw new Error('It is broken.')\n"
 
+/** Pixels by which a table is wider than the box around it. */
+const WIDER = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.scroll'))"
+
 describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
   let browser: Browser
   let host: OpenDashboard
@@ -119,12 +122,15 @@ describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
     person.rest()
   })
 
-  it('fits a bar and its figure side by side into a window of 320 pixels', async () => {
+  it('fits a bar beside its figure, and a table without a scroll bar, into a window of 320 pixels', async () => {
     const page = await person.at(`#/agents/${coder}/inner`)
     await page.setViewportSize({ width: 320, height: 900 })
     const happiness = page.locator('.bars.thrice > div', { hasText: 'Happiness' })
     const bar = await happiness.getByRole('meter').boundingBox()
     const figure = await happiness.locator('dd > span').boundingBox()
+    await person.at(`#/agents/${coder}/tools`)
+    await page.getByRole('table', { name: 'Tools' }).waitFor()
+    expect(await page.evaluate(WIDER), 'table of tools').toBe(0)
     await page.setViewportSize({ width: 1280, height: 900 })
     expect(bar!.width).toBeGreaterThan(40)
     expect(bar!.x + bar!.width).toBeLessThan(figure!.x)

@@ -185,6 +185,85 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('asks again after a proxy failed, and after a request got no response', async () => {
+    // Half a minute passes in half a second.
+    const hasty = 'const wait = setTimeout; setTimeout = (run, ms) => wait(run, ms === 30_000 ? 500 : ms)'
+    const person = await visitor(browser, still, hasty)
+    const page = await person.open('#/sessions')
+    await page.getByText('No sessions yet.').waitFor()
+    const alert = page.locator('main').getByRole('alert')
+    await page.route('**/config-keys', route => route.fulfill({ status: 503, body: 'No server.' }), { times: 1 })
+    await person.at('#/config')
+    await alert.getByText('The server answered with status 503.').waitFor()
+    await page.locator('.keys').first().waitFor()
+    expect(await alert.count()).toBe(0)
+    await page.route('**/runs?*', () => {}, { times: 1 })
+    await person.at('#/runs')
+    await alert.getByText('cannot be reached: no response within 30 s.').waitFor()
+    await page.getByText('No runs yet.').waitFor()
+    await person.leave()
+  })
+
+  it('is not connected while a proxy answers with a page instead of the events, and asks ever less often', async () => {
+    const person = await visitor(browser, still, 'delete globalThis.SharedWorker')
+    const page = await person.open('#/models')
+    await page.getByText('Live', { exact: true }).waitFor()
+    const asked: string[] = []
+    await page.route('**/events?*', route => {
+      asked.push('events')
+      return route.fulfill({ contentType: 'text/html', body: '<h1>Sign in</h1>' })
+    })
+    page.on('request', request => request.url().endsWith('/models') && asked.push('models'))
+    // A change of the tenant opens another stream.
+    await page.getByText('Access', { exact: true }).click()
+    await page.getByLabel('Tenant').fill('ann')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('Connection lost').waitFor()
+    await page.waitForTimeout(4_000)
+    expect(asked.filter(each => each === 'events').length).toBeLessThanOrEqual(5)
+    expect(asked.filter(each => each === 'models').length).toBeLessThanOrEqual(1)
+    await page.unroute('**/events?*')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await person.leave()
+  })
+
+  it('receives events at once after the clock has jumped, as it does when the machine slept', async () => {
+    const id = await still.spawn('oracle')
+    const page = await reader.at(`#/agents/${id}`)
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    const session = await browser.newBrowserCDPSession()
+    const { targetInfos } = await session.send('Target.getTargets')
+    const worker = targetInfos.find(({ type, url }) => type === 'shared_worker' && url.startsWith(still.url))
+    const { sessionId } = await session.send('Target.attachToTarget', { targetId: worker!.targetId, flatten: false })
+    const jumped = new Promise(resolve => session.once('Target.receivedMessageFromTarget', resolve))
+    const expression = 'const { now } = Date; Date.now = () => now() + 3_600_000'
+    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } })
+    await session.send('Target.sendMessageToTarget', { sessionId, message })
+    await jumped
+    await still.invoke('agents.pause', { id })
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor({ timeout: 20_000 })
+    await session.detach()
+    reader.rest()
+    await still.invoke('agents.delete', { id })
+  })
+
+  it('sees an error in place of a page that cannot be shown, and the other pages', async () => {
+    const page = await reader.at('#/sessions')
+    await page.route('**/models', route => route.fulfill({ json: {} }))
+    await reader.at('#/models')
+    await page.getByRole('alert').getByText('The page cannot be shown').waitFor()
+    await reader.at('#/plugins')
+    await page.getByText('No plugins of your own yet.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await page.unroute('**/models')
+    await page.reload()
+    await reader.at('#/spend?span=constructor&by=toString')
+    await page.getByRole('heading', { name: 'Last day' }).waitFor()
+    await reader.at('#/society?span=constructor')
+    await page.getByRole('heading', { name: 'Last day' }).waitFor()
+    reader.rest()
+  })
+
   it('follows a new server with another database, and drops the events of the old one', async () => {
     const first = await openDashboard({ roles: ['server'] })
     for (const preset of ['oracle', 'oracle', 'oracle']) await first.spawn(preset)
@@ -373,7 +452,9 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
     await expect.poll(scrollPosition).toBe(1500)
     await reader.at(`#/agents/${id}/memory`)
-    await expect.poll(() => page.title()).toBe(`memory · ${id} · Agent · svc`)
+    await expect.poll(() => page.title()).toBe(`Memory · ${id} · Agent · svc`)
+    await reader.at(`#/agents/${id}/inner`)
+    await expect.poll(() => page.title()).toBe(`Mood and stress · ${id} · Agent · svc`)
     reader.rest()
   })
 

@@ -5,8 +5,8 @@ import { Card } from '../../../ui/card.tsx'
 import { Empty, Loaded } from '../../../ui/states.tsx'
 import { Tag } from '../../../ui/status.tsx'
 import { Code } from '../../../ui/text/code.tsx'
-import { Words } from '../../../ui/text/said.tsx'
-import { count, plural, visible } from '../../../ui/text/words.ts'
+import { Words } from '../../../ui/text/conversation.tsx'
+import { count, plural, visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Answer } from '../../../ui/types.ts'
 import type { ViewProps } from '../view.ts'
@@ -185,7 +185,7 @@ function Journal({ id }: { id: string }) {
           ) : (
             <div class="stack tight">
               <Code value={text.trim()} label="Notepad" />
-              {bytes > text.length * 4 && <small>Last part of {count(bytes)} bytes</small>}
+              {bytes > new TextEncoder().encode(text).length && <small>Last part of {count(bytes)} bytes</small>}
             </div>
           )
         }

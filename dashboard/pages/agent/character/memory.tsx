@@ -7,10 +7,11 @@ import { Card } from '../../../ui/card.tsx'
 import { Confirm } from '../../../ui/dialog.tsx'
 import { Search } from '../../../ui/lists/filters.tsx'
 import { usePage } from '../../../ui/lists/pager.tsx'
+import { RowButton } from '../../../ui/lists/row-button.tsx'
 import { Empty, Loaded } from '../../../ui/states.tsx'
 import { Tag } from '../../../ui/status.tsx'
-import { Words } from '../../../ui/text/said.tsx'
-import { percent, visible } from '../../../ui/text/words.ts'
+import { Words } from '../../../ui/text/conversation.tsx'
+import { percent, visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { ViewProps } from '../view.ts'
 
@@ -63,9 +64,9 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                         used {access_count}×
                       </p>
                     </div>
-                    <button type="button" class="small danger" onClick={() => setForgetting(memory_id)}>
+                    <RowButton of={thought} danger onClick={() => setForgetting(memory_id)}>
                       Forget…
-                    </button>
+                    </RowButton>
                   </li>
                 ))}
               </ul>

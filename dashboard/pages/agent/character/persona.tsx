@@ -1,7 +1,7 @@
 import { Card } from '../../../ui/card.tsx'
 import { Meter } from '../../../ui/figures/meter.tsx'
 import { Tag } from '../../../ui/status.tsx'
-import { percent, visible } from '../../../ui/text/words.ts'
+import { percent, visible } from '../../../ui/text/format.ts'
 import type { Agent } from '../../../ui/types.ts'
 
 const FIELDS = ['happiness', 'concentration', 'autonomy_level', 'social_drive', 'risk_tolerance']

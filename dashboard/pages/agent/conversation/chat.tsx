@@ -6,6 +6,7 @@ import { to } from '../../../routes.ts'
 import { type Attachment, inputsOf } from '../../../ui/attach.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { Loaded, Trouble } from '../../../ui/states.tsx'
+import { Status } from '../../../ui/status.tsx'
 import type { Task } from '../../../ui/types.ts'
 import { useFollowed } from '../use-followed.ts'
 import type { ViewProps } from '../view.ts'
@@ -39,8 +40,12 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   // A task that was started elsewhere, or before the page was left: its answer so far, and what follows.
   const followed = useFollowed(writing ? undefined : running?.task_id, tasks.reload)
   const end = useRef<HTMLDivElement>(null)
+  const isBusy = writing !== undefined || running !== undefined
+  const wasBusy = useRef(false)
+  wasBusy.current ||= isBusy
+  const latest = tasks.data?.at(-1)
   // Keeps the latest message in view, also while it is written.
-  const last = `${tasks.data?.at(-1)?.task_id} ${writing !== undefined}`
+  const last = `${latest?.task_id} ${writing !== undefined}`
   useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [last])
   // Follows a growing answer if the reader is at its end.
   useEffect(() => {
@@ -110,14 +115,17 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
             </>
           )}
         </Loaded>
+        {/* Short, and always there: the answer itself would be read anew with each word. */}
+        <p class="unseen" role="status">
+          {wasBusy.current && !fault && (
+            <>
+              Task <Status of={isBusy ? 'running' : (latest?.status ?? '')} />
+            </>
+          )}
+        </p>
         <Trouble fault={fault} />
         <div ref={end}>
-          <Ask
-            busy={writing !== undefined || running !== undefined}
-            dead={status === 'dead'}
-            onAsk={ask}
-            onStop={() => void stop()}
-          />
+          <Ask busy={isBusy} dead={status === 'dead'} onAsk={ask} onStop={() => void stop()} />
         </div>
       </div>
     </Card>

@@ -6,8 +6,8 @@ import { Card } from '../../../ui/card.tsx'
 import { Choice, chosenIn, Order, orderIn } from '../../../ui/lists/list-filters.tsx'
 import { usePage } from '../../../ui/lists/pager.tsx'
 import { Empty, Loaded, Trouble } from '../../../ui/states.tsx'
-import { Letter } from '../../../ui/text/letter.tsx'
-import { visible } from '../../../ui/text/words.ts'
+import { visible } from '../../../ui/text/format.ts'
+import { Message } from '../../../ui/text/message.tsx'
 import type { ViewProps } from '../view.ts'
 
 const BOXES = ['inbox', 'outbox'] as const
@@ -61,7 +61,7 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
             >
               <ul class="plain list tall">
                 {messages.map(message => (
-                  <Letter
+                  <Message
                     key={message.message_id}
                     message={message}
                     from={<Party id={message.from_agent} self={id} />}

@@ -3,7 +3,7 @@ import { useAction } from '../../../api/action.ts'
 import { api } from '../../../api/client.ts'
 import { useQuestions } from '../../../api/waiting.ts'
 import { Trouble } from '../../../ui/states.tsx'
-import { visible } from '../../../ui/text/words.ts'
+import { visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Question } from '../../../ui/types.ts'
 

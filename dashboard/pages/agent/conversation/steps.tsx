@@ -4,7 +4,7 @@ import { to } from '../../../routes.ts'
 import { Loaded } from '../../../ui/states.tsx'
 import { Tag } from '../../../ui/status.tsx'
 import { Code } from '../../../ui/text/code.tsx'
-import { duration, visible } from '../../../ui/text/words.ts'
+import { duration, visible } from '../../../ui/text/format.ts'
 import type { Item } from '../../../ui/types.ts'
 
 type Call = Item<'goals.calls'>

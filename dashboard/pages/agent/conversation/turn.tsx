@@ -4,8 +4,8 @@ import { to } from '../../../routes.ts'
 import type { Attachment } from '../../../ui/attach.tsx'
 import { Pictures, Previews } from '../../../ui/figures/pictures.tsx'
 import { Status } from '../../../ui/status.tsx'
-import { Words } from '../../../ui/text/said.tsx'
-import { dollars, plural, visible } from '../../../ui/text/words.ts'
+import { Words } from '../../../ui/text/conversation.tsx'
+import { dollars, plural, visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Task } from '../../../ui/types.ts'
 
@@ -21,7 +21,7 @@ export function Turn(props: TurnProps) {
     return (
       <>
         <Instruction text={instruction} images={<Previews images={images} />} />
-        <li class="by-assistant" aria-live="polite">
+        <li class="by-assistant">
           {text ? <Words text={text} open /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
         </li>
       </>

@@ -1,4 +1,4 @@
-/** Formats of figures and times. */
+/** Formats of figures, times and text for display. */
 
 const LOCALE = 'en'
 
@@ -33,17 +33,6 @@ export const plural = (n: number, one: string, many = `${one}s`) =>
 /** Returns the heading of a list of the newest items: how many there are, or how many are shown. */
 export const newest = (n: number, most: number, one: string) =>
   n < most ? plural(n, one) : `The newest ${most} ${one}s`
-
-interface Amounts<N> {
-  usd: N
-  tokens: N
-}
-
-/** Returns the used share of the tighter of the two limits; above 1 if it is exceeded. */
-export function usedOf({ spent, limits }: { spent: Amounts<number>; limits: Amounts<number | null> }): number {
-  const share = (of: number, limit: number | null) => (limit === null ? 0 : limit === 0 ? 1 : of / limit)
-  return Math.max(share(spent.usd, limits.usd), share(spent.tokens, limits.tokens))
-}
 
 /** Units: singular, plural, length in seconds, and the smallest number at which the unit is precise enough. */
 const STEPS = [
@@ -104,32 +93,6 @@ function timeOfDay(at: string): string {
   const date = new Date(at)
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(digits).join(':')
 }
-
-interface Named {
-  agent_id: string
-  name: string
-}
-
-/** Returns the names that more than one of the agents has; an agent may be in the list twice. */
-export function sharedNames(agents: readonly Named[]): ReadonlySet<string> {
-  const first = new Map<string, string>()
-  const shared = new Set<string>()
-  for (const { agent_id, name } of agents) {
-    const owner = first.get(name) ?? agent_id
-    first.set(name, owner)
-    if (owner !== agent_id) shared.add(name)
-  }
-  return shared
-}
-/** Returns an agent's name and id; most ids begin with the name. */
-export const fullName = ({ agent_id, name }: Named) =>
-  agent_id.startsWith(`${name}-`) ? agent_id : `${name} (${agent_id})`
-/** Returns an agent's name, with its id if others have the same name. */
-export const labelOf = (agent: Named, shared: ReadonlySet<string>) =>
-  shared.has(agent.name) ? fullName(agent) : agent.name
-
-/** Returns who decided: without a tenant, requests are those of the user `default`. */
-export const deciderOf = (resolved_by: string) => (resolved_by === 'default' ? 'the operator' : resolved_by)
 
 /**
  * Makes control characters, direction marks and zero-width characters visible, so that text of agents cannot deceive.

@@ -5,12 +5,13 @@ import { ofKinds, useQuery } from '../../api/query.ts'
 import { type Place, refine } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Pick } from '../../ui/lists/filters.tsx'
+import { chosenIn, idsOf } from '../../ui/lists/list-filters.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { plural, visible } from '../../ui/text/words.ts'
+import { plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { Drawing } from './drawing.tsx'
-import { Last } from './last.tsx'
+import { LatestMessages } from './latest-messages.tsx'
 import { type Graph, KIND_NAMES, KINDS, type Pair, pairsOf, withLabels } from './pairs.ts'
 import { Party } from './party.tsx'
 
@@ -22,8 +23,8 @@ const SPANS = {
 } as const
 
 /** Messages between agents, as a graph and as a table. */
-export function Talk({ place }: { place: Place }) {
-  const span = place.query.span && place.query.span in SPANS ? (place.query.span as keyof typeof SPANS) : 'day'
+export function MessagesBetweenAgents({ place }: { place: Place }) {
+  const span = chosenIn(place.query, 'span', idsOf(SPANS)) ?? 'day'
   const { name, length } = SPANS[span]
   const query = useQuery(`talk ${span}`, {
     ask: () => api.messages.graph({ since: new Date(now() - length).toISOString() }),
@@ -81,7 +82,7 @@ function Shown({ graph: sent, title }: { graph: Graph; title: string }) {
           Left and right arrow keys select an agent, up and down arrow keys a conversation. Enter opens the agent.
         </p>
       </Card>
-      <Last pair={pair} />
+      <LatestMessages pair={pair} />
       <Card title="Messages as a table">
         <Pairs pairs={pairs} chosen={pair.key} onChoose={choose} />
       </Card>

@@ -3,10 +3,10 @@ import { type Picture, Pictures } from '../figures/pictures.tsx'
 import { Tag } from '../status.tsx'
 import { When } from '../time.tsx'
 import { Code } from './code.tsx'
-import { visible } from './words.ts'
+import { visible } from './format.ts'
 
 /** A message of a transcript, from any module. */
-export interface SaidMessage {
+export interface ConversationMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
   content: string
   tool_calls?: readonly { id: string; name: string; arguments: unknown }[] | undefined
@@ -22,7 +22,7 @@ const WHO = { system: 'Instructions', user: 'User', assistant: 'Agent', tool: 'T
 const LONG = 700
 
 /** Conversation, oldest message first, with tool calls and their results. */
-export function Said({ messages }: { messages: readonly SaidMessage[] }) {
+export function Conversation({ messages }: { messages: readonly ConversationMessage[] }) {
   return (
     <ol class="said plain">
       {messages.map((message, at) => (

@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { Tag } from '../status.tsx'
 import { When } from '../time.tsx'
-import { Words } from './said.tsx'
-import { visible } from './words.ts'
+import { Words } from './conversation.tsx'
+import { visible } from './format.ts'
 
-interface LetterProps {
+interface MessageProps {
   message: { type: string; subject: string; body: string; ts: string }
   from: ComponentChildren
   to: ComponentChildren
 }
 
 /** One message between agents, as an item of a list: its type, its sender and recipient, and its text. */
-export function Letter({ message: { type, subject, body, ts }, from, to }: LetterProps) {
+export function Message({ message: { type, subject, body, ts }, from, to }: MessageProps) {
   return (
     <li>
       <div>

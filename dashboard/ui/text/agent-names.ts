@@ -1,0 +1,22 @@
+interface Named {
+  agent_id: string
+  name: string
+}
+
+/** Returns the names that more than one of the agents has; an agent may be in the list twice. */
+export function sharedNames(agents: readonly Named[]): ReadonlySet<string> {
+  const first = new Map<string, string>()
+  const shared = new Set<string>()
+  for (const { agent_id, name } of agents) {
+    const owner = first.get(name) ?? agent_id
+    first.set(name, owner)
+    if (owner !== agent_id) shared.add(name)
+  }
+  return shared
+}
+/** Returns an agent's name and id; most ids begin with the name. */
+export const fullName = ({ agent_id, name }: Named) =>
+  agent_id.startsWith(`${name}-`) ? agent_id : `${name} (${agent_id})`
+/** Returns an agent's name, with its id if others have the same name. */
+export const labelOf = (agent: Named, shared: ReadonlySet<string>) =>
+  shared.has(agent.name) ? fullName(agent) : agent.name
