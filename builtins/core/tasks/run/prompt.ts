@@ -8,15 +8,19 @@ import { ASK_OPERATOR } from '#safety/questions/contract'
 export const REMEMBERED_TASKS = 20
 export const REMEMBERED_CHARS = 40_000
 
-/** Instruction and output of an earlier task. */
+/** An earlier task: what was asked, done and answered. */
 export interface Exchange {
   instruction: string
   /** JSON. */
   images?: string | null
+  /** Record of its tool calls; empty for none. */
+  record?: string
   output: string
+  /** Why it ended without an answer: its status or the code of its error. */
+  stop?: string | null
 }
 
-const MAY_ASK = 'If you cannot do the task without something that only the person knows, ask for it in your answer.'
+const MAY_ASK = 'If you cannot do the task without something that only the person knows, ask for it'
 
 /** Returns the instruction for an answer that has a schema. */
 export function structuredRule(hasTools: boolean): string {
@@ -45,23 +49,34 @@ export function taskSystem(profile: Profile, skills: string, tools: ToolSet, str
 }
 
 /**
- * Returns the session's earlier instructions and outputs as messages, oldest first, as many as fit.
+ * Returns the session's earlier exchanges as messages, oldest first, as many as fit.
  * @param exchanges newest first
  */
 export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
-  return recentExchanges(exchanges)
-    .reverse()
-    .flatMap(({ instruction, images, output }) => [
-      { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
-      { role: 'assistant', content: output },
-    ])
+  return recentExchanges(exchanges).reverse().flatMap(exchangeMessages)
+}
+
+/** Returns an exchange as messages: the instruction, the record of the calls, the output, and why there is no answer. */
+export function exchangeMessages({ instruction, images, record, output, stop }: Exchange): Message[] {
+  const notice = (content: string): Message => ({ role: 'user', content, is_notice: true })
+  return [
+    { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
+    ...(record ? [notice(record)] : []),
+    ...(output === '' ? [] : [{ role: 'assistant' as const, content: output }]),
+    ...(stop ? [notice(`[stopped: ${stop}]`)] : []),
+  ]
+}
+
+/** Returns the length of an exchange's messages, in characters. */
+export function charsOf(exchange: Exchange): number {
+  return exchangeMessages(exchange).reduce((sum, { content }) => sum + content.length, 0)
 }
 
 /** Returns the exchanges that fit, newest first as given. */
-export function recentExchanges(exchanges: readonly Exchange[]): Exchange[] {
+export function recentExchanges<E extends Exchange>(exchanges: readonly E[]): E[] {
   let left = REMEMBERED_CHARS
-  const tooMany = exchanges.findIndex(({ instruction, output }) => {
-    left -= instruction.length + output.length
+  const tooMany = exchanges.findIndex(exchange => {
+    left -= charsOf(exchange)
     return left < 0
   })
   return exchanges.slice(0, tooMany < 0 ? undefined : tooMany)
