@@ -110,7 +110,9 @@ export class TaskService {
       const { row, first } = begun
       const { response_schema } = input
       const check = response_schema ? originalOf(response_schema) : undefined
-      const run = this.#start(row, { until: 0, text: '' }, { ...first, check })
+      // A stream reports its progress by its events.
+      const progress = streams ? undefined : call.progress
+      const run = this.#start(row, { until: 0, text: '' }, { ...first, check, progress })
       return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })
