@@ -6,7 +6,7 @@ import runtime from '#core/runtime/index'
 import { TaskCostLimitError } from '#core/tasks/contract'
 import { AnswerForm, jsonSchemaOf } from '#core/tasks/run/answer-form'
 import { endingOf } from '#core/tasks/run/ending'
-import { type Exchange, rememberedMessages, STRUCTURED } from '#core/tasks/run/prompt'
+import { type Exchange, rememberedMessages, structuredRule } from '#core/tasks/run/prompt'
 import { errorMessage, InvalidInputError, issuesOf, type Kernel, type Ports, z } from '#kernel'
 import { orAbort } from '#lib/or-abort'
 import { usdOf } from '#platform/store/contract'
@@ -140,7 +140,7 @@ export class Standalone {
     const tools = this.#kernel.use(Runtime).toolsFor(Profile.parse({ name, role: name }), [OWN])
     const cycle_num = ++this.#runs
     const first: Message[] = [{ role: 'user', content: asked.instruction }]
-    const parts = [instructions, DONE, form && STRUCTURED]
+    const parts = [instructions, DONE, form && structuredRule(tools.specs.length > 0)]
     return {
       ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
       purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },

@@ -41,13 +41,10 @@ export default definePlugin({
     for (const section of sections) svc.add(PromptSections, section)
     svc.provide(Environment, {
       async parts(agent, profile, tools) {
-        const parts = [
-          await instructionsText(svc, agent),
-          await environmentText(svc, agent, profile, tools),
-          await workspaceText(svc, agent, tools),
-        ]
+        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile, tools)]
         return parts.filter(part => part !== undefined)
       },
+      workspace: (agent, tools) => workspaceText(svc, agent, tools, 'When this message was sent:'),
     })
   },
 })

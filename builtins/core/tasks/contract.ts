@@ -40,8 +40,12 @@ const taskWith = <S extends z.ZodType>(status: S) =>
 export const TaskResponse = taskWith(z.enum(TASK_ENDS))
 export type TaskResponse = z.infer<typeof TaskResponse>
 
+/** Result of a task that has ended or waits, or its state so far. */
+export const TaskState = taskWith(z.enum(['running', ...TASK_ENDS]))
+export type TaskState = z.infer<typeof TaskState>
+
 /** Current state of a task, also while it runs. */
-export const Task = taskWith(z.enum(['running', ...TASK_ENDS])).extend({
+export const Task = TaskState.extend({
   agent_id: z.string(),
   instruction: z.string(),
   images: z.array(ImageRef).describe('Images of the instruction'),

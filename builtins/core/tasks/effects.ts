@@ -265,9 +265,11 @@ export const endTask = defineEffect({
   ],
 })
 
-/** Returns the write that fails a task without a process, by the process that took it over. */
-export function failedTask(task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem> }): Effect {
-  const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0, duration_ms: 0 }
+/** Returns the write that fails a task, by the process that took it from another one. */
+export function failedTask(
+  task: z.infer<typeof Hold> & { output: string; error: z.infer<typeof Problem>; duration_ms: number },
+): Effect {
+  const nothing = { cost_micros: 0, input_tokens: 0, output_tokens: 0, steps: 0 }
   return endTask({ ...task, ...nothing, status: 'failed', parsed: null, approval_ids: [], question_ids: [] })
 }
 

@@ -18,10 +18,11 @@ import {
   TaskNotFoundError,
   TaskOverError,
   TaskResponse,
+  TaskState,
 } from './contract.ts'
 import { followTask } from './follow.ts'
 import { countMessages, countTasks, listTasks, sessionMessages, type TaskRow } from './repository.ts'
-import { responseOf, taskOf } from './shape.ts'
+import { responseOf, stateOf, taskOf } from './shape.ts'
 import { OwnTasks } from './task-service.ts'
 
 /** Maximum length of an instruction, in code points. */
@@ -106,7 +107,7 @@ const OPTIONS = {
   attachments: { images: 'image' },
 }
 const KEY =
-  'The task is cancelled when its client disconnects, unless the request has an Idempotency-Key. Then the task continues, another process resumes it if this one dies, and repeating the request returns the same task.'
+  'The task is cancelled when its client disconnects (over MCP: cancels the call), unless the request has an Idempotency-Key. Then the task continues, another process resumes it if this one dies, and repeating the request returns the same task.'
 
 /** Returns a task of this user. Tasks of other users appear not to exist. */
 async function requireOwnTask(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
@@ -121,15 +122,25 @@ const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents)
 export const tasksRun = operation({
   name: 'tasks.run',
   summary: 'Run a task and wait for its answer',
-  description: `Runs the task independently of the agent's goals, with a small set of tools. ${KEY}`,
+  description: `Runs the task independently of the agent's goals, with a small set of tools. ${KEY} Use wait: false for a task that may outlast the client's time limit.`,
   ...begins,
-  output: TaskResponse,
+  input: TaskInput.extend({
+    wait: z
+      .boolean()
+      .default(true)
+      .describe('Whether to wait for the end; if false, the answer has status running, and tasks.get has the result'),
+  }),
+  output: TaskState,
   http: { method: 'POST', path: '/agents/{id}/tasks', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
   cli: { usage: 'task run <id> <instruction...>', ...OPTIONS },
   mcp: true,
-  async run(input, call) {
+  async run({ wait, ...input }, call) {
     const { svc } = call
-    const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, false)
+    // A task with a key continues without its client.
+    const kept = wait ? call : { ...call, idempotency_key: call.idempotency_key ?? svc.ports.ids.make('key', 12) }
+    const { task_id, carried } = await svc.use(OwnTasks).begin(input, kept, false)
+    if (!wait) return stateOf(await svc.use(OwnTasks).find(task_id))
+    call.progress(`Task ${task_id} has started`)
     // Waits for the end of a run that ends with its client, so that the end is reported.
     return responseOf(await svc.use(OwnTasks).waitUntilSettled(task_id, carried ? undefined : call.signal))
   },
@@ -281,12 +292,13 @@ export const taskOperations = [
   tasksTranscript,
 ]
 
-/** Returns the exit code, so that scripts stop at a failed task. */
-function exitOf({ status }: TaskResponse): number {
-  return status === 'failed' ? 1 : 0
+/** Returns the exit code, so that scripts stop at a task without an answer. */
+function exitOf({ status }: TaskState): number {
+  return status === 'completed' || status === 'running' ? 0 : 1
 }
 
-function renderTask({ status, output, parsed, error, approval_ids, question_ids }: TaskResponse): string {
+function renderTask({ task_id, status, output, parsed, error, approval_ids, question_ids }: TaskState): string {
+  if (status === 'running') return `${status}: see svc task ${task_id}`
   if (parsed) return JSON.stringify(parsed, null, 2)
   if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
   if (approval_ids.length === 0 && question_ids.length > 0)

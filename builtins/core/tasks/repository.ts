@@ -116,13 +116,58 @@ function condition({ agent_id, user_id, session_id }: TaskFilter): Condition {
   return allOf(parts)
 }
 
-/** Returns instructions and outputs of the session's earlier tasks, newest first. */
-export function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
-  return store.all<Exchange & { task_id: string }>(
-    `SELECT task_id, instruction, images, output FROM task_runs
-     WHERE session_id = ? AND status = 'completed' AND ended_at <= ? ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
+/** Returns the session's earlier tasks that said or did something, newest first, without records of their calls. */
+export async function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
+  const rows = await store.all<Exchange & Pick<TaskRow, 'task_id' | 'status' | 'error'>>(
+    `SELECT task_id, instruction, images, output, status, error FROM task_runs t
+     WHERE session_id = ? AND ended_at <= ? AND (status = 'completed' OR output <> ''
+       OR EXISTS (SELECT 1 FROM tool_calls_view c WHERE c.task_id = t.task_id))
+     ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
     [session_id, created_at, limit],
   )
+  return rows.map(({ status, error, ...row }) => {
+    const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }
+    return { ...row, stop: status === 'completed' ? null : (code ?? status) }
+  })
+}
+
+/** A tool call of an earlier task, with the beginnings of its arguments and its outcome. */
+export interface RememberedCall {
+  tool: string
+  /** JSON. */
+  args: string
+  state: string
+  is_error: number | boolean | null
+  outcome: string | null
+  /** Length of the whole outcome, in characters. */
+  chars: number
+  /** Number of calls of the task. */
+  calls: number
+}
+
+/** Maximum number of calls that are remembered of a task. */
+const REMEMBERED_CALLS = 20
+/** Number of characters remembered of a call's arguments, and of its outcome. */
+const ARGUMENT_CHARS = 300
+const OUTCOME_CHARS = 500
+
+/** Returns the newest calls of each of the tasks, oldest first. */
+export async function callsOf(store: Store, task_ids: readonly string[]): Promise<Map<string, RememberedCall[]>> {
+  const marks = task_ids.map(() => '?').join(', ')
+  // Ids end with the number of the call in its answer, so a longer id is a later call.
+  const newest = 'epoch DESC, step DESC, length(call_id) DESC, call_id DESC'
+  const rows = await store.all<RememberedCall & { task_id: string }>(
+    `SELECT * FROM (SELECT task_id, tool, substr(arguments, 1, ${ARGUMENT_CHARS}) AS args, state, is_error,
+       substr(outcome, 1, ${OUTCOME_CHARS}) AS outcome, coalesce(length(outcome), 0) AS chars,
+       count(*) OVER (PARTITION BY task_id) AS calls,
+       row_number() OVER (PARTITION BY task_id ORDER BY ${newest}) AS place
+     FROM tool_calls_view WHERE task_id IN (${marks})) c
+     WHERE place <= ${REMEMBERED_CALLS} ORDER BY task_id, place DESC`,
+    task_ids,
+  )
+  const calls = new Map<string, RememberedCall[]>()
+  for (const { task_id, ...call } of rows) calls.set(task_id, [...(calls.get(task_id) ?? []), call])
+  return calls
 }
 
 /** Returns the newest summary in each of the tasks, with the number of messages before it. */

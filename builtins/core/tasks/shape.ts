@@ -3,7 +3,7 @@ import { ModelParameters } from '#core/models/contract'
 import type { Problem } from '#interfaces/rest/contract'
 import type { StreamEvent } from '#lib/stream'
 import { isoTime, usdOf } from '#platform/store/contract'
-import { type Task, TaskCancelledError, type TaskResponse, TaskStoppedError } from './contract.ts'
+import { type Task, TaskCancelledError, type TaskResponse, type TaskState, TaskStoppedError } from './contract.ts'
 import type { TaskRow } from './repository.ts'
 
 function factsOf(row: TaskRow) {
@@ -25,6 +25,11 @@ function factsOf(row: TaskRow) {
 /** Converts the row of a task that has ended or waits to the response for its caller. */
 export function responseOf(row: TaskRow): TaskResponse {
   return { ...factsOf(row), status: row.status as TaskResponse['status'] }
+}
+
+/** Converts the row of a task in any state. */
+export function stateOf(row: TaskRow): TaskState {
+  return { ...factsOf(row), status: row.status }
 }
 
 const CANCELLED: readonly string[] = [TaskCancelledError.code, TaskStoppedError.code]

@@ -110,7 +110,9 @@ export class TaskService {
       const { row, first } = begun
       const { response_schema } = input
       const check = response_schema ? originalOf(response_schema) : undefined
-      const run = this.#start(row, { until: 0, text: '' }, { ...first, check })
+      // A stream reports its progress by its events.
+      const progress = streams ? undefined : call.progress
+      const run = this.#start(row, { until: 0, text: '' }, { ...first, check, progress })
       return { task_id: row.task_id, carried: this.#carry(run, call) }
     }
     throw new AgentNotFoundError({ ref: input.id })
@@ -183,7 +185,7 @@ export class TaskService {
   async cancel(task_id: string): Promise<void> {
     for (let tries = 0; ; tries++) {
       const row = await this.find(task_id)
-      const { agent_id, session_id, epoch, status, request_id } = row
+      const { status } = row
       if (status !== 'running' && !isWaiting(status)) throw new TaskOverError({ task_id, status })
       if (tries === TRIES) throw new TaskOverError({ task_id, status: 'changing' })
       const run = this.#runs.get(task_id)
@@ -192,14 +194,7 @@ export class TaskService {
         await run.ended
         return
       }
-      const error = problemOf(new TaskStoppedError(), request_id)
-      const output = await this.#outputOf(row)
-      const seized = await this.#store.apply([
-        seizeTask({ task_id, owner: this.#owner, epoch }),
-        failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
-        appendEvent({ type: 'task_ended', agent_id, data: { agent_id, task_id, session_id, status: 'failed' } }),
-      ])
-      if (seized) return
+      if (await this.#failElsewhere(row, seizeTask, new TaskStoppedError())) return
     }
   }
 
@@ -331,16 +326,29 @@ export class TaskService {
    * Settles a task left by its process: a detached one continues here if this process is long-running; any other fails.
    */
   async #recover(row: TaskRow): Promise<void> {
-    const { task_id, agent_id, session_id, epoch, request_id } = row
+    const { task_id } = row
     if (this.#runs.get(task_id)?.text.hasFailed) this.#runs.delete(task_id)
     const stays = this.#svc.roles.has('daemon') || this.#svc.roles.has('server')
     if (row.detached && row.interruptions < MAX_INTERRUPTIONS) return stays ? this.resume(task_id) : undefined
-    const error = problemOf(new TaskInterruptedError(), request_id)
-    const output = await this.#outputOf(row)
+    await this.#failElsewhere(row, takeTask, new TaskInterruptedError())
+  }
+
+  /**
+   * Takes a task from its process and fails it.
+   * @returns false if the task's state has changed
+   */
+  async #failElsewhere(row: TaskRow, take: typeof takeTask, error: SvcError): Promise<boolean> {
+    const { task_id, agent_id, session_id, epoch, request_id, status, created_at, lease_until } = row
+    const held = { task_id, owner: this.#owner }
+    // Only the beginning of the first period of work is known. A process that is gone worked no longer than its lease.
+    const isFirst = status === 'running' && epoch === 1
+    const duration_ms = isFirst ? Math.max(0, Math.min(this.#svc.clock.ms(), lease_until) - created_at) : 0
+    const end = { output: await this.#outputOf(row), error: problemOf(error, request_id), duration_ms }
     const data = { agent_id, task_id, session_id, status: 'failed' }
-    await this.#store.apply([
-      takeTask({ task_id, owner: this.#owner, epoch }),
-      failedTask({ task_id, owner: this.#owner, epoch: epoch + 1, output, error }),
+    return this.#store.apply([
+      take({ ...held, epoch }),
+      failedTask({ ...held, epoch: epoch + 1, ...end }),
+      sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms }),
       appendEvent({ type: 'task_ended', agent_id, data }),
     ])
   }

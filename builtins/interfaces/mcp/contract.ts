@@ -1,7 +1,11 @@
 import { defineError, type Operation, type OperationCall, type Ports, point, token, type Undo, z } from '#kernel'
 
-/** The configuration section `mcp`: limits of the server over HTTP. Read only at start. */
+/** The configuration section `mcp`: what the server offers, and its limits over HTTP. Read only at start. */
 export const McpConfig = z.object({
+  tools: z
+    .array(z.string().min(1).max(200))
+    .default(['*'])
+    .describe('Names of the tools that svc offers to MCP clients; * matches anything, as in tasks_*'),
   max_sessions: z
     .number()
     .int()

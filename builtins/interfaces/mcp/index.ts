@@ -17,11 +17,17 @@ export default definePlugin({
     const changes = changesOf(svc)
     const serve = (peer: McpPeer, more: readonly Operation[] = []) => {
       changes.begin()
-      peer.offer(offerOf(svc, more))
+      peer.offer(offerOf(svc, config.tools, more))
       peers.add(peer)
       return () => void peers.delete(peer)
     }
-    const sessions = new Sessions({ svc, config, offer: offerOf(svc), version: () => packageVersion(svc.ports), serve })
+    const sessions = new Sessions({
+      svc,
+      config,
+      offer: offerOf(svc, config.tools),
+      version: () => packageVersion(svc.ports),
+      serve,
+    })
 
     for (const resource of RESOURCES) svc.add(McpResources, resource)
     for (const prompt of PROMPTS) svc.add(McpPrompts, prompt)

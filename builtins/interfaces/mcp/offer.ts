@@ -8,18 +8,24 @@ import {
   SvcError,
   UnknownOperationError,
 } from '#kernel'
+import { isAmong } from '#lib/name-patterns'
 import { secretMasker } from '#lib/secrets'
 import { aliases } from './aliases.ts'
 import { type McpOffer, McpPrompts, McpResources } from './contract.ts'
+import { toolName } from './tools.ts'
 
-/** Returns the offer of a project: its operations marked for MCP, and those that only this process has. */
-export function offerOf(svc: PluginHandle, more: readonly Operation[] = []): McpOffer {
+/**
+ * Returns the offer of a project: its operations marked for MCP, and those that only this process has.
+ * @param patterns names of the tools to offer
+ */
+export function offerOf(svc: PluginHandle, patterns: readonly string[], more: readonly Operation[] = []): McpOffer {
+  const all = () => [
+    ...more,
+    ...aliases(name => svc.find(Operations, name)),
+    ...svc.list(Operations).filter(({ mcp }) => mcp === true),
+  ]
   return {
-    operations: () => [
-      ...more,
-      ...aliases(name => svc.find(Operations, name)),
-      ...svc.list(Operations).filter(({ mcp }) => mcp === true),
-    ],
+    operations: () => all().filter(operation => isAmong(patterns, toolName(operation))),
     // Resources of disabled modules are left out.
     resources: () => svc.list(McpResources).filter(({ operation }) => svc.find(Operations, operation) !== undefined),
     prompts: () => svc.list(McpPrompts),

@@ -35,7 +35,7 @@ export function questionsToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: ASK_OPERATOR,
         description:
-          'Ask the operator a question that only a person can answer: a choice, a missing fact, a permission. Your goal waits for the answer, which becomes the result of this call. Do not ask what you can find out, or whether to continue. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
+          'Ask the operator a question that only a person can answer: a choice, a missing fact, a permission. Your work waits for the answer, which becomes the result of this call. Do not ask what you can find out, or whether to continue. Example: {"question": "Which branch is released?", "options": ["main", "stable"], "default": "main"}',
         parameters: Asking,
         idempotent: true,
         async execute(_, { call_id }) {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { ToolImages } from '#core/images/contract'
 import type { Schemas } from '#core/runtime/contract'
+import { isAmong } from '#lib/name-patterns'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { McpServerSettings } from './config.ts'
 import type { McpServer } from './contract.ts'
 import type { ListedTool } from './listing.ts'
 import { isHeld, type KnownTools } from './memory.ts'
-import { isAmong } from './patterns.ts'
 import { parametersOf } from './schema.ts'
 
 /** Name that selects all MCP servers in a profile's `toolkits`. */

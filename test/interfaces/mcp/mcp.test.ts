@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { definePlugin, Operations, z } from '../../../kernel/index.ts'
-import { fault, modelServer, text, until } from '../../support/index.ts'
+import { fault, modelServer, text, toolCall, until } from '../../support/index.ts'
 import { startServer } from '../start-server.ts'
 import { connectClient, overHttp, toolAnswer } from './mcp-client.ts'
 
@@ -245,6 +245,36 @@ describe('MCP over HTTP', () => {
     expect(seen.join('')).not.toBe('')
     const followed = await call('tasks_follow', { task_id: output.task_id })
     expect(followed.output).toMatchObject({ task_id: output.task_id, output: output.output })
+  })
+
+  it('reports each step of a task, and returns at once with wait: false', async () => {
+    const model = await modelServer({
+      script: ({ body }) =>
+        body.messages.at(-1)!.role === 'tool' ? text('Done.') : toolCall('search_notes', { query: 'x' }),
+    })
+    onTestFinished(() => model.close())
+    const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }
+    const home = await startServer({ env, config: { tasks: { toolkits: ['memory'] } } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { agent_id } = (await call('svc_spawn', { profile: 'worker' })).output
+    const seen: (string | undefined)[] = []
+    const params = { name: 'tasks_run', arguments: { id: agent_id, instruction: 'Search.' } }
+    const { output } = toolAnswer(
+      await client.callTool(params, undefined, { onprogress: ({ message }) => void seen.push(message) }),
+    )
+    expect(seen).toEqual([`Task ${output.task_id} has started`, 'Step 1 of at most 25: search_notes'])
+    const { task_id, status } = (await call('tasks_run', { ...params.arguments, wait: false })).output
+    expect(status).toBe('running')
+    await until(async () => (await call('tasks_get', { task_id })).output.status === 'completed')
+  })
+
+  it('offers only the tools that mcp.tools names', async () => {
+    const home = await startServer({ config: { mcp: { tools: ['svc_status', 'tasks_*'] } } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['svc_status', 'tasks_run']))
+    expect(names.filter(name => name !== 'svc_status' && !name.startsWith('tasks_'))).toEqual([])
+    await expect(call('agents_delete', { id: 'x' })).rejects.toMatchObject({ code: -32602 })
   })
 
   it('reports in the progress that the answer of a stream is started again, and answers with the final output', async () => {

@@ -25,6 +25,9 @@ const ASK_AFTER_A_CUT =
 const ASK_FOR_AN_ANSWER =
   'That is no answer yet. If the task can be done, do it now with the tools that you have, or answer it. If it cannot, say what is missing.'
 
+const LAST_STEP =
+  'This is your last step: you read no results of further tool calls. Answer now with what you have, and say what is missing.'
+
 /**
  * Runs the ReAct loop. It has no state beyond its variables and writes nothing. It yields events, and the consumer
  * stores each one before the loop continues, so a tool runs only after the intent to run it is durable.
@@ -49,7 +52,8 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     }
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
-    const received = [...(question ? [{ role: 'user' as const, content: question, is_notice: true }] : []), ...news]
+    const isLast = step === request.max_steps && request.ends === 'text'
+    const received = [...notices(question), ...news, ...notices(isLast ? LAST_STEP : undefined)]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)
@@ -74,6 +78,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
+}
+
+function notices(content: string | undefined): Message[] {
+  return content ? [{ role: 'user', content, is_notice: true }] : []
 }
 
 function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {

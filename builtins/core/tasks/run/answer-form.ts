@@ -114,7 +114,7 @@ export class AnswerForm {
     this.#read = await this.#look(text)
     const { error } = this
     if (!error || !mendable || this.#tries++ >= this.#repairs) return undefined
-    return `${error.message} Answer again with one JSON object that matches this JSON Schema, and no text around it: ${JSON.stringify(this.schema.schema)}`
+    return `${error.message} Answer again with one JSON object that matches this JSON Schema, and no text around it; if you cannot without inventing values, say again what is missing: ${JSON.stringify(this.schema.schema)}`
   }
 
   async #look(text: string): Promise<{ value: Json; output: unknown } | { error: StructuredParseError }> {

@@ -70,9 +70,12 @@ export async function prepareRun(
   const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
   const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
   const isSummary = said.every(({ summary }) => summary)
-  const first: Message[] = isSummary ? [asked] : []
   const model = modelOf(agent, profile)
-  const environment = svc.has(Environment) ? await svc.use(Environment).parts(agent, profile, tools()) : []
+  const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
+  const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
+  const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
+  const state: Message[] = workspace ? [{ role: 'user', content: workspace, is_notice: true }] : []
+  const first = isSummary ? [asked, ...state] : []
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')

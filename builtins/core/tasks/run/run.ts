@@ -36,6 +36,8 @@ export interface FirstTime {
   check?: z.ZodType | undefined
   /** W3C trace context of the caller. */
   traceparent?: string | undefined
+  /** Reports each step with tool calls to the caller. */
+  progress?: ((message: string) => void) | undefined
 }
 
 /** Time between tries to store the end of a task, in milliseconds. */
@@ -307,6 +309,8 @@ export class TaskRun {
         return { ...call, state: isGated ? ('planned' as const) : ('started' as const) }
       })
       await this.journal.recordProgress(planned)
+      const names = calls.map(call => call.name).join(', ')
+      this.#first.progress?.(`Step ${event.step} of at most ${request.max_steps}: ${names}`)
     }
     this.#asked = this.#svc.clock.monotonic()
     this.#said = ''

@@ -9,7 +9,7 @@ export const TOPICS: Readonly<Record<string, { title: string; rows: readonly (re
       ],
       [
         '1',
-        'Failure; standard error has the reason, with --json as JSON in its last line. For doctor and db check: a problem was found; for run and task: the task failed; for replay: the replay differs from the recording',
+        'Failure; standard error has the reason, with --json as JSON in its last line. For doctor and db check: a problem was found; for run and task: the task failed, reached its maximum of steps (max_steps) or waits for an approval or an answer; for replay: the replay differs from the recording',
       ],
       ['2', 'An invalid command, argument, option, configuration or profile; nothing was done'],
       ['130', 'Ended by Ctrl-C (128 plus the number of the signal); for start and serve: by a second Ctrl-C'],

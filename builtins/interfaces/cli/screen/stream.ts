@@ -14,7 +14,7 @@ interface ShownEvent {
  * Prints the events of a stream as they arrive: for programs a line of JSON each, for people the answer and a line for
  * each other event.
  * @param signal aborted by Ctrl-C; after that nothing more is printed for people
- * @returns the exit code: 1 when the stream ends with a failure
+ * @returns the exit code: 1 when the stream ends with a failure, or its task without an answer
  */
 export async function showStream(
   events: AsyncIterable<StreamEvent>,
@@ -27,7 +27,7 @@ export async function showStream(
   for await (const event of events) {
     const data = event.data as ShownEvent
     const end = endIn(event)
-    if (end?.status === 'failed') exit = 1
+    if (end && (end.status ?? 'completed') !== 'completed') exit = 1
     if (json) {
       terminal.out(printableJson(JSON.stringify(event)))
     } else if (signal.aborted) {

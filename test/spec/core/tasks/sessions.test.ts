@@ -230,7 +230,61 @@ describe('the session of a task', () => {
     expect(prompt.length).toBeLessThan(45_000)
   })
 
-  it('does not remember failed tasks', async () => {
+  it('remembers what tasks did, also those that ended without an answer, in the same words each time', async () => {
+    const tools = [
+      tool({
+        ...{ name: 'remove', description: 'Removes a file.', parameters: z.object({ file: z.string() }) },
+        execute: ({ file }) => `${file} is gone. ${'Nothing more. '.repeat(100)}`,
+      }),
+    ]
+    const files = definePlugin({ name: 'files', setup: svc => svc.toolkit({ name: 'comms', tools }) })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [files] })
+    const id = await spawn(home)
+    const say = async (instruction: string, more: object = {}) => {
+      await home.clock.advance(10)
+      const { status } = await run(home, id, instruction, { session_key: 'k', ...more })
+      const [, ...said] = home.server.requests.at(-1)!.body.messages
+      return { status, said: said.map(({ role, content }) => `${role}: ${content}`) }
+    }
+    home.server.enqueue({ ...toolCall('remove', { file: 'notes.txt' }), text: 'Let me see.' })
+    expect(await say('Remove the notes.', { max_steps: 1 })).toMatchObject({ status: 'max_steps' })
+    const { said } = await say('Go on.')
+    expect(said[0]).toMatch(/^user: Remove the notes\.\n\nBetween <<< and >>> stands what you did/)
+    expect(said[0]).toMatch(
+      /- remove {"file":"notes\.txt"} → notes\.txt is gone\.[^\n]{400,500}… \(\d+ characters\)\n>>>$/,
+    )
+    expect(said.slice(1)).toEqual(['assistant: Let me see.', 'user: [stopped: max_steps]\n\nGo on.'])
+    home.server.enqueue(toolCall('remove', { file: 'more.txt' }), text('Gone.'))
+    await say('Remove more.')
+    const later = (await say('Which files?')).said
+    expect(later.slice(0, 3)).toEqual([...said.slice(0, 3)])
+    expect(later.join('\n')).toContain('- remove {"file":"more.txt"} → more.txt is gone.')
+    expect(later.slice(-2)).toEqual(['assistant: Gone.', 'user: Which files?'])
+    expect((await say('And now?')).said.slice(0, later.length)).toEqual(later)
+  })
+
+  it('limits the record of what a task did', async () => {
+    const tools = [
+      tool({
+        ...{ name: 'look', description: 'Looks.', parameters: z.object({ n: z.number() }) },
+        execute: ({ n }) => `${n} ${'long '.repeat(1000)}`,
+      }),
+    ]
+    const files = definePlugin({ name: 'files', setup: svc => svc.toolkit({ name: 'comms', tools }) })
+    await using home = await testHostWithTasks(() => text('Done.'), { builtins: [files] })
+    const id = await spawn(home)
+    home.server.enqueue(...Array.from({ length: 24 }, (_, n) => toolCall('look', { n: n + 1 })))
+    await run(home, id, 'Look.', { session_key: 'k' })
+    await home.clock.advance(10)
+    await run(home, id, 'Go on.', { session_key: 'k' })
+    const record = String(home.server.requests.at(-1)!.body.messages[1]!.content)
+    expect(record.length).toBeLessThan(4_500)
+    expect(record).toMatch(
+      /\(17 earlier calls are left out\)\n- look {"n":18} → 18 long [\s\S]*- look {"n":24} → 24 long/,
+    )
+  })
+
+  it('does not remember tasks that failed before they said or did anything', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     home.server.enqueue(text(''), text(''))

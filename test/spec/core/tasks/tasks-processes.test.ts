@@ -95,6 +95,7 @@ describe('a task whose process died', () => {
     await second.clock.advance(LEASE_MS)
     expect(await taskOf(second, task_id)).toMatchObject({
       ...{ status: 'failed', error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') } },
+      duration_ms: 15_000,
     })
     expect(failedTask(await following)).toMatchObject({ status: 'failed' })
     expect(second.server.requests).toEqual([])

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises'
+import { realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { describe, expect, it } from 'vitest'
@@ -150,8 +150,15 @@ describe('a one-shot task', () => {
         config: { tasks: { toolkits } },
       })
       const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'worker', workspace })) as AgentDetail
-      await run(home, agent_id, 'Do it.')
-      return String(home.server.requests[0]!.body.messages[0]!.content)
+      await run(home, agent_id, 'Do it.', { session_key: 'k' })
+      await writeFile(join(workspace, `${toolkits.length}.ts`), '')
+      await home.clock.advance(10)
+      await run(home, agent_id, 'Go on.', { session_key: 'k' })
+      const [first, second] = home.server.requests.map(({ body }) => body.messages.map(each => String(each.content)))
+      // The names of new files do not take the conversation out of the provider's prompt cache.
+      expect(second![0]).toBe(first![0])
+      expect(second![1]).toBe('Do it.')
+      return first!.join('\n')
     }
     const none = await promptWith([])
     expect(none).toContain(`Workspace: ${workspace}`)
@@ -159,7 +166,51 @@ describe('a one-shot task', () => {
     expect(none).not.toMatch(/read_skill|Programs:|src\/a\.ts/)
     const all = await promptWith(['file', 'shell', 'skills'])
     expect(all).toContain('You have only the tools listed here.')
-    expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*src\/a\.ts/)
+    expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*Do it\.[\s\S]*src\/a\.ts/)
+  })
+
+  it('asks by its tool for questions where it has that, and otherwise in its answer', async () => {
+    const systemWith = async (toolkits: string[], more: object = {}) => {
+      await using home = await testHostWithTasks(() => text('Done.'), {
+        builtins: [questions],
+        config: { tasks: { toolkits } },
+      })
+      await run(home, await spawn(home), 'Do it.', more)
+      return String(home.server.requests[0]!.body.messages[0]!.content)
+    }
+    expect(await systemWith([])).toContain('ask for it in your answer.')
+    const asks = await systemWith(['questions'])
+    expect(asks).toContain('ask for it with ask_operator.')
+    expect(asks).not.toContain('in your answer.')
+    const response_schema = { type: 'object', properties: { city: { type: 'string' } } }
+    const structured = await systemWith([], { response_schema })
+    expect(structured).toContain('Do not invent values')
+    expect(structured).not.toMatch(/your tools|in your answer\./)
+    expect(await systemWith(['questions'], { response_schema })).toContain('If you need your tools, use them first.')
+  })
+
+  it('reads before its last step that no other follows', async () => {
+    const memory = kit('memory')
+    await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
+    expect(await run(home, await spawn(home), 'Count.', { max_steps: 2 })).toMatchObject({ status: 'max_steps' })
+    const last = home.server.requests.map(({ body }) => String(body.messages.at(-1)!.content))
+    expect(last.map(content => content.includes('This is your last step'))).toEqual([false, true])
+  })
+
+  it('continues without its client with wait: false', async () => {
+    let answer = () => {}
+    const lasting = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    await using home = await testHostWithTasks(() => lasting.then(() => text('Done.')))
+    const id = await spawn(home)
+    const client = new AbortController()
+    const state = await run(home, id, 'Take long.', { wait: false }, { signal: client.signal })
+    expect(state).toMatchObject({ status: 'running', task_id: expect.any(String) })
+    client.abort()
+    answer()
+    await until(async () => (await taskOf(home, state.task_id)).status !== 'running')
+    expect(await taskOf(home, state.task_id)).toMatchObject({ status: 'completed', output: 'Done.' })
   })
 
   it('gets no tool that the profile withholds from its agents', async () => {
