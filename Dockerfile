@@ -2,7 +2,12 @@ FROM node:24-bookworm-slim AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends python3 make g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY . .
-RUN npm ci && npm prune --omit=dev
+# Optional packages are development dependencies of the checkout; saved as dependencies, they stay when these are removed.
+RUN npm ci && \
+  npm install --ignore-scripts --save-prod @anthropic-ai/sdk pg @opentelemetry/api @opentelemetry/resources \
+    @opentelemetry/sdk-metrics @opentelemetry/sdk-trace-base \
+    @opentelemetry/exporter-metrics-otlp-proto @opentelemetry/exporter-trace-otlp-proto && \
+  npm prune --omit=dev
 
 FROM node:24-bookworm-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends bubblewrap git && rm -rf /var/lib/apt/lists/*

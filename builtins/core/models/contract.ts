@@ -168,6 +168,8 @@ export interface ModelProvider {
   free_because?: string
   /** Notice shown beside the model's name, such as 'simulated, not an AI model'. */
   notice?: string
+  /** What to do for a model without this notice; shown with it. */
+  remedy?: string
   /** Returns whether the provider can be called now; if not, or if unknown, `reason` says why and what to do. */
   availability(): Promise<{ available: boolean; reason: string | null }>
   /**

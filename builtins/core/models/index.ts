@@ -31,7 +31,7 @@ import { modelsForget } from './learned/operations.ts'
 import { forgetLearned, keepLearned, listLearned } from './learned/repository.ts'
 import { ModelsView, modelsList } from './operations.ts'
 import { anthropic } from './providers/anthropic.ts'
-import { anthropicEndpoint, endpoints } from './providers/endpoints.ts'
+import { anthropicEndpoint, endpoints, realModelRemedy } from './providers/endpoints.ts'
 import { openaiCompatible } from './providers/openai.ts'
 import { simulate } from './sim/provider.ts'
 import { timeLimitsCheck, warnOfTimeLimits } from './time-limits.ts'
@@ -61,9 +61,12 @@ export default definePlugin({
     const learned = new LearnedModels(svc, { config, catalogue })
     const caller = new Caller(svc, { config, retries, catalogue, resolve, governorOf, learned })
 
-    for (const endpoint of endpoints(ports.env, config)) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
-    svc.add(ModelProviders, anthropic(anthropicEndpoint(ports.env, config), ports))
-    svc.add(ModelProviders, simulate(ports, config))
+    const compatible = endpoints(ports.env, config)
+    const ofAnthropic = anthropicEndpoint(ports.env, config)
+    for (const endpoint of compatible) svc.add(ModelProviders, openaiCompatible(endpoint, ports))
+    svc.add(ModelProviders, anthropic(ofAnthropic, ports))
+    const remedy = realModelRemedy([ofAnthropic, ...compatible], ports.env)
+    svc.add(ModelProviders, { ...simulate(ports, config), remedy })
     svc.add(ConfigChecks, namesCheck(svc))
     svc.add(ConfigChecks, modelsFileCheck(svc))
     svc.add(ConfigChecks, timeLimitsCheck)

@@ -44,10 +44,7 @@ async function defaultModel(svc: PluginHandle) {
     .catch((error: unknown) => fail(errorMessage(error), other))
   if ('level' in found) return found
   const { id, provider } = found
-  if (provider.notice) {
-    const remedy = 'set OPENAI_API_KEY, or set model.default_model to a model from svc models, to use a real model'
-    return warn(`${id}: ${provider.notice}`, remedy)
-  }
+  if (provider.notice) return warn(`${id}: ${provider.notice}`, provider.remedy ?? other)
   const { available, reason } = await (provider.reach?.() ?? provider.availability())
   if (available) return reason ? warn(`${id}: ${reason}`, 'test it with: svc run <agent> "say hello"') : ok(id)
   const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]

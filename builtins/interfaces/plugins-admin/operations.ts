@@ -89,8 +89,9 @@ function renderPlugins(plugins: readonly Plugin[]): string {
     return [name, state, version || '-', String(registered.length), origin]
   })
   const lines = columns([['NAME', 'STATE', 'VERSION', 'REGISTERED', 'ORIGIN'], ...rows])
-  const problems = plugins.flatMap(plugin => problemOf(plugin) ?? []).flatMap(problem => ['', problem])
-  return [...lines, ...problems].join('\n')
+  // Plugin files that may not run here share one reason.
+  const problems = new Set(plugins.flatMap(plugin => problemOf(plugin) ?? []))
+  return [...lines, ...[...problems].flatMap(problem => ['', problem])].join('\n')
 }
 
 function problemOf({ name, state, error, last_failure }: Plugin): string | undefined {

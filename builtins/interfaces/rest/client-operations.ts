@@ -97,7 +97,7 @@ export interface Operations {
   /** Reset a configuration key to its default. */
   'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null; note: string | null } }
   /** Show a configuration key and its source. */
-  'config.value': { input: { key: string }; output: { key: string; value: unknown; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string; problem: string | null } }
+  'config.value': { input: { key: string }; output: { key: string; value: unknown; live?: unknown | undefined; source: 'file' | 'env' | 'default'; default: unknown; env: string | null; reload: 'applied' | 'restart_required'; description: string; problem: string | null } }
   /** Freeze the daemon. */
   'daemon.pause': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Resume the daemon after a freeze. */

@@ -33,7 +33,7 @@ const ForkInput = {
     .min(1)
     .max(1000)
     .optional()
-    .describe('Number of cycles to run after the fork; default: as many as the run had left'),
+    .describe('Number of cycles to run after the fork; default: as many as the run had left, at most 50'),
 }
 
 /** A recording as it is shown; the configuration is only in the file. */

@@ -2,6 +2,7 @@ import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
 import { didYouMean, HostToken, type PluginHandle } from '#kernel'
 import { type DoctorCheck, finding } from '#lib/doctor-check'
 import { stemOf } from '#lib/plugin-file'
+import { pluralize } from '#lib/pluralize'
 import type { ConfigCheck } from './contract.ts'
 import { offNow } from './settings.ts'
 
@@ -36,6 +37,20 @@ export function settingsCheck({ config }: PluginHandle): DoctorCheck {
       if (faults.length === 0) return finding.ok('the settings are consistent')
       const found = faults.map(({ path, message }) => `${path}: ${message}`).join('; ')
       return finding.warn(found, 'correct the setting; then check it with svc config validate')
+    },
+  }
+}
+
+/** Reports changed keys that this process does not apply before a restart. */
+export function restartCheck({ config }: PluginHandle): DoctorCheck {
+  return {
+    name: 'restart',
+    async run() {
+      await config.refresh()
+      const keys = config.keysAwaitingRestart()
+      if (keys.length === 0) return finding.ok('no changed key waits for a restart')
+      const changed = `${pluralize(keys.length, 'key')} changed since the start and not in force: ${keys.join(', ')}`
+      return finding.warn(changed, 'restart the service: svc restart')
     },
   }
 }

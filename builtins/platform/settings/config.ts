@@ -191,6 +191,14 @@ export class Config implements Configuration {
     for (const { path, message } of this.unknownKeys()) log.warn({}, `${this.file}: ${path}: ${message}`)
   }
 
+  /** Returns the keys whose value on disk takes effect only after a restart of this process. */
+  keysAwaitingRestart(): string[] {
+    return this.#keys
+      .all()
+      .filter(({ meta, live, effective }) => meta.reload !== 'applied' && !same(live, effective))
+      .map(({ path }) => path)
+  }
+
   /** Returns all values that secret keys have had in this process; they must never be shown. */
   secrets(): string[] {
     return [...this.#secrets]

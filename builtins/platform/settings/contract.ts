@@ -67,6 +67,7 @@ export const ConfigPatched = z.object({
 export const ConfigValue = z.object({
   key: z.string(),
   value: z.unknown().describe('The effective value'),
+  live: z.unknown().optional().describe('Value in force; only present if the daemon runs in this process'),
   source: Source,
   default: z.unknown(),
   env: z.string().nullable().describe('The environment variable that overrides the file'),
@@ -126,6 +127,8 @@ declare module '#kernel' {
     unknownKeys(): Issue[]
     /** Logs the unknown keys of the file, once for each edit. */
     warnOfUnknownKeys(log: Log): void
+    /** Returns the keys whose value on disk takes effect only after a restart of this process. */
+    keysAwaitingRestart(): string[]
     /** Returns all values that secret keys have had in this process; they must never be shown. */
     secrets(): string[]
     /** Deep-merges a patch into the file. @returns for each changed key whether the next heartbeat applies it */

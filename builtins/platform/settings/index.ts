@@ -1,7 +1,7 @@
 import { definePlugin } from '#kernel'
 import { DoctorChecks } from '#lib/doctor-check'
 import { DaemonStarts } from '#platform/daemon/contract'
-import { disabledNamesCheck, offCheck, settingsCheck, warnOfSettings } from './checks.ts'
+import { disabledNamesCheck, offCheck, restartCheck, settingsCheck, warnOfSettings } from './checks.ts'
 import { ConfigChecks } from './contract.ts'
 import { settingsOperations } from './operations.ts'
 
@@ -12,6 +12,7 @@ export default definePlugin({
     for (const operation of settingsOperations) svc.operation(operation)
     svc.add(ConfigChecks, disabledNamesCheck(svc))
     svc.add(DoctorChecks, settingsCheck(svc))
+    svc.add(DoctorChecks, restartCheck(svc))
     svc.add(DoctorChecks, offCheck(svc))
     svc.add(DaemonStarts, { name: 'settings', begin: () => warnOfSettings(svc) })
   },

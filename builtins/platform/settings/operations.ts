@@ -84,7 +84,7 @@ export const configValue = operation({
   reach: 'config',
   mcp: true,
   errors: [UnknownConfigKeyError],
-  run: ({ key }, { svc }) => valueAt(svc.config, key),
+  run: async ({ key }, { svc }) => valueAt(svc.config, key, await isDriving(svc)),
   render: renderValue,
 })
 

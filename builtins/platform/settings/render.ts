@@ -18,10 +18,21 @@ export function renderViews({ effective, live, sources, problem }: ConfigViews):
   return [...lines, ...(problem ? ['', `Not valid: ${problem}`] : [])].join('\n')
 }
 
-export function renderValue({ key, value, source, env, reload, description, problem, ...rest }: ConfigValue): string {
+export function renderValue({
+  key,
+  value,
+  live = value,
+  source,
+  env,
+  reload,
+  description,
+  problem,
+  ...rest
+}: ConfigValue): string {
   const from = source === 'env' ? `the environment (${env})` : source === 'file' ? 'the file' : 'the default'
   const lines: [string, string][] = [
     [key, formatValue(value)],
+    ...(formatValue(live) === formatValue(value) ? [] : [['in force', formatValue(live)] as [string, string]]),
     ['source', from],
     ['default', formatValue(rest.default)],
     ...(env ? [['variable', env] as [string, string]] : []),

@@ -35,8 +35,11 @@ export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
   }))
 }
 
-/** Returns the value of one key. @throws UnknownConfigKeyError */
-export async function valueAt(config: Configuration, key: string): Promise<ConfigValue> {
+/**
+ * Returns the value of one key. @param isLive whether the heartbeat runs in this process, so that live values apply
+ * @throws UnknownConfigKeyError
+ */
+export async function valueAt(config: Configuration, key: string, isLive: boolean): Promise<ConfigValue> {
   await config.refresh()
   const path = config.pathOf(key)
   const { path: of, source, reload, env, schema, ...info } = infoOf(config, key)!
@@ -46,6 +49,7 @@ export async function valueAt(config: Configuration, key: string): Promise<Confi
   return {
     key,
     value: getIn(config.tree('effective'), path) ?? null,
+    ...(isLive ? { live: getIn(config.tree('live'), path) ?? null } : {}),
     source: source === 'file' && getIn(config.tree('persisted'), path) === undefined ? 'default' : source,
     default: getIn(info.default, path.slice(of.split('.').length)) ?? null,
     env: env ?? null,

@@ -40,7 +40,7 @@ describe('the daemon of a project', () => {
     await using daemon = new RunningSvc(['start', '-p', 'coder,coder', '--heartbeat', '0.2'], { cwd, env })
     await daemon.waitForOutput(/a heartbeat every 0\.2 s/)
     await daemon.waitForOutput(
-      /Model: +sim\/rules-1 \(simulated, not an AI model\)\. Set OPENAI_API_KEY or OPENAI_BASE_URL/,
+      /Model: +sim\/rules-1 \(simulated, not an AI model\); to use a real model, set OPENAI_API_KEY or OPENAI_BASE_URL/,
     )
     expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toBe(`${config}daemon:\n  heartbeat: 0.2\n`)
     expect(await readFile(join(cwd, '.svc/daemon.pid'), 'utf8')).toBe(`${daemon.pid}\n`)

@@ -134,4 +134,9 @@ it('concurrent svc config set commands all take effect, and a running daemon app
   // This key needs a restart.
   expect((await live()).daemon.max_failures).toBe(5)
   expect((await run('config')).stdout).toMatch(/^daemon\.max_failures +9 {2}\(file, 5 until the restart\)$/m)
+  expect((await run('config', 'get', 'daemon.max_failures')).stdout).toMatch(/^daemon\.max_failures +9\nin force +5$/m)
+  expect((await run('config', 'get', 'daemon.tool_timeout')).stdout).not.toContain('in force')
+  expect((await run('doctor')).stdout).toMatch(
+    /^warn {2}restart +1 key changed since the start and not in force: daemon\.max_failures\n +→ .*svc restart$/m,
+  )
 })

@@ -113,6 +113,16 @@ export function anthropicEndpoint(env: Ports['env'], { providers }: Settings): E
   return endpoint({ name: ANTHROPIC, base_url: 'https://api.anthropic.com' }, env, providers[ANTHROPIC] ?? {})
 }
 
+/** Returns what to do to call a real model instead of the simulated one, by which key or address is set. */
+export function realModelRemedy(endpoints: readonly Endpoint[], env: Ports['env']): string {
+  for (const { name, key_env, base_url_from } of endpoints) {
+    const variable = [key_env, base_url_from].find(each => env[each]?.trim())
+    if (variable)
+      return `${variable} is set; to use it: svc config set model.default_model ${name}, then restart: svc restart`
+  }
+  return 'to use a real model, set OPENAI_API_KEY or OPENAI_BASE_URL, or set model.default_model to a model from svc models'
+}
+
 function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings: ProviderSettings): Endpoint {
   const prefix = name.toUpperCase().replaceAll('-', '_')
   const variable = (suffix: string) => env[`${prefix}_${suffix}`]?.trim() || undefined

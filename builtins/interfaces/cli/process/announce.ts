@@ -76,10 +76,9 @@ export async function modelLine(kernel: Kernel): Promise<AnnouncedFact> {
   try {
     const { provider, id } = await kernel.use(Models).resolve(null)
     if (provider.notice) {
-      const remedy =
-        'Set OPENAI_API_KEY or OPENAI_BASE_URL, or model.default_model in .svc/config.yaml, to use a real model.'
       const facts = { model: id, model_notice: provider.notice }
-      return { label, text: `${id} (${provider.notice}). ${remedy}`, facts }
+      const remedy = provider.remedy ? `; ${provider.remedy}` : ''
+      return { label, text: `${id} (${provider.notice})${remedy}`, facts }
     }
     const { available, reason } = await provider.availability()
     if (available) {

@@ -154,3 +154,17 @@ test('models.list shows providers, why they are unavailable, the default with it
     /http:\/\/localhost:11434\/v1 is not reachable .*start it with "ollama serve" or set OLLAMA_BASE_URL/,
   )
 })
+
+test.for([
+  [{}, 'set OPENAI_API_KEY or OPENAI_BASE_URL'],
+  [{ ANTHROPIC_API_KEY: 'k' }, 'ANTHROPIC_API_KEY is set; to use it: svc config set model.default_model anthropic,'],
+  [{ GROQ_API_KEY: 'k' }, 'GROQ_API_KEY is set; to use it: svc config set model.default_model groq,'],
+  [
+    { OLLAMA_BASE_URL: 'http://127.0.0.1:1' },
+    'OLLAMA_BASE_URL is set; to use it: svc config set model.default_model ollama,',
+  ],
+] as const)('the simulated model comes with what to do for a real one, where %o is set', async ([env, remedy]) => {
+  await using home = await testHost({ builtins: [models], roles: ['cli'], env })
+  const { id, provider } = await home.kernel.use(Models).resolve(null)
+  expect([id, provider.remedy]).toEqual(['sim/rules-1', expect.stringContaining(remedy)])
+})
