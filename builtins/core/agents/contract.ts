@@ -380,6 +380,7 @@ function othersNote(others: readonly string[] | undefined): string {
   if (others === undefined) return 'list them with: svc status'
   return others.length > 0 ? `other agents are: ${others.join(', ')}.` : 'there are no other agents.'
 }
+/** No agent has this id or name; list them with: svc status. */
 export const AgentNotFoundError = defineError({
   code: 'agent_not_found',
   status: 404,
