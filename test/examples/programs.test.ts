@@ -19,8 +19,11 @@ function run(name: string, ...words: string[]): Promise<ProcessResult> {
 
 async function runWith(env: Record<string, string>, name: string, ...words: string[]): Promise<ProcessResult> {
   const flags = ['--conditions=svc-source', '--import', 'tsx']
-  const given = { ...bareEnvironment(), ...env }
-  const child = spawn(process.execPath, [...flags, join(EXAMPLES, name), ...words], { cwd: ROOT, env: given })
+  return runNode([...flags, join(EXAMPLES, name), ...words], ROOT, { ...bareEnvironment(), ...env })
+}
+
+async function runNode(args: string[], cwd: string, env: NodeJS.ProcessEnv): Promise<ProcessResult> {
+  const child = spawn(process.execPath, args, { cwd, env })
   const ran = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', text => {
@@ -53,6 +56,12 @@ it('agent: it calls its tools and reports its usage, simulated and with a model'
   const env = { OPENAI_BASE_URL: model.url, OPENAI_MODEL: 'scripted' }
   const { stdout } = await runWith(env, 'agent.ts', 'Order 500 nuts.')
   expect(stdout).toMatch(/at most 100\nThat is too many to order\.\nopenai:scripted: 2 steps, \d+ tokens, \$0\.0000\n$/)
+})
+
+it('agent: it runs in its folder with tsx alone, as its comment says', async () => {
+  const { code, stdout, stderr } = await runNode(['--import', 'tsx', 'agent.ts'], EXAMPLES, bareEnvironment())
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toContain('reads 120')
 })
 
 it('structured: an object is extracted from a letter, or the error contains what the model said', async () => {

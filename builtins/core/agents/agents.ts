@@ -35,7 +35,6 @@ import {
   countEndedSubAgents,
   deleteAgent,
   findAgents,
-  GLANCE_CHARS,
   hasAlive,
   insertAgent,
   insertNudge,
@@ -171,7 +170,7 @@ export class AgentDirectory implements Agents {
 
   async listOthers(agent_id: string, limit: number) {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ name, role }) => ({ name, role: role.length < GLANCE_CHARS ? role : `${role}…` }))
+    return peers.map(({ objective: _, ...rest }) => rest)
   }
 
   waitingNudges(agent_id: string) {

@@ -265,7 +265,7 @@ export interface Agents {
   /** Describes what other live agents do, one line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
   /** Other live agents, the newest first, at most `limit`. */
-  listOthers(agent_id: string, limit: number): Promise<{ name: string; role: string }[]>
+  listOthers(agent_id: string, limit: number): Promise<{ agent_id: string; name: string; role: string }[]>
   /** @deprecated Use `listOthers`. */
   others?: Agents['listOthers']
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
@@ -376,11 +376,18 @@ declare module '#kernel' {
   }
 }
 
+function othersNote(others: readonly string[] | undefined): string {
+  if (others === undefined) return 'list them with: svc status'
+  return others.length > 0 ? `other agents are: ${others.join(', ')}.` : 'there are no other agents.'
+}
+/** No agent has this id or name; list them with: svc status. */
 export const AgentNotFoundError = defineError({
   code: 'agent_not_found',
   status: 404,
   title: 'Agent not found',
-  message: (p: { ref: string }) => `No agent has the id or name "${p.ref}"; list them with: svc status`,
+  /** @param p.others agents that an agent may have meant, for which the command is of no use; empty for none */
+  message: (p: { ref: string; others?: readonly string[] }) =>
+    `No agent has the id or name "${p.ref}"; ${othersNote(p.others)}`,
 })
 export const AmbiguousAgentError = defineError({
   code: 'ambiguous_agent',

@@ -96,6 +96,8 @@ export interface Mail {
   find(message_id: string, whose?: string): Promise<A2AMessage>
   /** Returns an agent's unread messages, highest priority first, then oldest first. */
   listUnread(agent_id: string, limit: number): Promise<A2AMessage[]>
+  /** Returns an agent's messages that it has read and must still answer, newest first. */
+  listUnanswered(agent_id: string, limit: number): Promise<A2AMessage[]>
   /** @deprecated Use `listUnread`. */
   unread?: Mail['listUnread']
   /** Returns matching messages, newest first. */
@@ -171,12 +173,15 @@ declare module '#kernel' {
   }
 }
 
+/** No message has this id, or it is in the mailboxes of others. */
 export const MessageNotFoundError = defineError({
   code: 'message_not_found',
   status: 404,
   title: 'Message not found',
   message: (p: { message_id: string; whose?: string }) =>
-    `There is no message "${p.message_id}"${p.whose === undefined ? '' : ` in the mailbox of ${p.whose}`}; list them with: svc messages <agent>`,
+    p.whose === undefined
+      ? `There is no message "${p.message_id}"; list them with: svc messages <agent>`
+      : `There is no message "${p.message_id}" in the mailbox of ${p.whose}.`,
 })
 export const MessageToSelfError = defineError({
   code: 'message_to_self',

@@ -1,4 +1,4 @@
-import { PendingMessages } from '#core/goals/contract'
+import { PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Effects } from '#platform/store/contract'
@@ -8,7 +8,7 @@ import { MailService } from './mail.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { messageOperations } from './operations.ts'
 import { peers } from './peers.ts'
-import { mailMessages } from './pending-messages.ts'
+import { mailMessages, unansweredSection } from './pending-messages.ts'
 import { A2A_EFFECTS } from './repository.ts'
 import { forgetMessages } from './retention.ts'
 
@@ -26,6 +26,7 @@ export default definePlugin({
     svc.provide(Peers, peers(svc))
     forgetMessages(svc)
     svc.add(PendingMessages, mailMessages(svc))
+    svc.add(PromptSections, unansweredSection(svc))
 
     const mailboxes = new Mailboxes(svc)
     svc.wakeSource({ name: 'a2a', wait: signal => mailboxes.wait(signal) })

@@ -1,4 +1,4 @@
-import { AgentDeadError, type AgentRow, Agents } from '#core/agents/contract'
+import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '#core/agents/contract'
 import { type Effect, type PluginHandle, parse, z } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
@@ -34,12 +34,15 @@ import {
   messageOf,
   messagesRead,
   threadLength,
+  unansweredMessages,
   unreadCount,
   unreadMessages,
 } from './repository.ts'
 
 const LONGEST_SUBJECT = 200
 const LONGEST_METADATA = 4_000
+/** Maximum number of agents that the error for an unknown recipient names. */
+const NAMED = 8
 /** Shown to an agent in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
@@ -131,6 +134,10 @@ export class MailService implements Mail {
     return (await unreadMessages(this.#store, agent_id, limit)).map(messageOf)
   }
 
+  async listUnanswered(agent_id: string, limit: number): Promise<A2AMessage[]> {
+    return (await unansweredMessages(this.#store, agent_id, limit)).map(messageOf)
+  }
+
   async list(filter: MessageFilter, page: ListWindow) {
     return (await listMessages(this.#store, filter, page)).map(messageOf)
   }
@@ -146,18 +153,30 @@ export class MailService implements Mail {
   async textForModel(message: A2AMessage, reader: string, longest: number): Promise<string> {
     const subject = await this.#sanitizeIncoming(message.subject, reader)
     const body = await this.#sanitizeIncoming(message.body, reader)
-    return `${headOf(message, reader)}\n${fencedMessage({ subject, body }, longest)}`
+    return `${await headOf(this.#store, message, reader)}\n${fencedMessage({ subject, body }, longest)}`
   }
 
   async #recipient({ from_agent, to }: Draft): Promise<AgentRow | undefined> {
     if (to === OPERATOR && from_agent !== OPERATOR) return undefined
-    const agent = await this.#svc.use(Agents).find(to)
+    const agent = await this.#findAgent(to, from_agent)
     if (agent.agent_id === from_agent) throw new MessageToSelfError()
     if (agent.died_at !== null) throw new AgentDeadError({ agent_id: agent.agent_id })
     const limit = this.#config.max_unread
     if ((await unreadCount(this.#store, agent.agent_id)) >= limit)
       throw new InboxFullError({ agent_id: agent.agent_id, limit })
     return agent
+  }
+
+  /** Returns an agent by id or name. An agent that names none reads which there are. */
+  async #findAgent(ref: string, from_agent: string): Promise<AgentRow> {
+    const agents = this.#svc.use(Agents)
+    try {
+      return await agents.find(ref)
+    } catch (error) {
+      if (from_agent === OPERATOR || !(error instanceof AgentNotFoundError)) throw error
+      const others = await agents.listOthers(from_agent, NAMED)
+      throw new AgentNotFoundError({ ref, others: others.map(({ agent_id, name }) => `${agent_id} (${name})`) })
+    }
   }
 
   /** Builds a message. @param thread_id thread of the message that it replies to */

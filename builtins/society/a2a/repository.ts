@@ -78,6 +78,22 @@ export function unreadMessages(store: Store, owner: string, limit: number): Prom
   )
 }
 
+/** Number of an agent's newest messages that are searched for unanswered ones. */
+const SEARCHED = 200
+
+/** Returns an agent's messages that it read, that expect an answer and have none, newest first. */
+export function unansweredMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
+  return store.all<MessageRow>(
+    `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
+     WHERE expects_reply = 1 AND read_at IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.from_agent = m.to_agent
+       AND (r.type <> 'ack' OR m.type = 'delegate'))
+     AND (from_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.from_agent AND a.died_at IS NULL))
+     ORDER BY seq DESC LIMIT ?`,
+    [agent_id, limit],
+  )
+}
+
 /** The seq of the newest message; 0 when there is none. */
 export async function newestMessage(store: Store): Promise<number> {
   return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM a2a_messages'))?.seq ?? 0

@@ -17,6 +17,16 @@ it('an agent schedules a goal, sees it in its list, and cancels it', async () =>
   ])
 })
 
+it('an agent schedules a goal for a time of the day', async () => {
+  await using home = await testHostWithTools(MODULES)
+  const morning = { objective: 'Read the news', cron: '0 8 * * *', time_zone: 'Europe/Berlin' }
+  const id = idIn(await home.use('schedule_goal', morning))
+  expect(await home.use('list_schedules')).toMatch(`${id}  0 8 * * * (Europe/Berlin), next `)
+  expect(await home.use('schedule_goal', { objective: 'Read the news' })).toMatch(
+    /^error: Give either every_n_cycles \(10\) or cron/,
+  )
+})
+
 it("an agent can neither see nor cancel another agent's schedule", async () => {
   await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('schedule_goal', { objective: 'Tidy up the notepad', every_n_cycles: 10 }))

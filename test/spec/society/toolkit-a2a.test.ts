@@ -14,11 +14,17 @@ type Home = Awaited<ReturnType<typeof testHostWithMail>>
 const openHost = () => testHostWithMail(() => NOTHING, { builtins: [delegation, delegationTools] })
 
 /** Calls a tool as the agent loop does: its writes are committed together with its outcome. */
-async function call({ kernel }: Home, agent_id: string, name: string, args: object = {}): Promise<string> {
+async function call(
+  { kernel }: Home,
+  agent_id: string,
+  name: string,
+  args: object = {},
+  goal_id: string | null = null,
+): Promise<string> {
   const tools = kernel.points.list(Toolkits).flatMap(({ value }) => value.tools)
   const tool = tools.find(each => each.name === name)!
   const effects: Effect[] = []
-  const context = { agent_id, goal_id: null, effect: (effect: Effect) => void effects.push(effect) }
+  const context = { agent_id, goal_id, effect: (effect: Effect) => void effects.push(effect) }
   const result = await tool.execute(tool.parameters.parse(args) as never, context as unknown as ToolCall)
   await kernel.use(Store).apply(effects)
   return String(result)
@@ -68,6 +74,40 @@ describe('the message toolkits', () => {
     const answer = (await messages(home, ann, { type: 'answer' }))[0]!
     await expect(call(home, ann, 'reply', { id: answer.message_id, body: 'Thanks' })).rejects.toThrow(
       'expects no answer',
+    )
+  })
+
+  it('list a message until it is answered, and show with an answer what it is about', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    const query = idIn(await call(home, ann, 'send_query', { to: 'bob', question: 'Why is\nthe sky blue?' }))
+    await call(home, bob, 'read_message', { id: query })
+    expect(await call(home, bob, 'check_inbox')).toMatch(
+      /^No unread messages\.\n\nMessages that you read and have not answered:\n\nMessage msg-\w+ \(query\) from ann-\w+; it expects an answer, by `reply` with this id\. /,
+    )
+    const answer = idIn(await call(home, bob, 'reply', { id: query, body: 'Because.' }))
+    expect(await call(home, bob, 'check_inbox')).toBe('No unread messages.')
+    expect(await call(home, bob, 'read_inbox')).toContain(`; you answered it with ${answer}. `)
+    expect(await call(home, ann, 'check_inbox')).toContain(`; it answers your query "Why is the sky blue?". `)
+  })
+
+  it('say how an answer arrives, and that the recipient is paused', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    expect(await call(home, ann, 'send_query', { to: 'bob', question: 'Why?' })).toMatch(
+      /^Sent to bob-\w+ as msg-\w+\. The answer does not come within this task: you read it in your goals\.$/,
+    )
+    await home.kernel.invoke('agents.pause', { id: bob })
+    expect(await call(home, ann, 'send_query', { to: 'bob', question: 'How?' }, 'goal-1')).toMatch(
+      /The answer comes to you as a message, also after this goal: go on without looking for it\. bob-\w+ is paused/,
+    )
+  })
+
+  it('name the other agents when a recipient does not exist', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    await expect(call(home, ann, 'send_message', { target_agent: 'Pepper', message: 'Hi' })).rejects.toThrow(
+      `No agent has the id or name "Pepper"; other agents are: ${bob} (bob).`,
     )
   })
 

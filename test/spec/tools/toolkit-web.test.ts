@@ -79,14 +79,49 @@ describe('a fetched web page', () => {
     answer = respondWith(`<p>${words}</p>`)
     const url = `${site}/long`
     const first = await use(home, 'web_fetch', { url }, { call_id: 'a:1:1:0' })
-    expect(first).toContain('more characters; read on with offset=8000.]')
     let read = ''
-    for (let offset = 0; offset < words.length; offset += 8_000) {
-      const part = offset === 0 ? first : await use(home, 'web_fetch', { url, offset }, { call_id: 'a:1:2:0' })
+    let parts = 0
+    for (let part = first, offset = 0; ; parts++) {
       read += part.slice(part.indexOf('<<<\n') + 4, part.lastIndexOf('\n>>>')).replace(/\n\[\d+ more characters.*$/, '')
+      const next = Number(/more characters; read on with offset=(\d+)\.\]/.exec(part)?.[1] ?? 0)
+      if (next <= offset) break
+      offset = next
+      part = await use(home, 'web_fetch', { url, offset }, { call_id: 'a:1:2:0', result_tokens: 4_000 })
     }
     expect(read).toBe(words)
+    expect(parts).toBeGreaterThan(1)
     expect(asked).toHaveLength(1)
+  })
+
+  it('is requested once by calls at the same time, also when one of them is cancelled', async () => {
+    await using home = await open({ web_requests_per_cycle: 2 })
+    answer = (request, response) => setTimeout(() => respondWith('<p>storks</p>')(request, response), 200)
+    const url = `${site}/shared`
+    const results = [0, 2, 4].map(offset => use(home, 'web_fetch', { url, offset }, { call_id: `a:1:1:${offset}` }))
+    expect((await Promise.all(results)).map(result => result.split('\n')[2])).toEqual(['storks', 'orks', 'ks'])
+    expect(asked).toHaveLength(1)
+    const cancelled = new AbortController()
+    const first = use(home, 'web_fetch', { url }, { call_id: 'a:1:1:9', signal: cancelled.signal })
+    const second = use(home, 'web_fetch', { url }, { call_id: 'a:2:1:0' })
+    await until(() => asked.length === 2)
+    cancelled.abort()
+    expect(await first).toMatch(/^error: /)
+    expect(await second).toContain('storks')
+  })
+
+  it('is read on at the address to which the requested one leads', async () => {
+    await using home = await open({ web_requests_per_cycle: 1 })
+    answer = (request, response) =>
+      request.url === '/old'
+        ? void response.writeHead(302, { location: '/new' }).end()
+        : respondWith('<p>storks</p>')(request, response)
+    const call = { call_id: 'a:1:1:0' }
+    expect(await use(home, 'web_fetch', { url: `${site}/old` }, call)).toContain(`the text of ${site}/new:`)
+    expect(await use(home, 'web_fetch', { url: `${site}/new`, offset: 2 }, call)).toContain('orks')
+    expect(await use(home, 'web_fetch', { url: `${site}/other` }, call)).toContain('the limit for one task. Finish')
+    expect(await use(home, 'web_fetch', { url: `${site}/other` }, { ...call, goal_id: 'goal-1' })).toContain(
+      'next cycle',
+    )
   })
 
   it('cannot close the fence around it', async () => {

@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
-import { commandArguments } from './repository.ts'
+import { type CommandRun, commandRuns } from './repository.ts'
 
 /** Matches a file name: an extension that begins with a letter, no spaces, no URL. */
 const FILE = /^(?!\w+:\/\/)[^\s`]*\w\.[A-Za-z]\w{0,7}$/
@@ -15,22 +15,33 @@ export async function untrueClaims(
   evidence: readonly string[],
   reach: Reach,
 ): Promise<string[]> {
-  const named = evidence.map(each => each.trim())
-  const files = named.filter(each => FILE.test(each))
-  const commands = named.flatMap(each => {
-    const [, quoted, typed] = COMMAND.exec(each) ?? []
-    const command = quoted ?? typed
-    return command?.includes(' ') ? [command.trim()] : []
-  })
+  const files = evidence.map(each => each.trim()).filter(each => FILE.test(each))
   const isThere = await Promise.all(files.map(file => exists(svc, reach, file)))
-  const run = commands.length > 0 ? await commandArguments(svc.use(Store), goal_id) : []
-  const isRun = (command: string) => run.some(args => args.includes(JSON.stringify(command).slice(1, -1)))
+  const commands = await namedCommands(svc, goal_id, evidence)
   return [
     ...files
       .filter((_, n) => !isThere[n])
       .map(file => `the file ${JSON.stringify(file)} does not exist in your workspace`),
-    ...commands.filter(command => !isRun(command)).map(command => `\`${command}\` was not run for this goal`),
+    ...commands.filter(({ run }) => !run).map(({ command }) => `\`${command}\` was not run for this goal`),
   ]
+}
+
+/** Returns the commands that the evidence names, each with its last run for this goal, if there was one. */
+export async function namedCommands(
+  svc: PluginHandle,
+  goal_id: string,
+  evidence: readonly string[],
+): Promise<{ command: string; run: CommandRun | undefined }[]> {
+  const commands = evidence.flatMap(each => {
+    const [, quoted, typed] = COMMAND.exec(each.trim()) ?? []
+    const command = quoted ?? typed
+    return command?.includes(' ') ? [command.trim()] : []
+  })
+  const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id) : []
+  return commands.map(command => {
+    const written = JSON.stringify(command).slice(1, -1)
+    return { command, run: runs.find(run => run.arguments.includes(written)) }
+  })
 }
 
 /** Checks whether a file exists. Files outside the agent's reach are not looked up, and count as existing. */

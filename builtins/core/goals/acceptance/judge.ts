@@ -8,8 +8,9 @@ import { Jail, type Reach } from '#safety/sandbox/contract'
 import { assemblyOf } from '../context/assembly.ts'
 import type { AcceptanceCheck, PursuedGoal } from '../contract.ts'
 import { recordSpend } from '../pursuit/outcome.ts'
+import { namedCommands } from './claims.ts'
 
-/** Maximum number of evidence files that a judge reads, and of bytes of each. */
+/** Maximum number of evidence files that a judge reads, and of bytes of each; and of commands and their results. */
 const MOST_FILES = 5
 const LONGEST_FILE = 12_000
 
@@ -43,6 +44,7 @@ export async function judge(
       [claimed.summary, ...claimed.evidence.map(each => `- ${each}`)].join('\n'),
     ),
     ...(await recordInput('files of evidence', () => filesOf(svc, claimed))),
+    ...(await outputsOf(svc, claimed)),
   ].join('\n\n')
   const answer = await svc.use(Models).call({
     ...(named ? { model: named } : { model: agent.model || profile.model || null, fallback: profile.fallback }),
@@ -65,6 +67,16 @@ function readJudgement(text: string): z.infer<typeof Judgement> | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Returns the results of the commands that the evidence names, from their last runs. */
+async function outputsOf(svc: PluginHandle, { evidence, goal }: Claimed): Promise<string[]> {
+  const commands = await namedCommands(svc, goal.goal_id, evidence)
+  return commands.slice(0, MOST_FILES).flatMap(({ command, run }) => {
+    if (!run) return []
+    const what = `the result of ${JSON.stringify(command)} when the agent last ran it`
+    return [markUntrusted(what, (run.outcome ?? '').slice(-LONGEST_FILE))]
+  })
 }
 
 /** Returns the contents of the files that the evidence names, where they are readable. */

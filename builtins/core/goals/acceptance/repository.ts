@@ -45,12 +45,17 @@ export const claimsRefused = defineEffect({
 
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
 
-/** Returns the arguments, as JSON, of a goal's calls that ran a command or a script. */
-export async function commandArguments(store: Store, goal_id: string): Promise<string[]> {
-  const rows = await store.all<{ arguments: string }>(
-    `SELECT arguments FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
-     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%')`,
+/** A call that ran a command or a script: its arguments as JSON, and its result as the agent read it. */
+export interface CommandRun {
+  arguments: string
+  outcome: string | null
+}
+
+/** Returns a goal's calls that ran a command or a script, newest first. */
+export function commandRuns(store: Store, goal_id: string): Promise<CommandRun[]> {
+  return store.all<CommandRun>(
+    `SELECT arguments, outcome FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
+     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%') ORDER BY started_at DESC, call_id DESC`,
     [goal_id],
   )
-  return rows.map(row => row.arguments)
 }

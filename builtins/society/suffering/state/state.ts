@@ -53,7 +53,9 @@ export const DEFAULT_HOME: PersonaFields = {
 }
 
 export function eachField(value: (field: keyof PersonaFields) => number): Record<keyof PersonaFields, number> {
-  return Object.fromEntries(PERSONA_FIELDS.map(field => [field, value(field)])) as Record<keyof PersonaFields, number>
+  const values = {} as Record<keyof PersonaFields, number>
+  for (const field of PERSONA_FIELDS) values[field] = value(field)
+  return values
 }
 
 /** Returns the inner state of a new agent. */

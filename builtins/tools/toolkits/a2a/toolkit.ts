@@ -1,5 +1,6 @@
+import { Agents } from '#core/agents/contract'
 import { type PluginHandle, z } from '#kernel'
-import { Mail, type MessageType, type PreparedMessage } from '#society/a2a/contract'
+import { type A2AMessage, Mail, type MessageType, OPERATOR, type PreparedMessage } from '#society/a2a/contract'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { peersTools } from './peers.ts'
 
@@ -12,13 +13,23 @@ const to = z.string().min(1).max(128).describe("Agent's id or name, or: operator
 const body = z.string().min(1).max(100_000)
 const id = z.string().min(1).max(128).describe("The message's id")
 
+/** Says how the answer to a message arrives, so that its sender does not look for it again and again. */
+async function outlookOf(svc: PluginHandle, { goal_id }: ToolCall, to_agent: string): Promise<string> {
+  const { paused_at = null } = to_agent === OPERATOR ? {} : await svc.use(Agents).find(to_agent)
+  const pause = paused_at === null ? '' : ` ${to_agent} is paused and can answer only when it is resumed.`
+  return goal_id === null
+    ? `The answer does not come within this task: you read it in your goals.${pause}`
+    : `The answer comes to you as a message, also after this goal: go on without looking for it.${pause}`
+}
+
 /** Tools for typed messages. A message is sent in the commit of its call, so exactly once. */
 export function a2aToolkit(svc: PluginHandle): Toolkit {
   const mail = () => svc.use(Mail)
-  const sends = (call: ToolCall, { message, answer, effects }: PreparedMessage) => {
+  const sends = async (call: ToolCall, { message, answer, effects }: PreparedMessage) => {
     for (const effect of effects) call.effect(effect)
     const sent = `Sent to ${message.to_agent} as ${message.message_id}.`
-    return answer ? `${sent} Answered at once with ${answer.type}: ${answer.body}` : sent
+    if (answer) return `${sent} Answered at once with ${answer.type}: ${answer.body}`
+    return message.expects_reply ? `${sent} ${await outlookOf(svc, call, message.to_agent)}` : sent
   }
   const asks = <P extends z.ZodType>(
     name: string,
@@ -52,7 +63,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_request',
         'request',
-        'Ask another agent for help with something. Its answer comes as a message.',
+        'Ask another agent for help with something. The answer comes as a message, later.',
         z.object({
           ...{ to, subject: z.string().max(1_000), body },
           priority: z.coerce
@@ -68,7 +79,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_query',
         'query',
-        'Ask another agent a question.',
+        'Ask another agent a question. The answer comes as a message, later; if you cannot go on without it, use delegate_task with wait instead, where you have it.',
         z.object({ to, question: body }),
         ({ to: whom, question }) => ({ to: whom, body: question }),
       ),
@@ -82,18 +93,23 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'check_inbox',
         description:
-          'List the messages that you received, each with its beginning; read_message shows a whole message.',
+          'List the messages that you have not read or not answered, each with its beginning; read_message shows a whole message.',
         parameters: z.object({ unread_only: z.boolean().default(true) }),
         read_only: true,
         async execute({ unread_only }, { agent_id: owner }) {
+          const show = (found: readonly A2AMessage[]) =>
+            Promise.all(found.map(message => mail().textForModel(message, owner, LISTED_CHARACTERS)))
           const filter = { owner, box: 'inbox', ...(unread_only ? { unread: true } : {}) } as const
           const found = unread_only
             ? await mail().listUnread(owner, LISTED)
             : await mail().list(filter, { limit: LISTED })
-          if (found.length === 0) return unread_only ? 'No unread messages.' : 'No messages.'
-          const texts = await Promise.all(found.map(message => mail().textForModel(message, owner, LISTED_CHARACTERS)))
+          const owed = unread_only ? await mail().listUnanswered(owner, LISTED) : []
           const more = (await mail().count(filter)) - found.length
-          return [...texts, ...(more > 0 ? [`${more} more; read or answer these first.`] : [])].join('\n\n')
+          return [
+            ...(found.length === 0 ? [unread_only ? 'No unread messages.' : 'No messages.'] : await show(found)),
+            ...(more > 0 ? [`${more} more; read or answer these first.`] : []),
+            ...(owed.length > 0 ? ['Messages that you read and have not answered:', ...(await show(owed))] : []),
+          ].join('\n\n')
         },
       }),
       tool({

@@ -138,7 +138,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           return listTree(svc.ports.files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
         },
       }),
-      ...searchTools(svc, path),
+      ...searchTools(svc, path, limits),
     ],
   }
 }

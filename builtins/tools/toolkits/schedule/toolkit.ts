@@ -1,5 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
-import { type Schedule, Schedules } from '#platform/schedules/contract'
+import { BadScheduleError, type Schedule, Schedules } from '#platform/schedules/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 /** Tools for recurring goals that an agent sets itself. */
@@ -10,7 +10,7 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'schedule_goal',
         description:
-          'Give yourself a recurring goal. It becomes active each time the given number of your cycles has passed, unless the previous one is still active.',
+          'Give yourself a recurring goal: at times of the day or week (cron), or after a number of your cycles (every_n_cycles). It becomes active each time, unless the previous one is still active.',
         parameters: z.object({
           objective: z.string().trim().min(1).max(500).describe('The goal to reach each time, in one sentence'),
           every_n_cycles: z.coerce
@@ -18,13 +18,29 @@ export function scheduleToolkit(svc: PluginHandle): Toolkit {
             .int()
             .min(1)
             .max(1_000_000)
+            .optional()
             .describe('Interval in cycles; 10 means every tenth cycle'),
+          cron: z
+            .string()
+            .trim()
+            .min(1)
+            .max(100)
+            .optional()
+            .describe('Cron expression; "0 8 * * *" means every morning at 8, "0 9 * * 1-5" at 9 on weekdays'),
+          time_zone: z
+            .string()
+            .min(1)
+            .max(64)
+            .optional()
+            .describe('Time zone of the cron expression, such as "Europe/Berlin"'),
         }),
-        async execute({ objective, every_n_cycles }, call) {
+        async execute({ objective, ...timing }, call) {
           const { agent_id } = call
+          if ((timing.every_n_cycles === undefined) === (timing.cron === undefined))
+            throw new BadScheduleError({ problem: 'Give either every_n_cycles (10) or cron ("0 8 * * *").' })
           const { schedule_id, next, effects } = await svc
             .use(Schedules)
-            .make({ agent_id, objective, every_n_cycles, created_by: 'agent' })
+            .make({ agent_id, objective, ...timing, created_by: 'agent' })
           for (const effect of effects) call.effect(effect)
           return `Scheduled as ${schedule_id}; the first time is ${next}.`
         },

@@ -1,13 +1,15 @@
 import { lineOf, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
+import { contentTokens } from '#lib/output-limit'
+import { beginningWithin } from '#lib/text-tokens'
 import { markUntrusted, type WebPage, WebPages } from '#safety/net/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Allowance } from './allowance.ts'
 import type { WebConfig } from './config.ts'
 import { search } from './search.ts'
 
-/** Number of characters of a page shown at a time. */
-const PART = 8_000
+/** Maximum number of characters of a page shown at a time. */
+const PART = 30_000
 const MOST_LINKS = 40
 /** Maximum number of cached pages, and their lifetime in milliseconds. */
 const KEPT = 16
@@ -16,24 +18,51 @@ const KEPT_MS = 600_000
 /** Tools that read web pages as text and search the web. Their content is marked as untrusted. */
 export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const allowance = new Allowance(config.web_requests_per_cycle)
+  /** Cached pages by address: the requested one, and the one that it redirects to. */
   const kept = new Map<string, { page: WebPage; until: number }>()
+  /** Requests under way. */
+  const loading = new Map<string, { page: Promise<WebPage>; signal: AbortSignal }>()
   const countRequest = (call: ToolCall) => {
     if (allowance.take(call)) return
+    const most = config.web_requests_per_cycle
     throw new Error(
-      `you have already made ${config.web_requests_per_cycle} web requests, which is the limit for now. Continue with what you know; in your next cycle you can make more`,
+      call.goal_id === null
+        ? `you have already made ${most} web requests, which is the limit for one task. Finish with what you know`
+        : `you have already made ${most} web requests, which is the limit for now. Continue with what you know; in your next cycle you can make more`,
     )
   }
-  /** Returns a page, from the cache when an agent reads on, so that it sees the same page without a second request. */
-  const pageAt = async (url: string, offset: number, call: ToolCall): Promise<WebPage> => {
-    const known = kept.get(url)
-    if (offset > 0 && known && svc.clock.monotonic() < known.until) return known.page
-    countRequest(call)
-    const page = await svc.use(WebPages).read(url, { signal: call.signal })
+  const keep = (url: string, page: WebPage) => {
     kept.delete(url)
     kept.set(url, { page, until: svc.clock.monotonic() + KEPT_MS })
     const [oldest = ''] = kept.keys()
     if (kept.size > KEPT) kept.delete(oldest)
-    return page
+  }
+  /**
+   * Returns a page: of a request under way, so that neighbouring calls share it; or from the cache when an agent reads
+   * on, so that it sees the same page without a second request.
+   */
+  const pageAt = async (url: string, offset: number, call: ToolCall): Promise<WebPage> => {
+    // A request under way that another call cancels does not end this call.
+    for (let shared = loading.get(url); shared; shared = loading.get(url)) {
+      try {
+        return await shared.page
+      } catch (error) {
+        if (!shared.signal.aborted) throw error
+      }
+    }
+    const known = kept.get(url)
+    if (offset > 0 && known && svc.clock.monotonic() < known.until) return known.page
+    countRequest(call)
+    const { signal } = call
+    const page = svc.use(WebPages).read(url, { signal })
+    loading.set(url, { page, signal })
+    try {
+      const read = await page
+      for (const address of new Set([url, read.url])) keep(address, read)
+      return read
+    } finally {
+      if (loading.get(url)?.page === page) loading.delete(url)
+    }
   }
   return {
     name: 'web',
@@ -50,7 +79,7 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
         read_only: true,
         async execute({ url, offset, links }, call) {
           const page = await pageAt(url, offset, call)
-          return renderPage(page, offset, links)
+          return renderPage(page, offset, links, call.result_tokens)
         },
       }),
       tool({
@@ -78,9 +107,16 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   }
 }
 
-function renderPage({ url, title, text, links, truncated }: WebPage, offset: number, withLinks: boolean): string {
-  const part = partOf(text || 'The page contains no text.', offset, PART)
-  const isEnd = offset + PART >= text.length
+function renderPage(
+  { url, title, text, links, truncated }: WebPage,
+  offset: number,
+  withLinks: boolean,
+  result_tokens: number | undefined,
+): string {
+  const shown = text || 'The page contains no text.'
+  const length = beginningWithin(shown.slice(offset, offset + PART), contentTokens(result_tokens)).length
+  const part = partOf(shown, offset, length)
+  const isEnd = offset + length >= text.length
   const listed = links
     .slice(0, MOST_LINKS)
     .map(link => `- ${lineOf(link.text, 100) || '(no text)'}: ${link.url.slice(0, 500)}`)

@@ -94,6 +94,24 @@ describe('acceptance criteria', () => {
     expect(results.some(each => each.includes('The reviewer does not accept it: It names no author.'))).toBe(true)
   })
 
+  it('show the model that judges a rubric the results of commands that the evidence names', async () => {
+    let judged = ''
+    await using home = await accepting(
+      [
+        REPORT,
+        toolCall('shell_exec', { command: 'cat report.md' }),
+        toolCall('finish_goal', { summary: 'written', evidence: ['`cat report.md`'] }),
+        ({ prompt }) => {
+          judged = prompt
+          return text('{"accepted": true, "reason": ""}')
+        },
+      ],
+      [{ rubric: 'The report says how all is' }],
+    )
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
+    expect(judged).toMatch(/stands the result of "cat report\.md" when the agent last ran it: .*\n<<<\nAll is well\./)
+  })
+
   it('wait for the operator without model calls, and pass on the reason of a rejection', async () => {
     await using home = await accepting([finish('first'), finish('second')], [{ operator: true }])
     const first = await home.asked()

@@ -2,8 +2,10 @@ import { createContext, Script } from 'node:vm'
 import { defineError } from '#kernel'
 import { ripgrepPattern } from './ripgrep-pattern.ts'
 
+/** Maximum number of characters that are matched at once; a longer text is divided between its lines. */
+const PART_CHARS = 250_000
 /**
- * Time limit for matching one file, in milliseconds, because some expressions take exponential time and block the
+ * Time limit for matching one part, in milliseconds, because some expressions take exponential time and block the
  * process.
  */
 const FILE_MS = 250
@@ -31,6 +33,19 @@ function plainLines(text: string, part: string, most: number): number[] {
     if (line.includes(part)) found.push(at)
   }
   return found
+}
+
+/** Yields whole lines together, at most `PART_CHARS` unless a line is longer. The line end between two parts is left out. */
+function* partsOf(text: string): Generator<string> {
+  let from = 0
+  while (text.length - from > PART_CHARS) {
+    const last = text.lastIndexOf('\n', from + PART_CHARS)
+    const end = last >= from ? last : text.indexOf('\n', from)
+    if (end < 0) break
+    yield text.slice(from, end)
+    from = end + 1
+  }
+  yield text.slice(from)
 }
 
 const SEARCH = new Script(`{
@@ -75,6 +90,17 @@ export class Matcher {
 
   /** Returns the indices of at most `most` lines that match. @throws PatternError when it takes too long */
   linesIn(text: string, most: number): number[] {
+    const found: number[] = []
+    let before = 0
+    for (const part of partsOf(text)) {
+      for (const line of this.#linesInPart(part, most - found.length)) found.push(before + line)
+      if (found.length >= most || part.length === text.length) break
+      before += part.split('\n').length
+    }
+    return found
+  }
+
+  #linesInPart(text: string, most: number): number[] {
     if (this.#isPlain) return plainLines(text, this.#pattern, most)
     const context = createContext({ pattern: this.#source, flags: this.#flags, text, most })
     let timeout: unknown

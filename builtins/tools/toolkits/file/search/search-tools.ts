@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
 import { Jail, type JailFolder, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
+import type { FileConfig } from '../config.ts'
 import { IgnoreRules } from './ignore.ts'
 import { globFiles, grepFile, grepFiles, type Search } from './search.ts'
 import { rulesIn } from './walk.ts'
@@ -12,7 +13,7 @@ const common = {
 const limit = (usual: number) => z.coerce.number().int().min(1).max(1000).default(usual)
 
 /** Tools that find files by name or content. */
-export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
+export function searchTools(svc: PluginHandle, path: z.ZodString, limits: FileConfig): Tool[] {
   const { files } = svc.ports
 
   const searchIn = async (call: ToolCall, path: string, all: boolean, work: (search: Search) => Promise<string>) => {
@@ -90,7 +91,9 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
         'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}. Use it before you read large files.',
       parameters: z.object({
         pattern: z.string().min(1).max(1000).describe('JavaScript regular expression'),
-        path: path.default('.').describe('Folder or file to search in'),
+        path: path
+          .default('.')
+          .describe('Folder or file to search in; a file over 2 MB is searched only if it is named here'),
         glob: z
           .string()
           .trim()
@@ -111,7 +114,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString): Tool[] {
           return searchIn(call, path, include_ignored, search => grepFiles(search, options))
         const file = await svc.use(Jail).open(call, path)
         try {
-          return await grepFile(file, path, options, call.result_tokens)
+          return await grepFile(file, path, options, limits.file_max_read_bytes, call.result_tokens)
         } finally {
           await file.close()
         }

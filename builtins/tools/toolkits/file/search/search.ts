@@ -11,7 +11,7 @@ import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
 
 /** Maximum number of characters shown of a line. */
 const LINE_CHARS = 300
-/** Maximum size of files that are searched, in bytes. */
+/** Maximum size of files that are searched below a folder, in bytes. */
 const MAX_SEARCHED = 2_000_000
 /** Number of bytes at the beginning of a file that are checked for binary content. */
 const PROBED = 8_000
@@ -70,10 +70,22 @@ export function grepFiles(search: Search, options: GrepOptions): Promise<string>
   )
 }
 
-/** Shows the matching lines of one file, also of one that `.gitignore` excludes. */
-export async function grepFile(file: FileHandle, path: string, options: GrepOptions, result_tokens?: number) {
-  const text = await readText(file)
-  if (text === undefined) return `[${JSON.stringify(path)} is not searched: it is no text, or larger than 2 MB.]`
+/**
+ * Shows the matching lines of one file, also of one that `.gitignore` excludes.
+ * @param most maximum size of the file, in bytes
+ */
+export async function grepFile(
+  file: FileHandle,
+  path: string,
+  options: GrepOptions,
+  most: number,
+  result_tokens?: number,
+) {
+  const { size } = await file.stat()
+  if (size > most)
+    return `[${JSON.stringify(path)} is not searched: it has ${size} bytes, and the limit is ${most}. Divide it, or search it with a program.]`
+  const text = await readText(file, most)
+  if (text === undefined) return `[${JSON.stringify(path)} is not searched: it is no text.]`
   const matcher = new Matcher(options.pattern, options)
   const each = async (take: TakeText) => ({ more: !take(text, displayPath('.', path)), cut: false })
   return grepTexts({ path, all: true, result_tokens }, options, matcher, each)
@@ -191,15 +203,15 @@ async function textOf(files: Ports['files'], at: string): Promise<string | undef
   if (!handle) return undefined
   try {
     // A hard link may refer to a file outside the folder.
-    return (await handle.stat()).nlink > 1 ? undefined : await readText(handle)
+    return (await handle.stat()).nlink > 1 ? undefined : await readText(handle, MAX_SEARCHED)
   } finally {
     await handle.close()
   }
 }
 
-async function readText(handle: FileHandle): Promise<string | undefined> {
+async function readText(handle: FileHandle, most: number): Promise<string | undefined> {
   const stats = await handle.stat()
-  if (!stats.isFile() || stats.size > MAX_SEARCHED) return undefined
+  if (!stats.isFile() || stats.size > most) return undefined
   const bytes = await handle.readFile()
   return bytes.subarray(0, PROBED).includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n')
 }
