@@ -2,6 +2,7 @@ import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
+import { sanitize } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import {
   instructionsFor,
@@ -30,7 +31,7 @@ export function subAgentMessages(svc: PluginHandle): MessageSource {
           })),
           ...instructions.map(({ parent, message }) => ({
             from: `Message from ${parent}, the agent that you work for`,
-            text: message,
+            text: sanitize(message),
           })),
         ],
         acknowledgements: [

@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
-import { sanitize } from '#lib/sanitize'
+import { removeControlCharacters } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
@@ -79,7 +79,10 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
           const { sub_agent_id: id } = await subAgents.find(agent_id, sub_agent_id)
           const actions = await lastActions(svc.use(Store), id, limit)
           const lines = actions.map(({ tool, arguments: args, outcome, is_error }) => {
-            const came = outcome === null ? 'not finished' : `${is_error ? 'failed: ' : ''}${cut(sanitize(outcome))}`
+            const came =
+              outcome === null
+                ? 'not finished'
+                : `${is_error ? 'failed: ' : ''}${cut(removeControlCharacters(outcome))}`
             return `- ${tool} ${cut(args)} → ${came}`
           })
           return subAgents.redact(lines.join('\n') || 'It has done nothing yet.', agent_id)
@@ -142,7 +145,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
 
 /** Describes how a sub-agent ended, for its parent. */
 export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
-  const said = [result, ending].flatMap(text => (text ? sanitize(text) : [])).join(' ')
+  const said = [result, ending].flatMap(text => (text ? removeControlCharacters(text) : [])).join(' ')
   return `[${status}] ${untrustedLines('the report of the sub-agent', said)}`.trim()
 }
 

@@ -4,7 +4,7 @@ import { isoTime } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import { readAcceptance } from '../acceptance/repository.ts'
-import { type GoalContext, type GoalRow, sanitize } from '../contract.ts'
+import type { GoalContext, GoalRow } from '../contract.ts'
 
 export { selfPrompt } from '#core/profiles/contract'
 
@@ -95,7 +95,7 @@ export function endedMessage(
 }
 
 export function nudgeMessage(message: string): string {
-  return `Message from the operator: ${sanitize(message)}`
+  return `Message from the operator: ${message}`
 }
 
 /** Returns the text added to messages of the operator when further ones did not fit. */
