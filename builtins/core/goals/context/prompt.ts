@@ -109,6 +109,10 @@ Answer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500
 
 If there is nothing worth doing now, do not invent work. Answer {"goal": null, "reasoning": "<why, or what you wait for>"}: you are asked again later, and at once when something happens, such as a message.`
 
+/** Added to the question for an agent whose profile sets `own_goals` to false. */
+const ONLY_MESSAGES =
+  'You choose no goals of your own: choose only a goal that one of these messages asks for. If none does, there is nothing to do.'
+
 /** Returns the prompt for an idle agent: its situation, and the question for a goal worth pursuing now. */
 export function generationMessage(context: GoalContext): string {
   return section(generationParts(context).map(({ text }) => text))
@@ -116,7 +120,7 @@ export function generationMessage(context: GoalContext): string {
 
 /** Returns the same prompt in named parts. */
 export function generationParts(context: GoalContext): { name: string; text: string }[] {
-  const { sections, nudges, news, recent_goals, memory_snippets, peer_summaries, tools_description } = context
+  const { profile, sections, nudges, news, recent_goals, memory_snippets, peer_summaries, tools_description } = context
   return [
     ...sections,
     { name: 'nudges', text: list('Messages from the operator', nudges) },
@@ -133,7 +137,7 @@ export function generationParts(context: GoalContext): { name: string; text: str
     { name: 'tools', text: tools_description && `Tools:\n${tools_description}` },
     {
       name: 'question',
-      text: QUESTION,
+      text: profile.own_goals ? QUESTION : `${ONLY_MESSAGES}\n\n${QUESTION}`,
     },
   ]
 }
