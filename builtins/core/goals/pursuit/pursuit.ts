@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
+import { lineOf } from '#core/memory/contract'
 import type { Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
@@ -44,6 +45,7 @@ import {
   dropTranscript,
   findGoal,
   goalAtHand,
+  lastEndedGoals,
   loadTranscript,
   markSubgoalsReported,
   nudgesSince,
@@ -59,6 +61,11 @@ import { isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
+
+/** Number of the agent's last goals that the first message of an operator's goal names. */
+const LAST_GOALS = 3
+/** Maximum length of the objective and of the result of one of them, in characters. */
+const LAST_GOAL_CHARS = 200
 
 /** `goal_pursuit`: continues the loop where it stopped, and stores each event before the next step. */
 export async function pursue(
@@ -336,8 +343,27 @@ class Pursuit {
     const ended =
       before.length > 0 ? [await this.#endedMessage('Goals that this goal waited for have ended:', before)] : []
     const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
-    const context = [...(await this.#largerGoal()), ...ended, ...sections.map(({ text }) => text)]
-    return userMessage(goalMessage(goal, context, await this.#recallMemories()), readImages(goal.images))
+    const memories = await this.#recallMemories()
+    const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
+    const context = [...(await this.#largerGoal()), ...ended, ...last, ...sections.map(({ text }) => text)]
+    return userMessage(goalMessage(goal, context, memories), readImages(goal.images))
+  }
+
+  /**
+   * Names the agent's last goals, because an operator's goal may refer to them. Leaves out what the message has already:
+   * the goals that this one waited for, and results that a memory holds.
+   */
+  async #lastGoals(before: readonly GoalRow[], memories: readonly string[]): Promise<string[]> {
+    const ended = await lastEndedGoals(this.#svc.use(Store), this.#goal.agent_id, LAST_GOALS)
+    const goals = ended
+      .filter(goal => before.every(({ goal_id }) => goal_id !== goal.goal_id))
+      .map(goal => {
+        const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
+        const isRemembered = memories.some(line => line.includes(objective.replace(/…$/, '')))
+        const result = isRemembered || !goal.result ? null : lineOf(goal.result, LAST_GOAL_CHARS)
+        return { ...goal, objective, result }
+      })
+    return goals.length > 0 ? [await this.#endedMessage('Your last goals, newest first:', goals)] : []
   }
 
   /** Describes the goal that this one is a part of, and what the operator said meanwhile; empty for other goals. */
