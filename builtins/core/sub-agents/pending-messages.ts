@@ -59,8 +59,10 @@ async function openingOf(svc: PluginHandle, agent: AgentRow, parent_agent_id: st
   const parent = await svc.use(Agents).find(parent_agent_id)
   const state = await readWorkState(svc.use(Store), agent.agent_id)
   const [own, other] = [agent, parent].map(each => agentReach(svc.project, each).workspace)
+  const where =
+    own === other ? 'in its workspace: write no files there but those of your task' : 'in a workspace of your own'
   return [
-    `You are a sub-agent of ${parent.name}, ${own === other ? 'in the same workspace' : 'in a workspace of your own'}. It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`,
+    `You are a sub-agent of ${parent.name}, ${where}. It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`,
     `You have at most ${pluralize(state?.max_cycles ?? 1, 'cycle')} of several steps each; without finish_goal by then, it gets no result.`,
   ].join(' ')
 }

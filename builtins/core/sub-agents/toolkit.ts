@@ -5,6 +5,7 @@ import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { MAX_CHILDREN, type SubAgent } from './contract.ts'
+import { type SubAgentsConfig, toolkitsSentence } from './profile.ts'
 import { instruct, lastActions, markReported, waitFor } from './repository.ts'
 import type { SubAgents } from './sub-agents.ts'
 
@@ -15,15 +16,14 @@ const which = z.string().trim().min(1).max(128).describe('Id or name of the sub-
 const one = z.object({ sub_agent_id: which })
 
 /** Tools for sub-agents. Each agent sees only its own ones. */
-export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
+export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config: SubAgentsConfig): Toolkit {
   return {
     name: 'sub_agents',
-    instructions: `For work that can be done in parallel with yours, you can create sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. You get a message when it ends.`,
+    instructions: `For work that can be done in parallel with yours, you can create sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. ${toolkitsSentence(config)} You get a message when it ends.`,
     tools: [
       tool({
         name: 'spawn_sub_agent',
-        description:
-          'Create a sub-agent that works on one task in parallel with you, and ends with that task. You get its result.',
+        description: `Create a sub-agent that works on one task in parallel with you, and ends with that task. You get its result. ${toolkitsSentence(config)}`,
         parameters: z.object({
           name: z
             .string()

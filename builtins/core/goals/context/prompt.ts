@@ -77,19 +77,20 @@ export function largerGoalMessage(
     `This is part ${place} of ${parts.length} of a larger goal of yours: ${goal.objective}`,
     'Do this part only. You go on with the larger goal when its parts have ended.',
     ...termsOf(goal, 'The larger goal'),
-    endedMessage('The parts, in their order:', parts),
+    endedMessage('The parts, in their order:', parts, goal.agent_id),
     list('Messages from the operator since the larger goal began', nudges),
   ])
 }
 
-/** Lists other goals, which may belong to other agents, with their results. */
+/** Lists other goals with their results. Names the agents of those that are not the reader's. */
 export function endedMessage(
   heading: string,
-  ended: readonly Pick<GoalRow, 'objective' | 'status' | 'result'>[],
+  ended: readonly Pick<GoalRow, 'agent_id' | 'objective' | 'status' | 'result'>[],
+  reader: string,
 ): string {
   const lines = ended.map(
-    ({ objective, status, result }) =>
-      `- [${status}] ${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
+    ({ agent_id, objective, status, result }) =>
+      `- [${status}] ${agent_id === reader ? '' : `${agent_id}: `}${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
   )
   return `${heading}\n${lines.join('\n')}`
 }

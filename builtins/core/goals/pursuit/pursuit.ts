@@ -62,6 +62,8 @@ import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
 
+/** Heading of ended goals that may belong to other agents. */
+const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
 /** Number of the agent's last goals that the first message of an operator's goal names. */
 const LAST_GOALS = 3
 /** Maximum length of the objective and of the result of one of them, in characters. */
@@ -328,7 +330,8 @@ class Pursuit {
     const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
-    const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
+    const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
+    const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
     const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
@@ -340,8 +343,7 @@ class Pursuit {
     const { agent, profile } = assemblyOf(this.#cycle)
     const goal = this.#goal
     const before = goal.follows ? await goalsBefore(this.#svc.use(Store), goal.goal_id) : []
-    const ended =
-      before.length > 0 ? [await this.#endedMessage('Goals that this goal waited for have ended:', before)] : []
+    const ended = before.length > 0 ? [await this.#endedMessage(AWAITED_ENDED, before)] : []
     const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
     const memories = await this.#recallMemories()
     const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
@@ -380,7 +382,7 @@ class Pursuit {
   }
 
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
-    return endedMessage(heading, await this.#withRedactedResults(goals))
+    return endedMessage(heading, await this.#withRedactedResults(goals), this.#goal.agent_id)
   }
 
   /** Cleans and checks results, because other agents may have done the work. */
