@@ -1,8 +1,14 @@
 /**
  * Prepares text from outside for a prompt: removes control characters and simple HTML tags, however they are nested.
+ * For text that may contain code, use `removeControlCharacters`.
  */
 export function sanitize(text: string): string {
-  return withoutTags(text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '')).trim()
+  return withoutTags(removeControlCharacters(text)).trim()
+}
+
+/** Removes control characters except tabs and line breaks. */
+export function removeControlCharacters(text: string): string {
+  return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '').trim()
 }
 
 export function oneLine(text: string): string {
@@ -14,8 +20,20 @@ export function sanitizeLine(text: string): string {
   return oneLine(sanitize(text))
 }
 
-/** Text between the angle brackets of a tag. */
-const TAG = /^\/?[a-zA-Z!].{0,200}$/s
+const ELEMENTS =
+  'a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption center cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins kbd label legend li link main map mark marquee menu meta meter nav noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp script search section select slot small source span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr'.split(
+    ' ',
+  )
+// A single upper-case letter is usually a type parameter: Promise<P>.
+const NAMES = [...ELEMENTS, ...ELEMENTS.filter(name => name.length > 1).map(name => name.toUpperCase())].join('|')
+/** Text between the angle brackets of a tag of HTML, but not of `List<Note>` or `a<b && c>d`. */
+const TAG = new RegExp(`^(?:!(?:--|doctype|DOCTYPE).*|/?(?:${NAMES})(?:(?:\\s+[\\w:-]+)+\\s*=(?!=).*)?\\s*/?)$`, 's')
+/** Maximum length of that text, in characters. */
+const LONGEST_TAG = 201
+
+function isTag(inner: string): boolean {
+  return inner.length <= LONGEST_TAG && TAG.test(inner)
+}
 
 /** Removes tags, including those formed by the removal of a tag inside them. Goes through the text once. */
 function withoutTags(text: string): string {
@@ -29,7 +47,7 @@ function withoutTags(text: string): string {
   for (const piece of text.split(/(?=[<>])/)) {
     const rest = piece.slice(1)
     if (piece.startsWith('<')) open.push(rest)
-    else if (piece.startsWith('>') && TAG.test(open.at(-1) ?? '')) {
+    else if (piece.startsWith('>') && isTag(open.at(-1) ?? '')) {
       open.pop()
       const outer = open.pop()
       if (outer === undefined) settled.push(rest)

@@ -17,6 +17,7 @@ import {
   agentReach,
   type DeletedAgent,
   DeleteHooks,
+  FirstGoals,
   type Fleet,
   type FleetQuery,
   type NewAgent,
@@ -202,10 +203,10 @@ export class AgentDirectory implements Agents {
     return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
   }
 
-  /** Makes an agent from a preset; it is due at once. @throws ProfileNotFoundError, ModelNameError, FolderError */
+  /** Makes an agent from a preset, with a first goal if one is given; it is due at once. @throws ProfileNotFoundError, ModelNameError, FolderError */
   async spawn(
     preset: string,
-    { model, ...wanted }: FolderSelection & { model?: string | undefined },
+    { model, goal, ...wanted }: FolderSelection & { model?: string | undefined; goal?: string | undefined },
     also: readonly Effect[] = [],
   ): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
@@ -216,7 +217,8 @@ export class AgentDirectory implements Agents {
     const { effects, ...folders } = per ? await worktreeFor(this.#svc, agent_id, given, per) : { ...given, effects: [] }
     const { name, role } = profile
     const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null, ...folders }
-    await this.#store.apply([...this.create(agent), ...effects, ...also])
+    const first = goal === undefined ? [] : this.#svc.use(FirstGoals).add(agent_id, goal)
+    await this.#store.apply([...this.create(agent), ...effects, ...first, ...also])
     return this.find(agent_id)
   }
 

@@ -247,6 +247,13 @@ export interface Worktrees {
 }
 export const Worktrees = token<Worktrees>('worktrees')
 
+/** Adds the first goals of new agents; provided by the module of goals, which needs this one. */
+export interface FirstGoals {
+  /** Returns the writes that add an operator's goal to an agent that is inserted before them. */
+  add(agent_id: string, objective: string): Effect[]
+}
+export const FirstGoals = token<FirstGoals>('first_goals')
+
 /** Maximum number of the operator's messages in one prompt. */
 export const NUDGES_AT_ONCE = 20
 export const NudgeReceived = z

@@ -108,6 +108,14 @@ export const agentsSpawn = operation({
       .describe('Name of a profile'),
     model: model.nullish().describe("Model as provider:model or provider:lite|standard|pro (default: the profile's)"),
     ...given,
+    goal: z
+      .string()
+      .trim()
+      .min(1)
+      .max(4000)
+      .optional()
+      .meta({ examples: ['Write a test for the parser'] })
+      .describe('First goal of the agent, in plain words (default: it chooses its own)'),
     worktree: WorktreePer.optional().describe(
       "Work in a git worktree of the workspace: `agent` for all its work, `goal` with a branch for each goal (default: the profile's)",
     ),
@@ -120,7 +128,7 @@ export const agentsSpawn = operation({
     idempotent: true,
     location: ({ agent_id }: AgentDetail) => `/agents/${agent_id}`,
   },
-  cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w' }, paths: FOLDER_OPTIONS },
+  cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w', goal: 'g' }, paths: FOLDER_OPTIONS },
   mcp: true,
   errors: [ProfileNotFoundError, ModelNameError, FolderError],
   async run({ preset, model, ...wanted }, { svc, effects }) {

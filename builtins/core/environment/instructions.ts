@@ -2,7 +2,7 @@ import { join, relative } from 'node:path'
 import { type AgentRow, agentReach } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
-import { sanitize } from '#lib/sanitize'
+import { removeControlCharacters } from '#lib/sanitize'
 import { Guardrails } from '#safety/guardrails/contract'
 import { fence } from '#safety/net/contract'
 import { type GivenFolder, Jail, type Reach } from '#safety/sandbox/contract'
@@ -31,7 +31,7 @@ async function readAll(svc: PluginHandle, agent: AgentRow): Promise<string | und
   for (const folder of foldersDown(agent.workspace, agent.folders)) {
     const found = left > 0 ? await readFirst(svc, reach, folder) : undefined
     if (!found) continue
-    const text = await checkInstructions(svc, agent.agent_id, sanitize(found.text))
+    const text = await checkInstructions(svc, agent.agent_id, removeControlCharacters(found.text))
     const shown = text.slice(0, left)
     left -= shown.length
     const more =

@@ -108,6 +108,8 @@ export interface PursuedGoal extends GoalRow {
   images: string | null
   /** Whether it must wait for other goals. */
   follows: number
+  /** Whether other goals of its agent have ended, subgoals aside. */
+  has_earlier: number
   /** The question to the operator that it waits for. */
   question_id: string | null
   /** The epoch of the lease under which its transcript was last written; null where the last writer was not a cycle. */

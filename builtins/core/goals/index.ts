@@ -1,4 +1,4 @@
-import { BlockReasons } from '#core/agents/contract'
+import { BlockReasons, FirstGoals } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -87,6 +87,10 @@ export default definePlugin({
       Goals,
       withEarlierNames(goals, { added: 'add', completed: 'complete', abandoned: 'abandon', active: 'listActive' }),
     )
+    svc.provide(FirstGoals, {
+      add: (agent_id, objective) =>
+        svc.use(Goals).add({ agent_id, objective, priority: 4, origin: 'operator', parent_goal_id: null }).effects,
+    })
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))

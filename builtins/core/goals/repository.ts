@@ -24,6 +24,8 @@ const BLOCKED = `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.g
 const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
   ORDER BY asked_at, question_id LIMIT 1)`
 const UNREPORTED = "sub.status <> 'active' AND sub.told_at IS NULL"
+/** SQL: whether goal `e` has ended and was no part of another one. */
+const ENDED = "e.status <> 'active' AND e.origin <> 'subgoal'"
 const FIRST = 'ORDER BY blocked, priority DESC, created_at, goal_id LIMIT 1'
 
 /** State of a goal that a pursuit reads before each step. */
@@ -33,7 +35,8 @@ const NOW = `${BLOCKED} AS blocked,
   coalesce((SELECT wakes FROM leases_view l WHERE l.id = g.agent_id), 0) AS wakes`
 
 const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
-  EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
+  EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows,
+  EXISTS (SELECT 1 FROM goals e WHERE e.agent_id = g.agent_id AND ${ENDED}) AS has_earlier FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${NOW}
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents_view a
     WHERE a.agent_id = g.agent_id AND a.paused_at IS NULL AND a.died_at IS NULL) ${FIRST}`
@@ -150,6 +153,14 @@ export function subgoalsOf(store: Store, goal_id: string): Promise<GoalRow[]> {
   return store.all<GoalRow>(
     `SELECT ${COLUMNS} FROM goals WHERE parent_goal_id = ? AND origin = 'subgoal' ORDER BY created_at, goal_id`,
     [goal_id],
+  )
+}
+
+/** Returns an agent's newest ended goals other than subgoals, newest first. */
+export function lastEndedGoals(store: Store, agent_id: string, limit: number): Promise<GoalRow[]> {
+  return store.all<GoalRow>(
+    `SELECT ${COLUMNS} FROM goals e WHERE agent_id = ? AND ${ENDED} ORDER BY completed_at DESC, goal_id DESC LIMIT ?`,
+    [agent_id, limit],
   )
 }
 

@@ -55,6 +55,10 @@ export const Profile = z.object({
     .nullable()
     .default(null)
     .describe('Motives and base levels of the agent; suffering lowers the levels'),
+  own_goals: z
+    .boolean()
+    .default(true)
+    .describe('Whether its agents choose goals of their own when idle; if false, they wait for goals and messages'),
   inner_life: z
     .array(z.enum(INNER_LIFE))
     .default([])

@@ -27,7 +27,7 @@ export default definePlugin({
     subAgentsForget(svc)
     svc.event('sub_agent_spawned', SubAgentSpawned)
     svc.event('sub_agent_ended', SubAgentEnded)
-    svc.toolkit(subAgentsToolkit(svc, subAgents))
+    svc.toolkit(subAgentsToolkit(svc, subAgents, config))
     svc.add(PendingMessages, subAgentMessages(svc))
     svc.add(PromptSections, subAgentSection(svc))
     svc.add(ProfileShapes, childShape(svc, config))

@@ -2,6 +2,7 @@ import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
+import { sanitize } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import {
   instructionsFor,
@@ -30,7 +31,7 @@ export function subAgentMessages(svc: PluginHandle): MessageSource {
           })),
           ...instructions.map(({ parent, message }) => ({
             from: `Message from ${parent}, the agent that you work for`,
-            text: message,
+            text: sanitize(message),
           })),
         ],
         acknowledgements: [
@@ -58,8 +59,10 @@ async function openingOf(svc: PluginHandle, agent: AgentRow, parent_agent_id: st
   const parent = await svc.use(Agents).find(parent_agent_id)
   const state = await readWorkState(svc.use(Store), agent.agent_id)
   const [own, other] = [agent, parent].map(each => agentReach(svc.project, each).workspace)
+  const where =
+    own === other ? 'in its workspace: write no files there but those of your task' : 'in a workspace of your own'
   return [
-    `You are a sub-agent of ${parent.name}, ${own === other ? 'in the same workspace' : 'in a workspace of your own'}. It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`,
+    `You are a sub-agent of ${parent.name}, ${where}. It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`,
     `You have at most ${pluralize(state?.max_cycles ?? 1, 'cycle')} of several steps each; without finish_goal by then, it gets no result.`,
   ].join(' ')
 }

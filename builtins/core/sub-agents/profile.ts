@@ -86,6 +86,14 @@ export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
   }
 }
 
+/** Returns a sentence for parents that names the toolkits of sub-agents. */
+export function toolkitsSentence({ sub_agent_toolkits }: SubAgentsConfig): string {
+  const names = sub_agent_toolkits ?? SAFE
+  const lacking = ['shell', 'git'].filter(name => !names.includes(name))
+  const without = lacking.length > 0 ? `, and so no ${lacking.join(' and no ')}` : ''
+  return `They have at most these toolkits: ${names.join(', ')}${without}.${lacking.includes('shell') ? ' Run programs and tests yourself.' : ''}`
+}
+
 /** Warns about configured toolkits that do not exist or can do harm. */
 export function warnOfToolkits(svc: PluginHandle, { sub_agent_toolkits }: SubAgentsConfig): void {
   const named = sub_agent_toolkits ?? []

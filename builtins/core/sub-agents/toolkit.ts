@@ -1,10 +1,11 @@
 import { type PluginHandle, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
-import { sanitize } from '#lib/sanitize'
+import { removeControlCharacters } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import { MAX_CHILDREN, type SubAgent } from './contract.ts'
+import { type SubAgentsConfig, toolkitsSentence } from './profile.ts'
 import { instruct, lastActions, markReported, waitFor } from './repository.ts'
 import type { SubAgents } from './sub-agents.ts'
 
@@ -15,15 +16,14 @@ const which = z.string().trim().min(1).max(128).describe('Id or name of the sub-
 const one = z.object({ sub_agent_id: which })
 
 /** Tools for sub-agents. Each agent sees only its own ones. */
-export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolkit {
+export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config: SubAgentsConfig): Toolkit {
   return {
     name: 'sub_agents',
-    instructions: `For work that can be done in parallel with yours, you can create sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. You get a message when it ends.`,
+    instructions: `For work that can be done in parallel with yours, you can create sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. ${toolkitsSentence(config)} You get a message when it ends.`,
     tools: [
       tool({
         name: 'spawn_sub_agent',
-        description:
-          'Create a sub-agent that works on one task in parallel with you, and ends with that task. You get its result.',
+        description: `Create a sub-agent that works on one task in parallel with you, and ends with that task. You get its result. ${toolkitsSentence(config)}`,
         parameters: z.object({
           name: z
             .string()
@@ -79,7 +79,10 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
           const { sub_agent_id: id } = await subAgents.find(agent_id, sub_agent_id)
           const actions = await lastActions(svc.use(Store), id, limit)
           const lines = actions.map(({ tool, arguments: args, outcome, is_error }) => {
-            const came = outcome === null ? 'not finished' : `${is_error ? 'failed: ' : ''}${cut(sanitize(outcome))}`
+            const came =
+              outcome === null
+                ? 'not finished'
+                : `${is_error ? 'failed: ' : ''}${cut(removeControlCharacters(outcome))}`
             return `- ${tool} ${cut(args)} → ${came}`
           })
           return subAgents.redact(lines.join('\n') || 'It has done nothing yet.', agent_id)
@@ -142,7 +145,7 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents): Toolk
 
 /** Describes how a sub-agent ended, for its parent. */
 export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
-  const said = [result, ending].flatMap(text => (text ? sanitize(text) : [])).join(' ')
+  const said = [result, ending].flatMap(text => (text ? removeControlCharacters(text) : [])).join(' ')
   return `[${status}] ${untrustedLines('the report of the sub-agent', said)}`.trim()
 }
 

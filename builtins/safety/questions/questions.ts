@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
 import type { Verdict } from '#core/runtime/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { GuardrailBlockedError, Guardrails, type Stage } from '#safety/guardrails/contract'
 import {
@@ -63,7 +63,7 @@ export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion
   const known = await questionOf(svc.use(Store), call_id)
   if (known) return known
   const { agent_id, goal_id } = asking
-  const question = sanitize(asking.question)
+  const question = removeControlCharacters(asking.question)
   const question_id = svc.ports.ids.make('q', 12)
   const asked = { question_id, agent_id, goal_id, task_id: null, question }
   await svc
@@ -166,7 +166,7 @@ async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
 
 /** Sanitizes a text and checks it with the guardrails. @throws GuardrailBlockedError */
 async function clean(svc: PluginHandle, stage: Stage, agent_id: string, text: string): Promise<string> {
-  const plain = sanitize(text)
+  const plain = removeControlCharacters(text)
   if (!svc.has(Guardrails)) return plain
   const { action, text: checked, findings } = await svc.use(Guardrails).check(stage, plain, { agent_id })
   if (action !== 'block') return checked

@@ -1,7 +1,7 @@
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import { type GoalRow, Goals } from '#core/goals/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'
@@ -82,7 +82,7 @@ export class DelegationService implements Delegations {
 
   /** Returns the recipient's result after cleaning and guardrails. */
   async #sanitizeResult(result: string, agent_id: string): Promise<string> {
-    const clean = sanitize(result)
+    const clean = removeControlCharacters(result)
     if (!this.#svc.has(Guardrails)) return clean
     const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
     return action === 'block' ? '[A guardrail withheld the result.]' : text

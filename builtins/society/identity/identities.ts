@@ -7,7 +7,7 @@ import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
-import { type Happening, narrateHappenings, type SealedChapter, type Story } from './narrative.ts'
+import { type Happening, narrateHappenings, oneLine, type SealedChapter, type Story } from './narrative.ts'
 import { type EventRow, goalsOf, type IdentityRow, readIdentity, tellStory, toIdentityRecord } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
@@ -145,7 +145,7 @@ const LONGEST_OBJECTIVE = 110
 function endingOf(goal: { objective: string; result: string | null } | undefined, completed: boolean) {
   if (!goal) return undefined
   const { objective, result } = goal
-  const aim = objective.length > LONGEST_OBJECTIVE ? `${objective.slice(0, LONGEST_OBJECTIVE)}…` : objective
+  const aim = oneLine(objective, LONGEST_OBJECTIVE)
   return `${completed ? 'Completed' : 'Abandoned'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 

@@ -79,6 +79,7 @@ function chapterOf({ entries, since, until, first_line, last_line }: Story): Sea
 /** Cleans a string and puts it on one line, cut to a maximum length. */
 export function oneLine(text: string, longest: number): string {
   const line = sanitizeLine(text)
-  // A surrogate without its pair is invalid.
-  return line.length > longest ? `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…` : line
+  if (line.length <= longest) return line
+  // Cuts between words if the last one is short, and never within a surrogate pair.
+  return `${line.slice(0, longest).replace(/\s+\S{0,30}$|[\ud800-\udbff]?.$/, '')}…`
 }

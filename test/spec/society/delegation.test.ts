@@ -91,7 +91,9 @@ describe('a delegated task', () => {
     for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await runHeartbeat(home)
     expect((await goalsOf(home, ann)).map(({ status }) => status)).toEqual(['completed'])
     expect((await goalsOf(home, bob)).map(({ status }) => status)).toContain('completed')
-    const reports = home.server.requests.filter(r => isOf(r, 'ann') && r.prompt.includes('Subgoals have ended'))
+    const reports = home.server.requests.filter(
+      r => isOf(r, 'ann') && r.prompt.includes('Goals that this goal waited for have ended'),
+    )
     expect(reports.length).toBeGreaterThan(0)
     expect(reports[0]!.prompt).toContain('Seven sheep.')
     expect(await delegationsOf(home, ann)).toMatchObject([

@@ -1,7 +1,8 @@
 import { type Contribution, type Effect, type PluginHandle, parse, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { removeControlCharacters, sanitize } from '#lib/sanitize'
 import { Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
-import { type MessageSource, News, PendingMessages, sanitize, type UnreadMessages } from '../contract.ts'
+import { type MessageSource, News, PendingMessages, type UnreadMessages } from '../contract.ts'
 
 /** Text that an agent reads in place of a message blocked by a guardrail. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -80,7 +81,10 @@ export async function pendingMessagesFor(
   if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const texts = found.flatMap(({ items }) =>
-    items.map(async ({ from, text }) => `${from}: ${await checkText(svc, 'peer', agent_id, sanitize(text), BLOCKED)}`),
+    items.map(
+      async ({ from, text }) =>
+        `${from}: ${await checkText(svc, 'peer', agent_id, removeControlCharacters(text), BLOCKED)}`,
+    ),
   )
   return {
     texts: await Promise.all(texts),
@@ -91,7 +95,7 @@ export async function pendingMessagesFor(
 
 /** Returns a result of work that other agents may have done, cleaned and checked like their messages. */
 export function redactIncoming(svc: PluginHandle, agent_id: string, result: string): Promise<string> {
-  return checkText(svc, 'peer', agent_id, sanitize(result), BLOCKED)
+  return checkText(svc, 'peer', agent_id, removeControlCharacters(result), BLOCKED)
 }
 
 /** Returns what an agent says it achieved, checked by guardrails for human readers. */

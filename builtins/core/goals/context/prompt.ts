@@ -4,7 +4,7 @@ import { isoTime } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import { readAcceptance } from '../acceptance/repository.ts'
-import { type GoalContext, type GoalRow, sanitize } from '../contract.ts'
+import type { GoalContext, GoalRow } from '../contract.ts'
 
 export { selfPrompt } from '#core/profiles/contract'
 
@@ -77,25 +77,26 @@ export function largerGoalMessage(
     `This is part ${place} of ${parts.length} of a larger goal of yours: ${goal.objective}`,
     'Do this part only. You go on with the larger goal when its parts have ended.',
     ...termsOf(goal, 'The larger goal'),
-    endedMessage('The parts, in their order:', parts),
+    endedMessage('The parts, in their order:', parts, goal.agent_id),
     list('Messages from the operator since the larger goal began', nudges),
   ])
 }
 
-/** Lists other goals, which may belong to other agents, with their results. */
+/** Lists other goals with their results. Names the agents of those that are not the reader's. */
 export function endedMessage(
   heading: string,
-  ended: readonly Pick<GoalRow, 'objective' | 'status' | 'result'>[],
+  ended: readonly Pick<GoalRow, 'agent_id' | 'objective' | 'status' | 'result'>[],
+  reader: string,
 ): string {
   const lines = ended.map(
-    ({ objective, status, result }) =>
-      `- [${status}] ${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
+    ({ agent_id, objective, status, result }) =>
+      `- [${status}] ${agent_id === reader ? '' : `${agent_id}: `}${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
   )
   return `${heading}\n${lines.join('\n')}`
 }
 
 export function nudgeMessage(message: string): string {
-  return `Message from the operator: ${sanitize(message)}`
+  return `Message from the operator: ${message}`
 }
 
 /** Returns the text added to messages of the operator when further ones did not fit. */
@@ -109,6 +110,10 @@ Answer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500
 
 If there is nothing worth doing now, do not invent work. Answer {"goal": null, "reasoning": "<why, or what you wait for>"}: you are asked again later, and at once when something happens, such as a message.`
 
+/** Added to the question for an agent whose profile sets `own_goals` to false. */
+const ONLY_MESSAGES =
+  'You choose no goals of your own: choose only a goal that one of these messages asks for. If none does, there is nothing to do.'
+
 /** Returns the prompt for an idle agent: its situation, and the question for a goal worth pursuing now. */
 export function generationMessage(context: GoalContext): string {
   return section(generationParts(context).map(({ text }) => text))
@@ -116,7 +121,7 @@ export function generationMessage(context: GoalContext): string {
 
 /** Returns the same prompt in named parts. */
 export function generationParts(context: GoalContext): { name: string; text: string }[] {
-  const { sections, nudges, news, recent_goals, memory_snippets, peer_summaries, tools_description } = context
+  const { profile, sections, nudges, news, recent_goals, memory_snippets, peer_summaries, tools_description } = context
   return [
     ...sections,
     { name: 'nudges', text: list('Messages from the operator', nudges) },
@@ -133,7 +138,7 @@ export function generationParts(context: GoalContext): { name: string; text: str
     { name: 'tools', text: tools_description && `Tools:\n${tools_description}` },
     {
       name: 'question',
-      text: QUESTION,
+      text: profile.own_goals ? QUESTION : `${ONLY_MESSAGES}\n\n${QUESTION}`,
     },
   ]
 }

@@ -8,6 +8,9 @@ import type { GeneratedGoal, GoalContext, GoalStrategy } from '../contract.ts'
 /** A null goal means that there is nothing to do. */
 const Answer = z.object({ goal: z.string().nullable(), reasoning: z.string().nullish() })
 
+/** Why an agent without goals of its own has nothing to do. */
+const WAITS = 'Its profile sets own_goals to false, so it waits for a goal or a message.'
+
 export const EXISTENCE_LOOP = 'existence-loop'
 
 /** The built-in strategy, called last: asks the agent's own model what is worth doing, if anything. */
@@ -16,7 +19,9 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
     name: EXISTENCE_LOOP,
     stage: 1000,
     async generateGoal(context: GoalContext): Promise<GeneratedGoal> {
-      const { profile, agent_id, root_agent_id, cycle_num, signal } = context
+      const { profile, agent_id, root_agent_id, cycle_num, signal, nudges, news } = context
+      if (!profile.own_goals && nudges.length + news.length === 0)
+        return { objective: null, reasoning: WAITS, cost_usd: 0, tokens: 0 }
       const { max_total_cost_usd } = profile
       const skills = outlineOf(await svc.use(Profiles).skills(profile))
       const answer = await svc.use(Models).call({

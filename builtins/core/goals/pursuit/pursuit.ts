@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
+import { lineOf } from '#core/memory/contract'
 import type { Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
@@ -47,6 +48,7 @@ import {
   dropTranscript,
   findGoal,
   goalAtHand,
+  lastEndedGoals,
   loadTranscript,
   markSubgoalsReported,
   mayRunTools,
@@ -63,6 +65,13 @@ import { isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
+
+/** Heading of ended goals that may belong to other agents. */
+const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
+/** Number of the agent's last goals that the first message of an operator's goal names. */
+const LAST_GOALS = 3
+/** Maximum length of the objective and of the result of one of them, in characters. */
+const LAST_GOAL_CHARS = 200
 
 /** `goal_pursuit`: continues the loop where it stopped, and stores each event before the next step. */
 export async function pursue(
@@ -338,7 +347,8 @@ class Pursuit {
     const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
-    const subgoals = ended.length > 0 ? [await this.#endedMessage('Subgoals have ended:', ended)] : []
+    const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
+    const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
     const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
@@ -350,11 +360,29 @@ class Pursuit {
     const { agent, profile } = assemblyOf(this.#cycle)
     const goal = this.#goal
     const before = goal.follows ? await goalsBefore(this.#svc.use(Store), goal.goal_id) : []
-    const ended =
-      before.length > 0 ? [await this.#endedMessage('Goals that this goal waited for have ended:', before)] : []
+    const ended = before.length > 0 ? [await this.#endedMessage(AWAITED_ENDED, before)] : []
     const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
-    const context = [...(await this.#largerGoal()), ...ended, ...sections.map(({ text }) => text)]
-    return userMessage(goalMessage(goal, context, await this.#recallMemories()), readImages(goal.images))
+    const memories = await this.#recallMemories()
+    const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
+    const context = [...(await this.#largerGoal()), ...ended, ...last, ...sections.map(({ text }) => text)]
+    return userMessage(goalMessage(goal, context, memories), readImages(goal.images))
+  }
+
+  /**
+   * Names the agent's last goals, because an operator's goal may refer to them. Leaves out what the message has already:
+   * the goals that this one waited for, and results that a memory holds.
+   */
+  async #lastGoals(before: readonly GoalRow[], memories: readonly string[]): Promise<string[]> {
+    const ended = await lastEndedGoals(this.#svc.use(Store), this.#goal.agent_id, LAST_GOALS)
+    const goals = ended
+      .filter(goal => before.every(({ goal_id }) => goal_id !== goal.goal_id))
+      .map(goal => {
+        const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
+        const isRemembered = memories.some(line => line.includes(objective.replace(/…$/, '')))
+        const result = isRemembered || !goal.result ? null : lineOf(goal.result, LAST_GOAL_CHARS)
+        return { ...goal, objective, result }
+      })
+    return goals.length > 0 ? [await this.#endedMessage('Your last goals, newest first:', goals)] : []
   }
 
   /** Describes the goal that this one is a part of, and what the operator said meanwhile; empty for other goals. */
@@ -371,7 +399,7 @@ class Pursuit {
   }
 
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
-    return endedMessage(heading, await this.#withRedactedResults(goals))
+    return endedMessage(heading, await this.#withRedactedResults(goals), this.#goal.agent_id)
   }
 
   /** Cleans and checks results, because other agents may have done the work. */

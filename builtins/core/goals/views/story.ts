@@ -8,6 +8,8 @@ import { findGoal, goalCalls, goalMessages, numberOfCalls } from '../repository.
 
 /** Maximum length of a tool's arguments and result, in characters; the transcript has all of it. */
 const SHOWN = 4_000
+/** Maximum length of the arguments of a call in one line of output, in characters. */
+const LINE_CHARS = 200
 
 const goal_id = z
   .string()
@@ -58,8 +60,16 @@ export const goalsTranscript = operation({
     }))
   },
   render: said =>
-    said.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${lineOf(content, 500)}`).join('\n') ||
-    'there are no messages',
+    said
+      .map(({ role, content, summary, tool_calls = [] }) => {
+        const calls = tool_calls.map(
+          ({ name, arguments: args }) =>
+            `→ ${name} ${lineOf(typeof args === 'string' ? args : JSON.stringify(args), LINE_CHARS)}`,
+        )
+        const text = [content && lineOf(content, 500), ...calls].filter(Boolean).join(' ')
+        return `${summary ? 'summary' : role}: ${text}`
+      })
+      .join('\n') || 'there are no messages',
 })
 
 export const goalsCalls = operation({
@@ -86,8 +96,8 @@ export const goalsCalls = operation({
   render: calls =>
     calls
       .map(
-        ({ step, tool, ok, output }) =>
-          `${step}  ${ok === null ? '…' : ok ? '✓' : '✗'} ${tool}  ${lineOf(output ?? '', 200)}`,
+        ({ step, tool, arguments: args, ok, output }) =>
+          `${step}  ${ok === null ? '…' : ok ? '✓' : '✗'} ${tool} ${lineOf(args, LINE_CHARS)}  ${lineOf(output ?? '', 200)}`,
       )
       .join('\n') || 'no tool was called',
 })

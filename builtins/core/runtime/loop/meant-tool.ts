@@ -1,4 +1,9 @@
-import { near } from '#kernel'
+import { near, z } from '#kernel'
+import { isTree } from '#lib/tree'
+import type { Tool } from '#tools/toolkits/contract'
+
+/** Maximum number of unknown arguments that one message names. */
+const MAX_NAMED = 5
 
 /** Names of the same tools in other agent frameworks, which models use from habit. */
 const HABITS: Readonly<Record<string, string>> = {
@@ -25,6 +30,26 @@ const BY_HABIT = new Map(
 export function meantTool(name: string, names: readonly string[]): string | undefined {
   const usual = BY_HABIT.get(plain(name))
   return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
+}
+
+/** Returns a clause for each given argument that the tool would ignore, with the parameter that is likely meant. */
+export function unknownParameters({ name, parameters }: Tool, given: unknown): string[] {
+  if (!(parameters instanceof z.ZodObject) || parameters.def.catchall || !isTree(given)) return []
+  const names = Object.keys(parameters.shape)
+  const unknown = Object.keys(given).filter(key => !names.includes(key))
+  return unknown.slice(0, MAX_NAMED).map(key => {
+    const meant = meantParameter(
+      key.slice(0, 100),
+      names.filter(each => !(each in given)),
+    )
+    return `${key.slice(0, 100)} is no parameter of ${name}${meant ? `; did you mean ${meant}?` : ''}`
+  })
+}
+
+/** Returns the closest name, or one that is a word of the given name: background of run_in_background. */
+function meantParameter(given: string, names: readonly string[]): string | undefined {
+  const words = given.split(/[^a-zA-Z0-9]/)
+  return names.find(name => words.includes(name)) ?? near(given, names)[0]
 }
 
 /** Normalizes a name, so that `ReadFile`, `read-file` and `read_file` are equal. */

@@ -5,7 +5,7 @@ import { canonicalJson } from '../contract.ts'
 const REPEATED_TURNS = 3
 
 const NOTICE =
-  '\n\nNotice: this is the third time in a row that the same call gave the same result. Repeating it will not change that. Try something else; if nothing else can be done, end here and say what is missing.'
+  '\n\nNotice: the same call has given the same result at least three times in a row. Repeating it will not change that. Try something else; if nothing else can be done, end here and say what is missing.'
 
 /** Returns whether the last turns had the same calls, arguments and results, with no other message in between. */
 export function isRepeating(messages: readonly Message[]): boolean {

@@ -8,7 +8,7 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
-import { meantTool } from './meant-tool.ts'
+import { meantTool, unknownParameters } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /**
@@ -91,7 +91,9 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
       return { result: [textOf(given, parts.result_tokens), ...notes].filter(Boolean).join('\n'), images, effects }
     })
     crashPoint('tool ended')
-    const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${result}` : result
+    const ignored = unknownParameters(tool, isEdited ? verdict.arguments : call.arguments)
+    const read = ignored.length > 0 ? `${result}\n[Ignored: ${ignored.join('; ')}]` : result
+    const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${read}` : read
     return { message: { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }, effects }
   } catch (error) {
     if (!request.signal.aborted) return failedOutcome(call, error)
@@ -136,7 +138,7 @@ interface Prepared {
   args: unknown
 }
 
-/** Finds the tool and validates the arguments. Errors include the expected schema. */
+/** Finds the tool and validates the arguments. Errors include the expected schema, unless only names are wrong. */
 async function prepare(
   name: string,
   given: unknown,
@@ -160,7 +162,17 @@ async function prepare(
       : issuesOf(parsed.error)
           .map(({ path, message }) => (path ? `${path}: ${message}` : message))
           .join('; ')
-  throw new Error(`${faults}. ${NOT_RUN} Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`)
+  const all = [faults, ...unknownParameters(tool, given)].join('; ')
+  // The request has the names of the parameters, but not all limits of their values.
+  const schema =
+    isTree(given) && parsed.error.issues.every(issue => isMissing(issue, given))
+      ? ''
+      : ` Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`
+  throw new Error(`${all}. ${NOT_RUN}${schema}`)
+}
+
+function isMissing({ code, path: [name, ...further] }: z.core.$ZodIssue, given: Record<string, unknown>): boolean {
+  return code === 'invalid_type' && further.length === 0 && given[String(name)] === undefined
 }
 
 /** Returns what a tool is given besides its arguments. */

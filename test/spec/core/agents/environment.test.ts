@@ -131,6 +131,14 @@ describe('AGENTS.md', () => {
     expect(await prompt()).toContain('not read')
   })
 
+  it('keeps code that looks like tags', async () => {
+    await open()
+    const text = 'Write `tests/test_<module>.py`, `if i<n and n>0`, `Promise<void>` and `<div id="a">`.'
+    await writeFile(join(project, 'AGENTS.md'), `\u0007${text}`)
+    await spawn({ workspace: project })
+    expect(await prompt()).toContain(`<<<\n${text}\n>>>`)
+  })
+
   it('cannot close its fence, be a link out of the folder, or exceed its limit', async () => {
     await open()
     await mkdir(join(project, 'sub'))

@@ -115,7 +115,10 @@ describe('a sub-agent', () => {
     for (let n = 0; n < 2; n++) await runHeartbeat(home)
     await until(async () => (await goalsOf(home, home.id))[0]?.status === 'completed')
     const last = requestsOf(home, 'worker').at(-1)!
-    expect(last.prompt).toContain(`Subgoals have ended:\n- [completed] ${SPAWN.task}: Eleven sheep`)
+    const { sub_agent_id } = await child(home)
+    expect(last.prompt).toContain(
+      `Goals that this goal waited for have ended:\n- [completed] ${sub_agent_id}: ${SPAWN.task}: Eleven sheep`,
+    )
     // Reported in one way only.
     expect(last.prompt).not.toContain('has ended: [completed]')
   })
