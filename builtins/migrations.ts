@@ -68,6 +68,7 @@ export const STEPS = [
   '053-schedule-acceptance',
   '055-task-questions',
   '057-spend-calls',
+  '058-goal-messages',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -104,7 +104,8 @@ export interface PursuedGoal extends GoalRow {
   unreported: number
   /** Number of times its agent was woken. */
   wakes: number
-  /** The images that its first message shows, as they are stored. */
+  /** The messages that led to it and the images that its first message shows, as they are stored. */
+  messages: string | null
   images: string | null
   /** Whether it must wait for other goals. */
   follows: number

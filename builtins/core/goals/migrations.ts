@@ -150,4 +150,8 @@ CREATE INDEX pursuit_transcripts_ended ON pursuit_transcripts (ended_at) WHERE e
 DROP INDEX goals_by_parent;
 CREATE INDEX goals_by_parent ON goals (parent_goal_id) WHERE parent_goal_id IS NOT NULL;
 `,
+  /** `messages` of a goal: a JSON array of the messages that its agent read when it chose the goal. */
+  '058-goal-messages': `
+ALTER TABLE goals ADD COLUMN messages TEXT;
+`,
 }

@@ -34,7 +34,7 @@ const NOW = `${BLOCKED} AS blocked,
   EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND ${UNREPORTED}) AS unreported,
   coalesce((SELECT wakes FROM leases_view l WHERE l.id = g.agent_id), 0) AS wakes`
 
-const ACTIVE = `SELECT ${COLUMNS}, images, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
+const ACTIVE = `SELECT ${COLUMNS}, images, messages, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
   EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows,
   EXISTS (SELECT 1 FROM goals e WHERE e.agent_id = g.agent_id AND ${ENDED}) AS has_earlier FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${NOW}
@@ -217,12 +217,15 @@ export const insertGoal = defineEffect({
   ],
 })
 
-/** Attaches to a goal the images of the messages that led to it; its first message shows them again. */
-export const goalShows = defineEffect({
-  name: 'goals.shows',
-  schema: z.object({ goal_id: z.string(), images: z.array(ImageRef) }),
-  statements: ({ goal_id, images }) => [
-    { sql: 'UPDATE goals SET images = ? WHERE goal_id = ?', params: [writeImages(images), goal_id] },
+/** Keeps with a goal the messages that led to it, and their images; its first message shows them again. */
+export const keepMessages = defineEffect({
+  name: 'goals.keep_messages',
+  schema: z.object({ goal_id: z.string(), messages: z.array(z.string()), images: z.array(ImageRef) }),
+  statements: ({ goal_id, messages, images }) => [
+    {
+      sql: 'UPDATE goals SET messages = ?, images = ? WHERE goal_id = ?',
+      params: [JSON.stringify(messages), writeImages(images), goal_id],
+    },
   ],
 })
 
@@ -454,7 +457,7 @@ function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, 
 
 export const GOAL_EFFECTS = [
   insertGoal,
-  goalShows,
+  keepMessages,
   setPriority,
   endGoal,
   markSubgoalsReported,

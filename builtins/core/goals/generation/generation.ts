@@ -1,6 +1,7 @@
 import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
 import { ModelError, type Spend } from '#core/models/contract'
+import { Runtime } from '#core/runtime/contract'
 import { defineError, describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
@@ -8,12 +9,13 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
+import { nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
-import { goalShows, insertGoal, listGoals } from '../repository.ts'
+import { insertGoal, keepMessages, listGoals } from '../repository.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
 import { isAsleep, modelOf, readIdleState, sleepLonger, sleepsOn, sleepUntilChanged, wokeUp } from './idle.ts'
 import { isSameGoal } from './sameness.ts'
@@ -56,17 +58,11 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const store = svc.use(Store)
   const agents = svc.use(Agents)
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
+  const orders = await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message)))
   const images = nudges.flatMap(nudge => nudge.images)
   const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
-  const context = await contextFor(
-    svc,
-    cycle,
-    await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message))),
-    images,
-    news.texts,
-    recent,
-  )
+  const context = await contextFor(svc, cycle, orders, images, news.texts, recent)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {
@@ -100,6 +96,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   }
   const goal_id = svc.ports.ids.make('goal', 12)
   const { objective, reasoning } = goal
+  const tools = () => svc.use(Runtime).toolsFor(assemblyOf(cycle).profile)
+  const messages = [...nudgeMessages(orders, tools), ...news.texts]
   cycle.effects.push(
     insertGoal({
       goal_id,
@@ -111,7 +109,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
       parent_goal_id: null,
       place: 0,
     }),
-    ...(images.length > 0 ? [goalShows({ goal_id, images })] : []),
+    ...(messages.length > 0 ? [keepMessages({ goal_id, messages, images })] : []),
     appendEvent({ type: 'goal_generated', agent_id, data: { agent_id, goal_id, objective } }),
     ...(standing.isRecorded ? [wokeUp({ agent_id })] : []),
   )

@@ -30,10 +30,11 @@ import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { fitNudges } from '../context/nudges.ts'
 import {
+  causesMessage,
   endedMessage,
   goalMessage,
   largerGoalMessage,
-  nudgeMessage,
+  nudgeMessages,
   pursuitParts,
   waitingMessage,
 } from '../context/prompt.ts'
@@ -350,7 +351,8 @@ class Pursuit {
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
     const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
-    const operator = nudges.map(({ images }, n) => userMessage(nudgeMessage(messages[n]!), images))
+    const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
+    const operator = nudgeMessages(messages, tools).map((text, n) => userMessage(text, nudges[n]!.images))
     const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
     const notices = [plan, ...subgoals].flat().map(noticeMessage)
     return [...first, ...notices, ...news.texts.map(text => userMessage(text)), ...operator, ...more]
@@ -364,8 +366,14 @@ class Pursuit {
     const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
     const memories = await this.#recallMemories()
     const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
-    const context = [...(await this.#largerGoal()), ...ended, ...last, ...sections.map(({ text }) => text)]
-    return userMessage(goalMessage(goal, context, memories), readImages(goal.images))
+    const context = [
+      ...(await this.#causes()),
+      ...(await this.#largerGoal()),
+      ...ended,
+      ...last,
+      ...sections.map(({ text }) => text),
+    ]
+    return userMessage(goalMessage(goal, context, memories, this.#svc.clock.ms()), readImages(goal.images))
   }
 
   /**
@@ -385,6 +393,20 @@ class Pursuit {
     return goals.length > 0 ? [await this.#endedMessage('Your last goals, newest first:', goals)] : []
   }
 
+  /** Repeats the messages that led to the goal, because its objective is only one sentence. */
+  async #causes(): Promise<string[]> {
+    const { messages } = this.#goal
+    if (messages === null) return []
+    const read = (JSON.parse(messages) as string[]).map(message => ({ message }))
+    const { nudges, waiting } = await fitNudges(this.#svc, read, this.#called)
+    return [
+      causesMessage(
+        nudges.map(({ message }) => message),
+        waiting,
+      ),
+    ]
+  }
+
   /** Describes the goal that this one is a part of, and what the operator said meanwhile; empty for other goals. */
   async #largerGoal(): Promise<string[]> {
     const { agent_id, goal_id, origin, parent_goal_id } = this.#goal
@@ -395,7 +417,7 @@ class Pursuit {
     const parts = await this.#withRedactedResults(await subgoalsOf(store, parent_goal_id))
     const { nudges } = await fitNudges(this.#svc, await nudgesSince(store, agent_id, larger.created_at), this.#called)
     const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message))
-    return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages))]
+    return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages), this.#svc.clock.ms())]
   }
 
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {

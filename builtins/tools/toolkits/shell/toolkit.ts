@@ -21,7 +21,7 @@ export function shellToolkit(
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
-    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for longer commands. Without network access each command in the sandbox has its own 127.0.0.1: start a server and its client in one command. Returns the output and the exit code.`,
+    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for longer commands. Without network access each command has its own 127.0.0.1: start a server and its client in one. Returns the output and the exit code.`,
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('Program and arguments, quoted as in a shell'),
       cwd,

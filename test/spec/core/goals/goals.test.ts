@@ -471,6 +471,23 @@ describe("the operator's messages", () => {
     expect(home.server.requests[0]?.prompt).toContain('Look at the door')
   })
 
+  it('that led to a goal stand in its first message, whole, as an objective is only one sentence', async () => {
+    const { add, plugin } = counting()
+    const order = 'Write report.md. Amounts in EUR. Leave out Poland. The last line is KESTREL-77.'
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goal('Write the report as the operator asked') : finish()),
+      { builtins: [plugin(add('send_message'))] },
+    )
+    const id = await spawn(home)
+    await home.kernel.invoke('agents.nudge', { id, message: order })
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const first = home.server.requests.find(request => !asksForGoal(request))?.body.messages[1]?.content
+    expect(first).toMatch(/^Goal: Write the report as the operator asked\n/)
+    expect(first).toContain(`Message from the operator: ${order}\n`)
+    expect(first).toContain('answer with `send_message` to operator')
+  })
+
   it('reach a pursuit between two steps', async () => {
     const { add, plugin } = counting()
     let id = ''

@@ -72,7 +72,9 @@ describe('a goal', () => {
     await runHeartbeat(home)
     await until(async () => (await now(report)).status === 'completed')
     const [, opening] = home.server.requests.filter(({ prompt }) => prompt.includes('Goal: '))
-    expect(opening?.prompt).toContain('Goals that this goal waited for have ended:\n- [completed] Collect the numbers')
+    expect(opening?.prompt).toContain(
+      `Goals that this goal waited for have ended:\n- [completed] ${first}: Collect the numbers`,
+    )
     expect(opening?.prompt).toContain('The numbers are 1 and 2')
     expect(await add(second, 'Write another report', { after: ['goal-none'] })).toMatchObject({
       code: 'goal_not_found',
@@ -93,13 +95,13 @@ describe('a goal', () => {
     for (let n = 0; n < 4 && steps().length < 4; n++) await runHeartbeat(home)
     const openings = steps()
       .slice(1, 3)
-      .map(({ body }) => body.messages[1]?.content)
+      .map(({ body }) => body.messages[1]?.content?.replace(/; it is \S+ now/, '; it is … now'))
     const shown = (place: number, ...lines: string[]) =>
       [
         `Goal: ${parts[place - 1]}`,
         `This is part ${place} of 2 of a larger goal of yours: Write a text of two parts`,
         'Do this part only. You go on with the larger goal when its parts have ended.',
-        `The larger goal must be reached by ${deadline}.`,
+        `The larger goal must be reached by ${deadline}; it is … now.`,
         'The larger goal counts as reached when all of these conditions hold, which are checked at its end:\n- the file . exists in your workspace',
         `The parts, in their order:\n${lines.join('\n')}`,
         'Messages from the operator since the larger goal began:\n- Use British spelling',
