@@ -11,9 +11,15 @@ const WEIGHTS = { name: 3, toolkit: 1.5, description: 1, parameters: 0.5 }
 /** Parameters of Okapi BM25: saturation of repeated words, and penalty for long texts. */
 const K1 = 1.2
 const B = 0.5
+/** Minimum share of the best match's words that a hit matches, each word weighted by its rarity. */
+const MIN_SHARE = 0.5
+/** Maximum number of letters by which a word may extend another. */
+const MAX_ENDING_CHARS = 3
+/** What separates the parts of a query. */
+const SEPARATORS = /(?:[;,]|\s(?:and|then)\b)+/i
 /** Words that are not searched for. */
 const STOP_WORDS = new Set(
-  'a an and are as at be by can for from how i in into is it its me my need of on or some such that the them then this to tool tools want which with you your'.split(
+  'a about all an and any are as at be by can could did do does for from have how i in into is it its me my need of on or our please should some someone something such that the their them then there they thing things this to tool tools use want was we what when where which who will with would you your'.split(
     ' ',
   ),
 )
@@ -41,22 +47,40 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
     execute({ query }) {
       const hits = rankTools(all, query).slice(0, MAX_HITS)
       if (hits.length === 0) return `[No tool matches these words; try others. There are tools for: ${toolkits}.]`
-      // The prompt already has the instructions of toolkits that are shown.
-      const instructionsOfHits = hits.flatMap(({ toolkit, instructions }) =>
-        instructions && !shown.has(toolkit) ? instructions : [],
-      )
-      return [...hits.map(({ tool }) => formatTool(tool)), ...new Set(instructionsOfHits)].join('\n')
+      const isHidden = (each: Findable) => hidden.includes(each)
+      const found = hits.filter(isHidden)
+      const inView = hits.filter(each => !isHidden(each)).map(({ tool }) => `\`${tool.name}\``)
+      const [best] = hits
+      return [
+        ...found.map(({ tool }) => formatTool(tool)),
+        ...(inView.length > 0 ? [`You already have: ${inView.join(', ')}.`] : []),
+        // The prompt already has the instructions of toolkits that are shown.
+        ...(best?.instructions && !shown.has(best.toolkit) ? [best.instructions] : []),
+      ].join('\n')
     },
   })
 }
 
-/** Returns the tools that share words with the query, best first, by BM25 over weighted fields. */
+/**
+ * Returns the tools that match the query, best first. For a query of several parts, such as "send a message and
+ * remember a fact", these are the best hit of each part, then the second of each, and so on.
+ */
 export function rankTools(all: readonly Findable[], query: string): Findable[] {
+  const parts = query.split(SEPARATORS).filter(part => wordsOf(part).length > 0)
+  // In "search and replace in files", a single word is not a part of its own.
+  const isDivided = parts.every(part => wordsOf(part).length > 1)
+  const rankings = (isDivided ? parts : [query]).map(part => rankForPart(all, part))
+  const rounds = all.map((_, place) => rankings.flatMap(ranking => ranking[place] ?? []))
+  return [...new Set(rounds.flat())]
+}
+
+/** Returns the tools that share enough words with a part of a query, best first, by BM25 over weighted fields. */
+function rankForPart(all: readonly Findable[], part: string): Findable[] {
   const documents = all.map(weightedWordsOf)
   const lengths = documents.map(words => words.reduce((sum, { weight }) => sum + weight, 0))
   const average = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, all.length)
-  const scores = all.map(() => 0)
-  for (const word of new Set(wordsOf(query))) {
+  const candidates = all.map(each => ({ each, score: 0, matched: 0 }))
+  for (const word of new Set(wordsOf(part))) {
     const counts = documents.map(words =>
       words.reduce((sum, { word: other, weight }) => (isLike(word, other) ? sum + weight : sum), 0),
     )
@@ -64,10 +88,13 @@ export function rankTools(all: readonly Findable[], query: string): Findable[] {
     const rarity = Math.log(1 + (all.length - matching + 0.5) / (matching + 0.5))
     for (const [index, count] of counts.entries()) {
       const lengthNorm = K1 * (1 - B + (B * lengths[index]!) / average)
-      scores[index]! += (rarity * count * (K1 + 1)) / (count + lengthNorm)
+      candidates[index]!.score += (rarity * count * (K1 + 1)) / (count + lengthNorm)
+      if (count > 0) candidates[index]!.matched += rarity
     }
   }
-  const found = all.map((each, index) => ({ each, score: scores[index]! })).filter(({ score }) => score > 0)
+  // A hit that shares only a common word stays in all later requests for nothing.
+  const least = MIN_SHARE * Math.max(0, ...candidates.map(({ matched }) => matched))
+  const found = candidates.filter(({ score, matched }) => score > 0 && matched >= least)
   return found.sort((a, b) => b.score - a.score).map(({ each }) => each)
 }
 
@@ -88,9 +115,11 @@ function wordsOf(text: string): string[] {
   return words.filter(word => !STOP_WORDS.has(word)).map(stem)
 }
 
-/** Returns whether two words are equal or one extends the other, such as sharp and sharpen. */
+/** Returns whether two words are equal or one is the other with an ending, such as sharp and sharpen. */
 function isLike(a: string, b: string): boolean {
-  return a === b || (Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a)))
+  if (a === b) return true
+  const [short, long] = a.length < b.length ? [a, b] : [b, a]
+  return short.length >= 4 && long.length - short.length <= MAX_ENDING_CHARS && long.startsWith(short)
 }
 
 function stem(word: string): string {

@@ -94,13 +94,16 @@ export class Offer {
 
   /**
    * Returns the tool names in a message. Names without an underscore, such as `work`, count only in backticks, in search
-   * results and in calls.
+   * results and in calls. In search results, descriptions name other tools: only hits and names in backticks count.
    */
   #namesIn(message: Message): { said: readonly string[]; called: readonly string[] } {
     let found = this.#named.get(message)
     if (!found) {
       const called = (message.tool_calls ?? []).map(({ name }) => name)
-      const pattern = message.name === FIND_TOOLS ? /(?<=^- )[\w-]{1,64}(?=\()/gm : /(?<=`)\w+(?=`)|\b\w+_\w+\b/g
+      const pattern =
+        message.name === FIND_TOOLS
+          ? /(?<=^- )[\w-]{1,64}(?=\()|(?<=`)[\w-]{1,64}(?=`)/gm
+          : /(?<=`)\w+(?=`)|\b\w+_\w+\b/g
       const names = message.content.match(pattern) ?? []
       const isTool = (word: string) => this.#byName.has(word)
       found = { called: called.filter(isTool), said: [...new Set([...called, ...names])].filter(isTool) }

@@ -19,11 +19,11 @@ const one = z.object({ sub_agent_id: which })
 export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config: SubAgentsConfig): Toolkit {
   return {
     name: 'sub_agents',
-    instructions: `For work that can be done in parallel with yours, you can create sub-agents (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. ${toolkitsSentence(config)} You get a message when it ends.`,
+    instructions: `For work that can be done in parallel with yours, you can create sub-agents with \`spawn_sub_agent\` (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. ${toolkitsSentence(config)} You get a message when it ends.`,
     tools: [
       tool({
         name: 'spawn_sub_agent',
-        description: `Create a sub-agent that works on one task in parallel with you, and ends with that task. You get its result. ${toolkitsSentence(config)}`,
+        description: `Create a helper: a sub-agent that works on one task in parallel with you, and ends with it. You get its result. ${toolkitsSentence(config)}`,
         parameters: z.object({
           name: z
             .string()

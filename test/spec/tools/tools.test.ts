@@ -26,7 +26,7 @@ const namesIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each =>
 const specsIn = ({ body }: ModelServerRequest) => (body.tools ?? []).map(each => each.function)
 
 /** Returns a plugin with a toolkit of these tools, by name and description. */
-const kit = (name: string, actions: Record<string, string>) =>
+const kit = (name: string, actions: Record<string, string>, instructions?: string) =>
   definePlugin({
     name: `kit-${name}`,
     setup(svc) {
@@ -40,7 +40,7 @@ const kit = (name: string, actions: Record<string, string>) =>
           execute: ({ what }) => `${action} is done${what ? `: ${what}` : ''}`,
         }),
       )
-      svc.toolkit({ name, tools })
+      svc.toolkit({ name, tools, ...(instructions && { instructions }) })
     },
   })
 
@@ -116,6 +116,10 @@ describe('all tools of the project', async () => {
     ['read my notes', 'read_note'],
     ['send a message to another agent', 'send_message'],
     ['do something every day', 'schedule_goal'],
+    ['remember something long-term', 'save_note'],
+    ['send a message to another agent; remember something long-term', 'send_message'],
+    ['send a message to another agent; remember something long-term', 'save_note'],
+    ['start a helper agent for a part of the work and wait for its result', 'spawn_sub_agent'],
   ])('are found by what they do: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
@@ -124,6 +128,16 @@ describe('all tools of the project', async () => {
         .slice(0, 8)
         .map(hit => hit.tool.name),
     ).toContain(name)
+  })
+
+  it.each([
+    ['remember something long-term', 'terminate_sub_agent'],
+    ['do something every day', 'search_notes'],
+    ['apply a patch', 'file_write'],
+  ])('are not found by a common word or the beginning of another one: %s', (query, name) => {
+    const kits = home.kernel.points.list(Toolkits)
+    const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
+    expect(rankTools(all, query).map(hit => hit.tool.name)).not.toContain(name)
   })
 })
 
@@ -196,6 +210,28 @@ describe('an agent whose tools do not fit into its prompt', () => {
     await driven(home)
     const inView = ['open_shed', 'finish_goal', 'find_tools']
     expect(requests.map(namesIn)).toEqual([inView, inView, [...inView, 'paint_shed']])
+  })
+
+  it('gets the instructions of the best hit with the tools that they name, and is reminded of tools in view', async () => {
+    const outside = kit(
+      'outside',
+      { clean_pond: 'Clean the pond.', feed_fish: 'Give food to them.' },
+      'Before other work, call `feed_fish`.',
+    )
+    const shed = kit('shed', { clean_shed: 'Clean the shed beside the pond.' }, 'Keep the shed dry.')
+    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'clean the pond, wash the dishes' } })
+    const worker = 'name: worker\nrole: keeps house\ntoolkits: [kitchen, outside, shed]\ncore: [kitchen]\n'
+    await using home = await testHostWithModel(script, {
+      builtins: [KITCHEN, outside, shed],
+      files: { 'profiles/worker.yaml': worker },
+    })
+    await driven(home)
+    const added = namesIn(requests[1]!).filter(name => !namesIn(requests[0]!).includes(name))
+    expect(added).toEqual(['clean_pond', 'feed_fish', 'clean_shed'])
+    expect(requests[1]!.prompt).toContain('You already have: `wash_dishes`.')
+    expect(requests[1]!.prompt).not.toContain('wash_dishes(')
+    expect(requests[1]!.prompt).toContain('Before other work, call `feed_fish`.')
+    expect(requests[1]!.prompt).not.toContain('Keep the shed dry.')
   })
 
   it('is offered the same tools for the same searches in a second run', async () => {

@@ -23,11 +23,11 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'knowledge',
     instructions:
-      'Your notes persist across goals: save what you find out with save_note, one thing per note, and search your notes before you look something up again.',
+      'Your notes persist across goals: save what you find out with `save_note`, one thing per note, and search your notes before you look something up again.',
     tools: [
       tool({
         name: 'save_note',
-        description: 'Save something that you found out, so that you can search for it later.',
+        description: 'Save something to remember, so that you can search for it later.',
         parameters: z.object({ content, tags }),
         idempotent: true,
         async execute({ content, tags }, call) {

@@ -40,7 +40,7 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'memory_set',
-        description: 'Store a value under a key for use in later goals and tasks. An existing value is replaced.',
+        description: 'Store a value under a key, to remember in later goals and tasks. An existing value is replaced.',
         parameters: z.object({ key, value: z.string().max(LONGEST).describe('What to remember') }),
         idempotent: true,
         async execute({ key, value }, call) {
