@@ -9,7 +9,7 @@ const THREAD = new URL('./schema-thread.js', import.meta.url)
 /** First time limit of a check, in milliseconds, so that quick checks do not wait for many slow ones. */
 const FIRST_LIMIT_MS = 50
 /** Time limit of a slow check when no new check is waiting, in milliseconds. */
-const LIMIT_MS = 500
+const LIMIT_MS = 2_000
 /** Memory limit in MiB; more than any legitimate check needs. */
 const MEMORY_MIB = 128
 /** Stack limit in MiB, the same as in the main thread. Following a circular schema fills the stack. */

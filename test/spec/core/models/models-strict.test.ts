@@ -14,7 +14,7 @@ const FREE: Record<string, string> = {
   'test/spec/core/providers/models-anthropic.test.ts': 'is the real provider, without its package',
   'test/spec/core/providers/models-errors.test.ts': 'answers raw HTTP, whatever it is asked',
   'test/spec/core/providers/models-wire.test.ts': 'is the text of a plugin file, which cannot import the rules',
-  'test/spec/core/providers/models-pieces.test.ts': 'answers raw HTTP, whatever it is asked',
+  'test/spec/core/providers/models-streaming-fetch.test.ts': 'answers raw HTTP, whatever it is asked',
 }
 
 const user: Message = { role: 'user', content: 'Count the files.' }
