@@ -120,13 +120,13 @@ describe('formatted text', () => {
     expect(Math.max(...folded.split('\n').map(widthOf))).toBeLessThanOrEqual(80)
   })
 
-  it('shows every agent with its whole id, whatever its status', () => {
+  it('shows every agent with its whole id, and with its name if the id lacks it', () => {
     expect(statusPage([])).toContain('svc spawn coder')
     const entry = { ...agent, frozen_since: null }
     expect(
       statusPage([entry, { ...entry, agent_id: 'x-1', status: 'paused', goal: null, model: 'openai:lite' }]),
     ).toMatch(
-      /^● coder-1a2b3c4d {2}working\n {4}Software.*\n {2}→ Write it Role forged\n‖ x-1 {13}paused {2}openai:lite\n/,
+      /^● coder-1a2b3c4d {2}working\n {4}Software.*\n {2}→ Write it Role forged\n‖ x-1 \(coder\) {5}paused {2}openai:lite\n/,
     )
   })
 })

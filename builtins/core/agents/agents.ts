@@ -9,6 +9,7 @@ import {
   type AgentDetail,
   AgentFacets,
   type AgentFilter,
+  AgentNameTakenError,
   AgentNotFoundError,
   type AgentRow,
   type AgentSummary,
@@ -203,23 +204,30 @@ export class AgentDirectory implements Agents {
     return [agentDied({ agent_id }), appendEvent({ type: 'agent_died', agent_id, data: { agent_id } })]
   }
 
-  /** Makes an agent from a preset, with a first goal if one is given; it is due at once. @throws ProfileNotFoundError, ModelNameError, FolderError */
+  /** Makes an agent from a preset, with a first goal if one is given; it is due at once. @throws ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError */
   async spawn(
     preset: string,
-    { model, goal, ...wanted }: FolderSelection & { model?: string | undefined; goal?: string | undefined },
+    { name, model, goal, ...wanted }: FolderSelection & Partial<Record<'name' | 'model' | 'goal', string | undefined>>,
     also: readonly Effect[] = [],
   ): Promise<AgentRow> {
     const profile = await this.#svc.use(Profiles).read(preset)
     if (model) await this.#svc.use(Models).resolve(model)
+    if (name !== undefined) await this.#checkName(name)
     const agent_id = this.#svc.ports.ids.make(preset, 8)
     const given = await foldersFor(this.#svc, wanted, profile)
     const per = wanted.worktree ?? profile.worktree
     const { effects, ...folders } = per ? await worktreeFor(this.#svc, agent_id, given, per) : { ...given, effects: [] }
-    const { name, role } = profile
-    const agent = { agent_id, name, role, model: model ?? profile.model, preset, spawned_by: null, ...folders }
+    const own = { name: name ?? profile.name, role: profile.role, model: model ?? profile.model }
+    const agent = { agent_id, ...own, preset, spawned_by: null, ...folders }
     const first = goal === undefined ? [] : this.#svc.use(FirstGoals).add(agent_id, goal)
     await this.#store.apply([...this.create(agent), ...effects, ...first, ...also])
     return this.find(agent_id)
+  }
+
+  /** @throws AgentNameTakenError when the name, or an id equal to it, already refers to an agent */
+  async #checkName(name: string): Promise<void> {
+    const [taken] = await findAgents(this.#store, name, this.#svc.clock.ms())
+    if (taken) throw new AgentNameTakenError({ name, agent_id: taken.agent_id })
   }
 
   /** @throws AgentNotFoundError, AmbiguousAgentError, ModelNameError, FolderError */

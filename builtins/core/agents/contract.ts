@@ -403,6 +403,13 @@ export const AmbiguousAgentError = defineError({
   message: (p: { ref: string; ids: string[] }) =>
     `Several agents are called "${p.ref}"; name one by its id: ${p.ids.join(', ')}.`,
 })
+export const AgentNameTakenError = defineError({
+  code: 'agent_name_taken',
+  status: 409,
+  title: 'Agent name taken',
+  message: (p: { name: string; agent_id: string }) =>
+    `The name "${p.name}" is taken by agent ${p.agent_id}; choose another name.`,
+})
 export const AgentDeadError = defineError({
   code: 'agent_dead',
   status: 409,

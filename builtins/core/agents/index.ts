@@ -35,8 +35,9 @@ export default definePlugin({
     agentsForget(svc)
     svc.add(ProfileShapes, {
       name: 'agents',
-      // Most agents have the role of their preset, and share its profile object.
-      shape: ({ given_role: role }, profile) => (role ? { ...profile, role } : profile),
+      // Most agents have the name and role of their preset, and share its profile object.
+      shape: ({ name, given_role: role }, profile) =>
+        role || name !== profile.name ? { ...profile, name, role: role || profile.role } : profile,
     })
     svc.add(ModelUsers, { name: 'agents', models: () => listModelsInUse(svc.use(Store)) })
     for (const hold of agentBlockReasons(svc)) svc.add(BlockReasons, hold)

@@ -9,6 +9,7 @@ import {
   AgentDeadError,
   AgentDetail,
   AgentFilter,
+  AgentNameTakenError,
   AgentNotFoundError,
   AgentRef,
   AgentStatus,
@@ -106,6 +107,17 @@ export const agentsSpawn = operation({
       .max(64)
       .meta({ examples: ['coder'] })
       .describe('Name of a profile'),
+    name: z
+      .string()
+      .max(64)
+      // The format of profile names: one word on the command line, one segment of a path.
+      .regex(
+        /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+        'must be letters, digits, ".", "_" or "-", beginning with a letter or digit',
+      )
+      .optional()
+      .meta({ examples: ['parser-coder'] })
+      .describe("Name of the agent, which no other live agent has (default: the profile's)"),
     model: model.nullish().describe("Model as provider:model or provider:lite|standard|pro (default: the profile's)"),
     ...given,
     goal: z
@@ -130,7 +142,7 @@ export const agentsSpawn = operation({
   },
   cli: { usage: 'spawn <preset>', short: { model: 'm', workspace: 'w', goal: 'g' }, paths: FOLDER_OPTIONS },
   mcp: true,
-  errors: [ProfileNotFoundError, ModelNameError, FolderError],
+  errors: [ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError],
   async run({ preset, model, ...wanted }, { svc, effects }) {
     const agents = svc.use(OwnAgents)
     return agents.detailOf(await agents.spawn(preset, { model: model ?? undefined, ...wanted }, effects))

@@ -19,9 +19,10 @@ export const STATUS_PAGE = 1_000
 /** Renders all agents: a line each, with role and activity below. */
 export function statusPage(agents: readonly StatusEntry[]): string {
   if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
-  const width = Math.max(...agents.map(({ agent_id }) => agent_id.length))
-  const lines = agents.map(({ agent_id, status, model, role, goal }) => {
-    const head = `${MARKS[status]} ${agent_id.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
+  const labels = agents.map(idAndName)
+  const width = Math.max(...labels.map(({ length }) => length))
+  const lines = agents.map(({ status, model, role, goal }, n) => {
+    const head = `${MARKS[status]} ${labels[n]!.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
     return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
   })
   if (agents.length === STATUS_PAGE)
@@ -29,6 +30,12 @@ export function statusPage(agents: readonly StatusEntry[]): string {
       `${STATUS_PAGE} agents are shown at a time; add ${STATUS_PAGE} to --offset for the next ones, as in: svc status --offset ${STATUS_PAGE}`,
     )
   return lines.join('\n')
+}
+
+/** Returns an agent's id, with its name if the id does not show it. */
+function idAndName({ agent_id, name }: StatusEntry): string {
+  const isShown = [name, `sub-${name.toLowerCase()}`].some(start => agent_id.startsWith(`${start}-`))
+  return isShown ? agent_id : `${agent_id} (${name})`
 }
 
 /** Renders why an agent is idle, and until when. */

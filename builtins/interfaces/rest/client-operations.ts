@@ -17,7 +17,7 @@ export interface Operations {
   /** Resume a paused agent. */
   'agents.resume': { input: { id: string }; output: { agent_id: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead' } }
   /** Spawn an agent from a preset. */
-  'agents.spawn': { input: { preset: string; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; goal?: string | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
+  'agents.spawn': { input: { preset: string; name?: string | undefined; model?: string | null | undefined; workspace?: string | { path: string; access?: 'read-only' | 'read-write' | undefined } | null | undefined; folders?: (string | { path: string; access?: 'read-only' | 'read-write' | undefined })[] | undefined; goal?: string | undefined; worktree?: 'agent' | 'goal' | undefined }; output: Agent }
   /** Show which kinds of work an agent is good at. */
   'agents.specialization': { input: { id: string }; output: Specialization }
   /** Show the agents' status. */

@@ -96,6 +96,12 @@ describe('svc service', () => {
     await expect(access(join(dir.path, 'config'))).rejects.toThrow()
   })
 
+  it('--serve installs a unit that also runs the dashboard and the API', async () => {
+    await using dir = await project()
+    const { stdout } = await svc(['service', 'install', '--print', '--serve', '-p', 'coder'], { cwd: dir.path })
+    expect(stdout).toMatch(/^ExecStart=.+"serve" "--with-daemon" "--root" "[^"]+" "--profiles" "coder"$/m)
+  })
+
   it('shows an error of systemctl', async () => {
     await using dir = await project()
     const env = await withSystemctl(dir)

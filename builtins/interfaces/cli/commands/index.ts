@@ -213,8 +213,12 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     'Install the daemon as a systemd user unit',
     async () => ({ default: (await import('./service/systemd.ts')).install }),
     {
-      options: [flag('print', null, 'Print the unit and change nothing'), profiles],
-      example: 'svc service install --profiles coder,writer',
+      options: [
+        flag('print', null, 'Print the unit and change nothing'),
+        flag('serve', null, 'Serve the dashboard and the REST API, too'),
+        profiles,
+      ],
+      example: 'svc service install --serve --profiles coder,writer',
     },
   ),
   command('service uninstall', "Stop and remove the daemon's systemd unit", async () => ({

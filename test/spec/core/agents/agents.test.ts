@@ -1,7 +1,7 @@
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { AgentSummary } from '#core/agents/contract'
+import { type AgentSummary, Agents } from '#core/agents/contract'
 import { agentDied, insertAgent } from '#core/agents/repository'
 import { Store } from '#platform/store/contract'
 import { writeDirectly } from '../../../support/direct-access.ts'
@@ -43,6 +43,27 @@ describe('an agent', () => {
     await expect(detail(home, 'worker')).rejects.toMatchObject(ambiguous)
     await expect(detail(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found', status: 404 })
     expect((await status(home)).map(agent => agent.agent_id)).toEqual([first, second])
+  })
+
+  it('has a name of its own if it is given one, which no other live agent has', async () => {
+    await using home = await testHostWithModel(idle)
+    const spawnNamed = (name: string) =>
+      home.kernel.invoke('agents.spawn', { preset: 'worker', name }) as Promise<AgentSummary>
+    const other = await spawn(home)
+    const { agent_id, name } = await spawnNamed('parser')
+    expect(agent_id).toMatch(/^worker-[0-9a-f]{8}$/)
+    expect(name).toBe('parser')
+    expect((await detail(home, 'parser')).agent_id).toBe(agent_id)
+    expect((await detail(home, 'worker')).agent_id).toBe(other)
+    const agent = await home.kernel.use(Agents).find('parser')
+    expect(await home.kernel.use(Agents).profileOf(agent)).toMatchObject({ name: 'parser', role: agent.role })
+    for (const taken of ['parser', 'worker', other])
+      await expect(spawnNamed(taken)).rejects.toMatchObject({ code: 'agent_name_taken', status: 409 })
+    for (const invalid of ['', '*', 'two words', 'a/b', '-x', 'x'.repeat(65)])
+      await expect(spawnNamed(invalid)).rejects.toMatchObject({ status: 422 })
+    await spawn(home)
+    await home.kernel.use(Store).apply([agentDied({ agent_id })])
+    expect((await spawnNamed('parser')).agent_id).not.toBe(agent_id)
   })
 
   it('cannot be spawned from a missing or broken preset, or with an unknown model', async () => {

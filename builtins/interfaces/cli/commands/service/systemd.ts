@@ -27,10 +27,11 @@ const SystemdError = defineError({
 })
 
 /** Writes a systemd user unit, enables it and starts it. */
-export const install: HandWritten = async ({ print: printOnly, profiles }, context) => {
+export const install: HandWritten = async ({ print: printOnly, serve, profiles }, context) => {
   const { ports } = context
   const root = await findProject(ports, context.named)
-  const unit = unitText(root, presetsOf(profiles), context)
+  const mode = serve === true ? ['serve', '--with-daemon'] : ['start']
+  const unit = unitText(root, mode, presetsOf(profiles), context)
   if (printOnly === true) return print(context, { unit }, unit.trimEnd())
   const { file, name } = unitOf(root, ports)
   await ports.files.mkdir(unitFolder(ports), { recursive: true })
@@ -95,12 +96,13 @@ function unitFolder({ env }: Ports): string {
 
 /**
  * Returns the text of the unit.
+ * @param mode the command that the unit runs
  * @throws UnfitPathError
  */
-function unitText(root: string, presets: readonly string[], { ports }: Context): string {
+function unitText(root: string, mode: readonly string[], presets: readonly string[], { ports }: Context): string {
   if (/[\r\n]/.test(root)) throw new UnfitPathError({ path: root })
   const profiles = presets.length > 0 ? ['--profiles', presets.join(',')] : []
-  const command = [process.execPath, process.argv[1]!, 'start', '--root', root, ...profiles]
+  const command = [process.execPath, process.argv[1]!, ...mode, '--root', root, ...profiles]
   return `[Unit]
 Description=svc: the agents of ${percent(root)}
 After=network-online.target
