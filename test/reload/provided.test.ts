@@ -15,6 +15,7 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
   checkpoints: ['checkpoints.list', { id: 'AGENT' }, 'list'],
   daemon: ['daemon.status', {}, 'isDriven'],
   environment: ['tasks.run', { id: 'AGENT', instruction: 'Say how you are' }, 'parts'],
+  first_goals: ['agents.spawn', { preset: 'coder', goal: 'Look at the tide' }, 'add'],
   freeze: ['agents.status', {}, 'since'],
   goals: ['goals.add', { id: 'AGENT', objective: 'Look at the tide' }, 'add'],
   host: ['plugins.list', {}, 'list'],

@@ -59,7 +59,11 @@ async function promptsOf(host: TestHost & { server: ModelServer }, id: string, o
   await host.kernel.invoke('goals.add', { id, objective })
   await runHeartbeat(host)
   const asked = host.server.requests.slice(before).filter(request => !asksForGoal(request))
-  return asked.map(({ body }) => body.messages)
+  // The list of the last goals grows with each of these goals.
+  const lastGoals = /\n\nYour last goals, newest first:(?:\n- .*)+/
+  return asked.map(({ body }) =>
+    body.messages.map(each => ({ ...each, content: each.content?.replace(lastGoals, '') })),
+  )
 }
 
 const stateOf = ({ kernel }: TestHost, name: string) => kernel.host.list().find(each => each.name === name)?.state

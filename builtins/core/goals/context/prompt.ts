@@ -119,7 +119,7 @@ export function waitingMessage(waiting: number): string {
   return `(At least ${waiting} more messages from the operator did not fit into this step. You will read them in the next steps.)`
 }
 
-const QUESTION = `Choose your next goal. You have no tools for this answer; you pursue the goal afterwards, with your tools. What is the single most valuable thing that you could do now, in a few steps? Messages from the operator come first. Do not repeat a goal that was completed or abandoned; the next goal of a series counts as new.
+const QUESTION = `Choose your next goal. You have no tools for this answer; you pursue the goal afterwards, with your tools. What is the single most valuable thing that you could do now, in a few steps? Messages from the operator come first. Do not repeat a goal that was completed or abandoned, unless the operator asks for it again; the next goal of a series counts as new.
 
 Answer with one JSON object and nothing else: {"goal": "<one sentence, 10 to 500 characters>", "reasoning": "<why>"}
 

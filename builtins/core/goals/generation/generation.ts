@@ -36,6 +36,14 @@ const UnreadableAnswerError = defineError({
     'The model was asked for a goal and did not answer with the JSON object that was requested. Messages to the agent stay unread until it does.',
 })
 
+const UnusableGoalError = defineError({
+  code: 'goal_unusable',
+  status: 502,
+  title: 'Unusable goal',
+  message: (p: { refusal: string }) =>
+    `The goal that was chosen cannot be used: ${p.refusal}. Messages to the agent stay unread until a valid one is chosen.`,
+})
+
 /** A valid answer of a strategy; any other answer counts as no goal. */
 const Generated = z.object({
   objective: z.string().max(100_000).nullable(),
@@ -77,12 +85,15 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
-  if (answer?.is_unreadable && nudges.length + news.texts.length > 0) throw new UnreadableAnswerError()
+  const hasMessages = nudges.length + news.texts.length > 0
+  if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError()
+  // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
+  const goal = newGoal(svc, cycle, answer, hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent })
+  if (goal.refusal !== undefined && hasMessages) throw new UnusableGoalError({ refusal: goal.refusal })
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
   cycle.effects.push(...news.acknowledgements, ...clearFailure(svc, cycle))
-  const goal = newGoal(svc, cycle, answer, recent)
   if (goal.objective === null || goal.refusal !== undefined) {
     const { objective: refused, reasoning, refusal } = goal
     if (refused !== null && refusal) {
@@ -123,6 +134,15 @@ function sleeperOf(cycle: Cycle) {
   return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
 }
 
+/** What a chosen goal must keep to. */
+interface GoalLimits {
+  /** Minimum length of the objective, in characters. */
+  shortest: number
+  /** Goals that must not be repeated. */
+  recent: readonly GoalRow[]
+}
+const NO_LIMITS: GoalLimits = { shortest: 1, recent: [] }
+
 interface Search {
   /** null when there is nothing to do. */
   objective: string | null
@@ -136,7 +156,7 @@ function newGoal(
   svc: PluginHandle,
   { agent_id, cycle_num }: Cycle,
   answer: GeneratedGoal | undefined,
-  recent: readonly GoalRow[],
+  { shortest, recent }: GoalLimits,
 ): Search {
   const generated = Generated.safeParse(answer)
   if (answer && !generated.success) {
@@ -149,7 +169,7 @@ function newGoal(
   const reasoning = generated.data?.reasoning || null
   if (objective === null)
     return { objective, reasoning: reasoning?.trim().replace(/\s+/g, ' ').slice(0, LONGEST) || null }
-  const refusal = faultOf(objective, generated.data?.no_duplicates ? [] : recent)
+  const refusal = faultOf(objective, { shortest, recent: generated.data?.no_duplicates ? [] : recent })
   if (refusal === undefined) return { objective, reasoning }
   svc.log.info({ agent_id, cycle_num }, `a generated goal was refused: ${refusal}`)
   return { objective: objective.slice(0, LONGEST), reasoning, refusal }
@@ -205,9 +225,9 @@ function spendOf(cycle: Cycle, answer: GeneratedGoal & { spend?: Spend }) {
 }
 
 /** Returns why an objective is refused; undefined when it is accepted. */
-function faultOf(objective: string, recent: readonly Pick<GoalRow, 'objective' | 'status'>[]): string | undefined {
-  if (objective.length < SHORTEST || objective.length > LONGEST)
-    return `an objective must have ${SHORTEST} to ${LONGEST} characters, and this one has ${objective.length}`
+function faultOf(objective: string, { shortest, recent }: GoalLimits): string | undefined {
+  if (objective.length < shortest || objective.length > LONGEST)
+    return `an objective must have ${shortest} to ${LONGEST} characters, and this one has ${objective.length}`
   const same = recent.find(goal => goal.status !== 'completed' && isSameGoal(goal.objective, objective))
   return same && `it repeats a goal that is ${same.status}`
 }

@@ -120,6 +120,37 @@ describe('an agent with recurring work', () => {
     expect(await goalsOf(home, id)).toHaveLength(1)
   })
 
+  it('may be repeated where a message asks for it', async () => {
+    await using home = await testHostWithModel(request =>
+      asksForGoal(request) ? goalAnswer('Sort the same shelf again') : toolCall('list_dir', {}),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(home, id)).length === 1)
+    await home.kernel.invoke('goals.abandon', { goal_id: (await goalsOf(home, id))[0]!.goal_id })
+    await until(async () => (await events(home, 'goal_refused')).length === 1)
+    await home.kernel.invoke('agents.nudge', { id, message: 'Do sort it, please' })
+    await home.clock.advance(10_000)
+    await until(async () => (await goalsOf(home, id)).length === 2)
+  })
+
+  it('may be short beside a message that asks for it; one that is too long leaves the message unread', async () => {
+    const answers = [goalAnswer(''), goalAnswer('x'.repeat(501)), goalAnswer('Do it.')]
+    await using home = await testHostWithModel(request =>
+      asksForGoal(request) ? (answers.shift() ?? goalAnswer('')) : toolCall('list_dir', {}),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await waitUntilIdle(home)
+    await home.kernel.invoke('agents.nudge', { id, message: 'Sort the shelf' })
+    await home.clock.advance(2_000)
+    await until(async () => (await detail(home, id)).error !== null)
+    expect(JSON.stringify((await detail(home, id)).error)).toContain('and this one has 501')
+    await home.clock.advance(60_000)
+    await until(async () => (await goalsOf(home, id)).length === 1)
+    expect(home.server.requests.filter(asksForGoal).at(-1)?.prompt).toContain('Sort the shelf')
+  })
+
   it('may not choose an objective that is too long, and the reason gives its length', async () => {
     await using home = await testHostWithModel(goals('x'.repeat(501)))
     const id = await spawn(home)
