@@ -142,13 +142,13 @@ describe('an agent with recurring work', () => {
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await waitUntilIdle(home)
-    await home.kernel.invoke('agents.nudge', { id, message: 'Sort the shelf' })
+    await home.kernel.invoke('agents.nudge', { id, message: 'Sort the cups' })
     await home.clock.advance(2_000)
     await until(async () => (await detail(home, id)).error !== null)
     expect(JSON.stringify((await detail(home, id)).error)).toContain('and this one has 501')
     await home.clock.advance(60_000)
     await until(async () => (await goalsOf(home, id)).length === 1)
-    expect(home.server.requests.filter(asksForGoal).at(-1)?.prompt).toContain('Sort the shelf')
+    expect(home.server.requests.filter(asksForGoal).at(-1)?.prompt).toContain('Sort the cups')
   })
 
   it('may not choose an objective that is too long, and the reason gives its length', async () => {
