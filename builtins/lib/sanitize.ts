@@ -11,6 +11,7 @@ export function removeControlCharacters(text: string): string {
   return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '').trim()
 }
 
+/** Puts text on one line. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ')
 }

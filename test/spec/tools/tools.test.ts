@@ -145,7 +145,7 @@ const GARDEN_TOOLS = ['water_plants', 'prune_roses', 'count_snails', 'chase_snai
 
 /** Budget for one of garden and kitchen and half of the other, beside `finish_goal` and `find_tools`. */
 const NARROW = { daemon: { tool_prompt_tokens: 547 } }
-const WORKER = 'name: worker\nrole: keeps house\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
+const WORKER = 'name: worker\nrole: keeps order\nmax_steps: 8\ntoolkits: [garden, kitchen]\n'
 
 const scriptCalls = (...steps: { name: string; args?: object }[]) => {
   const requests: ModelServerRequest[] = []
@@ -220,7 +220,7 @@ describe('an agent whose tools do not fit into its prompt', () => {
     )
     const shed = kit('shed', { clean_shed: 'Clean the shed beside the pond.' }, 'Keep the shed dry.')
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'clean the pond, wash the dishes' } })
-    const worker = 'name: worker\nrole: keeps house\ntoolkits: [kitchen, outside, shed]\ncore: [kitchen]\n'
+    const worker = 'name: worker\nrole: keeps order\ntoolkits: [kitchen, outside, shed]\ncore: [kitchen]\n'
     await using home = await testHostWithModel(script, {
       builtins: [KITCHEN, outside, shed],
       files: { 'profiles/worker.yaml': worker },

@@ -129,13 +129,13 @@ async function* runAll(
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   const groups = groupsOf(calls, request)
   let repeating = false
-  let left: 'now' | 'later' | 'never' = 'now'
+  let may: 'now' | 'later' | 'never' = 'now'
   try {
     for (;;) {
-      if (running.size === 0 && groups.length > 0) left = (await request.mayBegin?.(groups.flat())) ?? 'now'
+      if (running.size === 0 && groups.length > 0) may = (await request.mayBegin?.(groups.flat())) ?? 'now'
       // After a failure of the gate, the next run begins with the calls that are left.
-      const next = running.size === 0 && failures.length === 0 && left !== 'later' ? groups.shift() : undefined
-      for (const call of next ?? []) running.set(call, left === 'never' ? notRun(call) : begin(call))
+      const next = running.size === 0 && failures.length === 0 && may !== 'later' ? groups.shift() : undefined
+      for (const call of next ?? []) running.set(call, may === 'never' ? notRun(call) : begin(call))
       if (running.size === 0) break
       const [only] = running.keys()
       // The first of several calls to end is nondeterministic, so it is recorded.
@@ -160,7 +160,7 @@ async function* runAll(
   }
   // A failure of the gate ends the run after the other results are written.
   if (failures.length > 0) throw failures[0]
-  if (left === 'later') return { status: 'yielded' }
+  if (may === 'later') return { status: 'yielded' }
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
   const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
   // The end of the goal is its own record, not an outcome.
