@@ -27,6 +27,23 @@ const unused = {
   },
 }
 
+/**
+ * Escapes all characters that are not ASCII: V8 keeps each character of a file that has one such in two bytes, which takes
+ * 5 MB more.
+ */
+const ascii = {
+  name: 'ascii',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type === 'chunk') file.code = file.code.replace(/[^\0-\x7f]/g, escaped)
+    }
+  },
+}
+
+function escaped(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
 /** @type {import('rolldown').RolldownOptions} */
 export default {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
@@ -44,7 +61,7 @@ export default {
   external: EXTERNAL,
   transform: { target: 'node20' },
   resolve: { conditionNames: ['svc-source', 'import', 'node', 'default'] },
-  plugins: [runningModules, lazySchemas, unused],
+  plugins: [runningModules, lazySchemas, unused, ascii],
   logLevel: 'warn',
   output: {
     format: 'esm',
