@@ -284,6 +284,25 @@ export interface Goals {
 }
 export const Goals = token<Goals>('goals')
 
+/** Work that another agent does for a goal, while the goal goes on. */
+export interface OpenWork {
+  /** Names the work, such as `dlg-1a2b3c4d of coder-7f3a91c2`. */
+  what: string
+  /** Makes the goal wait until the work has ended. */
+  wait: Effect
+}
+
+/** Knows of work that others do for goals. A goal whose agent only answers with text waits for it. */
+export interface OpenWorkSource {
+  name: string
+  open(goal_id: string): Promise<readonly OpenWork[]>
+}
+export const OpenWorkSources = point<OpenWorkSource>('open_work', {
+  key: source => source.name,
+  has: { name: 'text', open: 'function' },
+  asked: 'open',
+})
+
 /** A message to an agent from anyone but the operator. */
 export interface PendingMessage {
   /** The sender, as the prompt shows it: `Message from your parent`, `Your alarm`. */

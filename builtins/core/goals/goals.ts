@@ -2,7 +2,15 @@ import type { Effect, PluginHandle } from '#kernel'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { setAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { overdueGoals } from './acceptance/terms-repository.ts'
-import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
+import {
+  GoalEndedError,
+  GoalNotFoundError,
+  type GoalRow,
+  type NewGoal,
+  type OpenWork,
+  OpenWorkSources,
+  TooManySubgoalsError,
+} from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
 import { goalEnding } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
@@ -70,4 +78,9 @@ export async function endOverdue(svc: PluginHandle): Promise<void> {
     const effects = await abandonGoal(svc, goal, 'Its deadline passed before it was reached.')
     await store.apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'deadline' })])
   }
+}
+
+/** Returns the work that others do for a goal which does not wait for it. */
+export async function openWorkOf(svc: PluginHandle, goal_id: string): Promise<OpenWork[]> {
+  return (await Promise.all(svc.list(OpenWorkSources).map(source => source.open(goal_id)))).flat()
 }

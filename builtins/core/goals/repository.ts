@@ -1,6 +1,6 @@
 import { ImageRef, writeImages } from '#core/images/contract'
 import { type Message, Message as MessageSchema } from '#core/models/contract'
-import { CallIntent, endCall, insertCall, planCalls, startCall } from '#core/runtime/statements'
+import { CallIntent, endCall, insertCall, laterCalls } from '#core/runtime/statements'
 import { z } from '#kernel'
 import {
   allOf,
@@ -54,6 +54,26 @@ export type CurrentGoal = Pick<PursuedGoal, 'goal_id' | 'blocked' | 'nudged' | '
 /** Returns the goal to pursue now; undefined when there is none, or when the agent is paused or dead. */
 export function goalAtHand(store: Store, agent_id: string): Promise<CurrentGoal | undefined> {
   return store.get<CurrentGoal>(AT_HAND, [agent_id])
+}
+
+/** A goal that another one waits for. */
+export interface AwaitedGoal {
+  goal_id: string
+  agent_id: string
+  /** Id of the approval or question for which its agent waits. */
+  asks: string | null
+}
+
+/** Returns the active goals that a goal waits for: its subgoals, and those that it comes after. */
+export function awaitedGoals(store: Store, goal_id: string): Promise<AwaitedGoal[]> {
+  return store.all(
+    `SELECT g.goal_id, g.agent_id, coalesce(
+       (SELECT min(approval_id) FROM approvals_view p WHERE p.goal_id = g.goal_id AND p.status = 'pending'),
+       (SELECT min(question_id) FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)) AS asks
+     FROM goals g WHERE g.status = 'active' AND (g.parent_goal_id = ?
+       OR g.goal_id IN (SELECT after_goal_id FROM goal_dependencies WHERE goal_id = ?)) ORDER BY g.created_at, g.goal_id`,
+    [goal_id, goal_id],
+  )
 }
 
 export function findGoal(store: Store, goal_id: string): Promise<GoalRow | undefined> {
@@ -396,19 +416,7 @@ export const recordAnswer = defineEffect({
   ],
 })
 
-/** Leaves calls of an answer for a later cycle. */
-export const deferCalls = defineEffect({
-  name: 'goals.defer_calls',
-  schema: z.object({ call_ids: z.array(z.string()) }),
-  statements: ({ call_ids }) => [planCalls(call_ids)],
-})
-
-/** Begins a call that was left for a later cycle. */
-export const beginDeferredCall = defineEffect({
-  name: 'goals.begin_deferred_call',
-  schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
-})
+export const { deferCalls, beginDeferredCall } = laterCalls('goals')
 
 /** Records a summary of the conversation so far. */
 export const recordSummary = defineEffect({

@@ -27,6 +27,8 @@ export interface PlannedCall {
   repaired?: readonly string[]
   /** Whether the answer reached its limit of tokens within the arguments. */
   cut?: boolean
+  /** Whether an earlier call of the answer waits. This one may ask for an approval of its own, but not run. */
+  isHeld?: boolean
   step: number
 }
 
@@ -55,6 +57,8 @@ export type Verdict =
    * decision.
    */
   | { verdict: 'park'; approval_id: string }
+  /** Leave the call for the next run: it may run, but not before the earlier calls that wait. */
+  | { verdict: 'hold' }
 
 /** Maximum nesting of JSON written by a model. Deeper JSON overflows the stack of code that processes it. */
 const MOST_LEVELS = 100
@@ -98,7 +102,7 @@ export interface Waiting {
 }
 
 export type RunEnd =
-  /** Calls wait for the operator; all others of that turn have run. */
+  /** Calls wait for the operator, and with them all later ones of that turn. */
   | { status: 'parked'; approval_ids: readonly string[]; steps: number }
   | ({ status: 'finished'; steps: number } & Claim)
   | { status: 'refused'; summary: string; steps: number }
@@ -111,7 +115,7 @@ export type RunEnd =
    * The model made the same calls with the same results three times in a row. The last result warns the model of that.
    */
   | { status: 'repeating'; calls: string; steps: number }
-  /** `yields` returned true, or `mayBegin` `later`. */
+  /** `yields` or `waits` returned true, or `mayBegin` `later`. */
   | { status: 'yielded'; steps: number }
 
 export interface RunRequest extends Reach {
@@ -183,10 +187,17 @@ export interface RunRequest extends Reach {
   /** Called before each model call, right before `newMessages`. True ends the run, to be resumed later. */
   yields?(): Promise<boolean>
   /**
-   * Called before calls of an answer begin, with them and all that follow. `later` ends the run and leaves them for the
-   * next one; `never` answers them with an error.
+   * Called after an answer without tool calls. True ends the run, to be resumed when the work of others that it waits for
+   * has ended. Only for runs that end by `finish_goal`.
    */
-  mayBegin?(calls: readonly PlannedCall[]): Promise<'now' | 'later' | 'never'>
+  waits?(): Promise<boolean>
+  /**
+   * Called before calls of an answer begin. `later` ends the run and leaves them and all that follow for the next one;
+   * `never` answers them with an error.
+   */
+  mayBegin?(): Promise<'now' | 'later' | 'never'>
+  /** Stores that calls of an answer did not begin, so that the next run begins them. */
+  defer?(calls: readonly PlannedCall[]): Promise<void>
 }
 
 /** The tools of an agent, with their descriptions for the model. */

@@ -1,7 +1,7 @@
 /** Statements by which other modules may write to the journal of tool calls. */
 import type { Message } from '#core/models/contract'
 import { z } from '#kernel'
-import { AMONG, type Condition, jsonList, RUN_OF, type Statement } from '#platform/store/contract'
+import { AMONG, type Condition, defineEffect, jsonList, RUN_OF, type Statement } from '#platform/store/contract'
 
 /** A planned call, as first recorded in the journal. */
 export const CallIntent = z.object({
@@ -59,10 +59,26 @@ export function parkCall(call_id: string): Statement {
 }
 
 /** Sets calls that did not begin back to planned. */
-export function planCalls(call_ids: readonly string[]): Statement {
+function planCalls(call_ids: readonly string[]): Statement {
   return {
     sql: `UPDATE tool_calls SET state = 'planned' WHERE call_id ${AMONG} AND state = 'started'`,
     params: [jsonList(call_ids)],
+  }
+}
+
+/** Returns the effects by which a module leaves calls of an answer for a later run, and begins them then. */
+export function laterCalls(module: string) {
+  return {
+    deferCalls: defineEffect({
+      name: `${module}.defer_calls`,
+      schema: z.object({ call_ids: z.array(z.string()) }),
+      statements: ({ call_ids }) => [planCalls(call_ids)],
+    }),
+    beginDeferredCall: defineEffect({
+      name: `${module}.begin_deferred_call`,
+      schema: z.object({ call_id: z.string() }),
+      statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
+    }),
   }
 }
 

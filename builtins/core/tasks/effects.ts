@@ -1,6 +1,6 @@
 import { ImageRef, writeImages } from '#core/images/contract'
 import { Message, ModelParameters } from '#core/models/contract'
-import { CallIntent, endCall, insertCall } from '#core/runtime/statements'
+import { CallIntent, endCall, insertCall, laterCalls } from '#core/runtime/statements'
 import { Problem } from '#interfaces/rest/contract'
 import { type Effect, z } from '#kernel'
 import { defineEffect, type Statement } from '#platform/store/contract'
@@ -158,6 +158,8 @@ export const recordAnswer = defineEffect({
   ],
 })
 
+export const { deferCalls, beginDeferredCall } = laterCalls('tasks')
+
 /** Records a tool's outcome, in the journal and as a message. */
 export const recordOutcome = defineEffect({
   name: 'tasks.record_outcome',
@@ -276,4 +278,5 @@ export function failedTask(
 export const TASK_EFFECTS = [
   ...[insertTask, holdTask, renewTasks, takeTask, seizeTask, releaseTask],
   ...[recordAnswer, recordOutcome, recordSummary, recordWords, chargeTask, recordText, endTask],
+  ...[deferCalls, beginDeferredCall],
 ]

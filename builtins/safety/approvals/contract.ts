@@ -87,6 +87,8 @@ export interface GatedCall {
   arguments: unknown
   /** Whether the call was just requested, so that no earlier decision exists. */
   isNew?: boolean
+  /** Whether an earlier call of the answer waits: this one is not run, but asked about where the operator must decide. */
+  isHeld?: boolean | undefined
   /** Throws if the call cannot succeed; then it is refused before anyone reviews it. */
   check?(): Promise<void>
 }

@@ -24,6 +24,8 @@ import { isMatch } from './rules/rules.ts'
 /** Maximum attempts of a decision. Each failed one means that another call or decision was committed first. */
 const TRIES = 20
 
+const HOLD: Verdict = { verdict: 'hold' }
+
 /** Decides whether a call runs, waits or is refused. The decision is written only if the rows that it is based on are unchanged; otherwise it decides again. */
 export class Gate {
   readonly #svc: PluginHandle
@@ -50,18 +52,22 @@ export class Gate {
 
   /** Decides once by the current rows; returns undefined when they changed before the decision was written. */
   async #decide(call: GatedCall): Promise<Verdict | undefined> {
-    const { call_id } = call
-    if (call.isNew && !this.needsApproval(call.tool)) return run(call.arguments)
+    const { call_id, isHeld } = call
+    const isNeeded = this.needsApproval(call.tool)
+    if (call.isNew && !isNeeded) return isHeld ? HOLD : run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
+    if (isHeld && (approval ? approval.status !== 'pending' : !isNeeded)) return HOLD
     if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
     // Either there is no approval yet, or this call used it up in a process that died, so that its outcome is unknown.
-    if (!approval && !this.needsApproval(call.tool)) {
+    if (!approval && !isNeeded) {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
       return begun ? run(call.arguments) : undefined
     }
     const problem = await call.check?.().then(() => undefined, errorMessage)
-    if (problem !== undefined) return { verdict: 'refuse', reason: problem }
+    // The earlier calls may change what the check finds.
+    if (problem !== undefined) return isHeld ? HOLD : { verdict: 'refuse', reason: problem }
     const reviewed = await review(this.#svc, call)
+    if (isHeld && reviewed.decision) return HOLD
     const asked = canonical(call.arguments)
     const wanted = reviewed.edited ?? asked
     const request = this.#request(call, asked, wanted)
@@ -72,6 +78,7 @@ export class Gate {
     const args: unknown = JSON.parse(wanted.json)
     for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
       if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args)) continue
+      if (isHeld) return HOLD
       return this.#grant(call, request, rule.reason, `rule:${rule.rule_id}`, [useRule({ rule_id: rule.rule_id })])
     }
     return this.#park(call_id, request)

@@ -39,6 +39,8 @@ export interface AskingCall {
   goal_id: string | null
   task_id: string | null
   arguments: unknown
+  /** Whether an earlier call of the answer waits: this one is asked, but has no result before it. */
+  isHeld?: boolean | undefined
 }
 
 /** A question that is not asked by the tool. */

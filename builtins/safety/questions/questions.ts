@@ -32,6 +32,7 @@ export async function gate(svc: PluginHandle, call: AskingCall): Promise<Verdict
   const known = await questionOf(svc.use(Store), call.call_id)
   if (!known) return begin(svc, call)
   if (known.answer === null) return { verdict: 'park', approval_id: known.question_id }
+  if (call.isHeld) return { verdict: 'hold' }
   await svc.use(Store).apply([beginAskingCall({ call_id: call.call_id })])
   return { verdict: 'run', arguments: call.arguments }
 }

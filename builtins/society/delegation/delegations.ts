@@ -1,5 +1,5 @@
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
-import { type GoalRow, Goals } from '#core/goals/contract'
+import { type GoalRow, Goals, type OpenWork } from '#core/goals/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
@@ -22,6 +22,8 @@ import {
   endedDelegations,
   findDelegation,
   findDelegator,
+  openDelegationsOf,
+  waitForDelegation,
 } from './repository.ts'
 
 /** Maximum length of the result that is reported; the whole result stays with the goal. */
@@ -68,6 +70,15 @@ export class DelegationService implements Delegations {
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
     const delegation = delegationOf(row)
     return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
+  }
+
+  /** Returns the tasks that others still do for a goal which does not wait for them. */
+  async open(goal_id: string): Promise<OpenWork[]> {
+    const open = await openDelegationsOf(this.#svc.use(Store), goal_id)
+    return open.map(({ delegation_id, to_agent }) => ({
+      what: `${delegation_id} of ${to_agent}`,
+      wait: waitForDelegation({ delegation_id, goal_id }),
+    }))
   }
 
   /** Returns who gave a delegated goal, and how its result gets there, for the agent that begins it. */

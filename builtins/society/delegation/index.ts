@@ -1,4 +1,4 @@
-import { PromptSections } from '#core/goals/contract'
+import { OpenWorkSources, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { addRetentionRule } from '#platform/retention/contract'
@@ -30,6 +30,7 @@ export default definePlugin({
       ...{ name: 'delegation', stage: 0, prompts: ['goal_opening'] },
       text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
     })
+    svc.add(OpenWorkSources, { name: 'delegation', open: goal_id => service.open(goal_id) })
     svc.on('goal_completed', () => service.sweep())
     svc.on('goal_abandoned', () => service.sweep())
     svc.on('agent_deleted', () => service.sweep())

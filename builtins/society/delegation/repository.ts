@@ -1,3 +1,4 @@
+import { adoptGoal } from '#core/goals/statements'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import { OPERATOR } from '#society/a2a/contract'
@@ -5,6 +6,10 @@ import type { Delegation } from './contract.ts'
 
 const COLUMNS = `delegation_id, message_id, coalesce(from_agent, '${OPERATOR}') AS from_agent, to_agent, goal_id, from_goal_id,
   objective, waits, status, result, created_at, ended_at`
+
+/** SQL: whether a delegation is pending and its goal active. */
+const IS_OPEN = `status = 'pending' AND EXISTS
+  (SELECT 1 FROM goals_view g WHERE g.goal_id = delegations.goal_id AND g.status = 'active')`
 
 export interface DelegationRow extends Omit<Delegation, 'waits' | 'created_at' | 'ended_at'> {
   waits: number
@@ -142,4 +147,25 @@ export const endDelegation = defineEffect({
   ],
 })
 
-export const DELEGATION_EFFECTS = [insertDelegation, endDelegation]
+/** Returns the tasks that others still do for a goal which does not wait for them. */
+export function openDelegationsOf(store: Store, goal_id: string) {
+  return store.all<{ delegation_id: string; to_agent: string }>(
+    `SELECT delegation_id, to_agent FROM delegations WHERE from_goal_id = ? AND waits = 0 AND ${IS_OPEN} ORDER BY created_at`,
+    [goal_id],
+  )
+}
+
+/** Makes the delegating goal wait for a task that has not ended. */
+export const waitForDelegation = defineEffect({
+  name: 'delegations.wait',
+  schema: z.object({ delegation_id: z.string(), goal_id: z.string() }),
+  statements: ({ delegation_id, goal_id }) => [
+    { sql: `UPDATE delegations SET waits = 1 WHERE delegation_id = ? AND ${IS_OPEN}`, params: [delegation_id] },
+    adoptGoal(goal_id, {
+      sql: 'SELECT goal_id FROM delegations WHERE delegation_id = ? AND waits = 1',
+      params: [delegation_id],
+    }),
+  ],
+})
+
+export const DELEGATION_EFFECTS = [insertDelegation, endDelegation, waitForDelegation]

@@ -84,19 +84,39 @@ describe('a gated tool', () => {
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
   })
 
-  it('does not delay the other calls of its turn', async () => {
+  it('delays the calls after it, which may need its effects', async () => {
     await using home = await testHostWithApprovals([
       together(toolCall('look', { n: 1 }), send('ann'), toolCall('look', { n: 2 })),
       finish(),
     ])
     const { approval_id } = await waitForPendingCall(home)
-    // They run concurrently, in any order.
-    const [first, second] = home.runs.map(run => (run.args as { n: number }).n)
-    expect([first, second].sort()).toEqual([1, 2])
+    expect(home.runs.map(run => run.args)).toEqual([{ n: 1 }])
     await decide(home, approval_id, { decision: 'approve' })
     await waitForCompletedGoal(home)
-    expect(home.runs).toHaveLength(3)
-    expect(results(home.server)).toEqual([`look ran ${first}`, 'send ran 3', `look ran ${second}`])
+    expect(results(home.server)).toEqual(['look ran 1', 'send ran 2', 'look ran 3'])
+  })
+
+  it('waits together with the later ones of its answer, which run in their order however they are decided', async () => {
+    await using home = await testHostWithApprovals([
+      together(send('ann'), send('bob'), toolCall('look'), send('eve')),
+      finish(),
+    ])
+    await waitForPendingCall(home)
+    await until(async () => (await pending(home)).length === 3)
+    const idOf = new Map((await pending(home)).map(each => [(each.arguments as { to: string }).to, each.approval_id]))
+    await decide(home, idOf.get('bob')!, { decision: 'approve' })
+    await decide(home, idOf.get('eve')!, { decision: 'deny', reason: 'not to Eve' })
+    await runHeartbeat(home)
+    expect(home.runs).toEqual([])
+    await decide(home, idOf.get('ann')!, { decision: 'approve' })
+    await waitForCompletedGoal(home)
+    expect(home.runs.map(run => run.tool)).toEqual(['send', 'send', 'look'])
+    expect(results(home.server)).toEqual([
+      'send ran 1',
+      'send ran 2',
+      'look ran 3',
+      expect.stringContaining('not to Eve'),
+    ])
   })
 
   it('prevents its goal from being finished in the same turn', async () => {

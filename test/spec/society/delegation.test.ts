@@ -7,6 +7,7 @@ import {
   type ModelServerRequest,
   runHeartbeat,
   type TestHostOptions,
+  text,
   toolCall,
   until,
   waitUntilIdle,
@@ -100,6 +101,71 @@ describe('a delegated task', () => {
       { waits: true, status: 'completed', result: expect.stringContaining('Seven') },
     ])
     expect((await detail(home, ann)).waiting_for).toBeNull()
+  })
+
+  it('without `wait` is waited for by a goal whose agent only answers with text', async () => {
+    let release = false
+    let asked = 0
+    await using home = await openHost(request => {
+      if (asksForGoal(request))
+        return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
+      if (!isOf(request, 'ann'))
+        return release ? toolCall('finish_goal', { summary: 'Seven sheep.' }) : toolCall('check_inbox', {})
+      if (request.prompt.includes('Seven sheep.')) return toolCall('finish_goal', { summary: 'Seven.' })
+      const results = request.body.messages.filter(({ role }) => role === 'tool')
+      if (results.length === 0) return toolCall('delegate_task', { agent_name: 'bob', objective: COUNT })
+      if (results.length === 1) return toolCall('finish_goal', { summary: 'Bob counts.' })
+      return text('I wait for Bob.')
+    })
+    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    home.kernel.heartbeat.start()
+    await until(async () => (await detail(home, ann)).waiting_for !== null)
+    const [task] = await delegationsOf(home, ann)
+    // The end is refused once, because others still work for the goal.
+    const refusal = home.server.requests.findLast(r => isOf(r, 'ann'))!.body.messages.at(-1)?.content
+    expect(refusal).toContain(`has not ended: ${task!.delegation_id} of ${task!.to_agent}`)
+    expect(task).toMatchObject({ waits: true, status: 'pending' })
+    expect((await detail(home, ann)).waiting_for).toContain(`waits for ${task!.goal_id} of ${task!.to_agent}`)
+    const before = home.server.requests.filter(r => isOf(r, 'ann')).length
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    expect(home.server.requests.filter(r => isOf(r, 'ann'))).toHaveLength(before)
+    release = true
+    for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await runHeartbeat(home)
+    expect(await goalsOf(home, ann)).toMatchObject([{ status: 'completed', result: 'Seven.', unconfirmed: false }])
+  })
+
+  it('lets the agent of the goal that waits read messages, and then waits on', async () => {
+    let release = false
+    let asked = 0
+    await using home = await openHost(request => {
+      if (asksForGoal(request))
+        return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
+      if (!isOf(request, 'ann'))
+        return release ? toolCall('finish_goal', { summary: 'Seven sheep.' }) : toolCall('check_inbox', {})
+      const last = request.body.messages.at(-1)?.content ?? ''
+      if (request.prompt.includes('Seven sheep.')) return toolCall('finish_goal', { summary: 'Seven.' })
+      if (last.includes('Your goal still waits')) return toolCall('check_inbox', {})
+      const called = request.body.messages.some(({ role }) => role === 'tool')
+      return called
+        ? text('I tell it.')
+        : toolCall('delegate_task', { agent_name: 'bob', objective: COUNT, wait: true })
+    })
+    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    home.kernel.heartbeat.start()
+    await until(async () => (await detail(home, ann)).waiting_for !== null)
+    const ofAnn = () => home.server.requests.filter(r => isOf(r, 'ann'))
+    const before = ofAnn().length
+    await home.kernel.invoke('agents.nudge', { id: ann, message: 'Count the lambs too.' })
+    await runHeartbeat(home)
+    await until(() => ofAnn().length === before + 2)
+    // One step reads the message and calls a tool, the next reads its result.
+    expect(ofAnn()[before]!.prompt).toContain('Message from the operator: Count the lambs too.')
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    expect(ofAnn()).toHaveLength(before + 2)
+    expect(await detail(home, ann)).toMatchObject({ status: 'waiting', waiting_for: expect.stringContaining('of bob') })
+    release = true
+    for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status === 'active'; n++) await runHeartbeat(home)
+    expect(await goalsOf(home, ann)).toMatchObject([{ status: 'completed', result: 'Seven.' }])
   })
 
   it('is rejected by a paused agent and by one with too many active goals', async () => {

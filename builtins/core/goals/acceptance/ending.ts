@@ -6,6 +6,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
 import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
+import { openWorkOf } from '../goals.ts'
 import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { untrueClaims } from './claims.ts'
@@ -58,6 +59,8 @@ export class GoalClaimCheck {
     const current = await findTerms(this.#svc.use(Store), goal_id)
     if (current && current.open_subgoals > 0)
       return `Subgoals of this goal are still active (${current.open_subgoals}). They come first; you will be shown their results.`
+    const unfinished = await this.#checkOpenWork()
+    if (unfinished) return unfinished
     // The agent may have set criteria since the cycle began.
     if (isOwn(this.#goal)) this.#goal.acceptance = current?.acceptance ?? this.#goal.acceptance
     // A check may take long, so what the agent said before it is stored first.
@@ -70,14 +73,28 @@ export class GoalClaimCheck {
     return refuteClaim(this.#svc, claimed, this.#config.tool_timeout)
   }
 
+  /** Refuses an end while others still work for the goal, once per goal, because it may be reached without them. */
+  async #checkOpenWork(): Promise<string | undefined> {
+    const { goal_id, claims_refused } = this.#goal
+    const open = claims_refused ? [] : await openWorkOf(this.#svc, goal_id)
+    if (open.length === 0) return undefined
+    await this.#refuseOnce()
+    return `Work that you gave for this goal has not ended: ${open.map(({ what }) => what).join(', ')}. To wait for it, answer without a tool call. If the goal is reached without it, call finish_goal again.`
+  }
+
+  async #refuseOnce(): Promise<void> {
+    const { goal_id } = this.#goal
+    this.#goal.claims_refused = 1
+    await this.#save([claimsRefused({ goal_id })])
+  }
+
   /** Refuses missing evidence once per goal, because text that looks like a file or a command may be neither. */
   async #checkEvidence({ evidence }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
     if (claims_refused || evidence.length === 0) return undefined
     const problems = await recordInput('claims', () => untrueClaims(this.#svc, goal_id, evidence, this.#reach))
     if (problems.length === 0) return undefined
-    this.#goal.claims_refused = 1
-    await this.#save([claimsRefused({ goal_id })])
+    await this.#refuseOnce()
     return `Your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
   }
 

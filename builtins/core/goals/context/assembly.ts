@@ -3,7 +3,8 @@ import type { PluginHandle } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { ActiveAgent, ActiveGoal, ActiveProfile, type PursuedGoal } from '../contract.ts'
-import { activeGoal } from '../repository.ts'
+import { type AwaitedGoal, activeGoal, awaitedGoals } from '../repository.ts'
+import { pendingMessagesFor } from './guarded.ts'
 
 /** `context_assembly`: loads the agent, its profile and its goal, if any. */
 export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
@@ -15,8 +16,8 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return
   // A blocked goal is chosen only when the agent has no other.
-  if (goal.blocked) {
-    const waiting_for = describeWait(goal)
+  if (goal.blocked && !(await canReadMessages(svc, goal))) {
+    const waiting_for = describeWait(goal, await awaitedGoals(svc.use(Store), goal.goal_id))
     if (agent.waiting_for !== waiting_for)
       cycle.effects.push(agents.recordOutcome({ agent_id: agent.agent_id, error: null, waiting_for }))
     cycle.done = true
@@ -26,10 +27,34 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   cycle.pursuing = true
 }
 
+/**
+ * Returns whether the agent of a blocked goal has messages to read. While a question to the operator is open, its call
+ * has no result, and providers accept no other message before that.
+ */
+export async function canReadMessages(
+  svc: PluginHandle,
+  { agent_id, question_id, nudged, wakes }: Pick<PursuedGoal, 'agent_id' | 'question_id' | 'nudged' | 'wakes'>,
+): Promise<boolean> {
+  if (question_id !== null) return false
+  return nudged !== 0 || (await pendingMessagesFor(svc, agent_id, wakes)).texts.length > 0
+}
+
 /** Describes what a goal waits for, in one sentence. */
-export function describeWait({ goal_id, question_id }: PursuedGoal): string {
+export function describeWait({ agent_id, goal_id, question_id }: PursuedGoal, awaited: readonly AwaitedGoal[]): string {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; see: svc questions`
-  return `Its goal ${goal_id} waits for other goals; see: svc goals show ${goal_id}`
+  return `Its goal ${goal_id} waits for ${listAwaited(agent_id, awaited)}`
+}
+
+/** Number of goals that are named as awaited. */
+const NAMED = 3
+
+/** Names goals that another waits for, with their agents where these are others. */
+export function listAwaited(agent_id: string, awaited: readonly AwaitedGoal[]): string {
+  const named = awaited
+    .slice(0, NAMED)
+    .map(goal => (goal.agent_id === agent_id ? goal.goal_id : `${goal.goal_id} of ${goal.agent_id}`))
+  const more = awaited.length - named.length
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
 /** Returns what `assemble` found; later phases run only when it succeeded. */

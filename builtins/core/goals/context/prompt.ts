@@ -114,6 +114,11 @@ export function nudgeMessages(messages: readonly string[], tools: () => Pick<Too
   return messages.map(message => `Message from the operator: ${message}${hint}`)
 }
 
+/** Says that a goal still waits, although its agent is asked to read messages. */
+export function blockedMessage(awaited: string): string {
+  return `Your goal still waits for ${awaited}, and goes on with the result. Act on what you read above if it needs something now; an answer without a tool call waits on.`
+}
+
 /** Returns the text added to messages of the operator when further ones did not fit. */
 export function waitingMessage(waiting: number): string {
   return `(At least ${waiting} more messages from the operator did not fit into this step. You will read them in the next steps.)`

@@ -26,10 +26,11 @@ import type { Tool } from '#tools/toolkits/contract'
 import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
-import { assemblyOf } from '../context/assembly.ts'
+import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
 import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { fitNudges } from '../context/nudges.ts'
 import {
+  blockedMessage,
   causesMessage,
   endedMessage,
   goalMessage,
@@ -41,8 +42,9 @@ import {
 import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
-import { abandonGoal } from '../goals.ts'
+import { abandonGoal, openWorkOf } from '../goals.ts'
 import {
+  awaitedGoals,
   beginDeferredCall,
   type CurrentGoal,
   deferCalls,
@@ -172,6 +174,8 @@ class Pursuit {
   #written: number | null
   /** State of the goal, read before the next or current model call. */
   #atHand: CurrentGoal | undefined
+  /** Whether a blocked goal goes on, because its agent reads messages and acts on them. */
+  #isReading = false
   /** Whether nothing was done since the goal was read. */
   #isFresh = false
   /** Writes of an answer without calls to run; they go into the next write, or the end of the cycle. */
@@ -279,7 +283,9 @@ class Pursuit {
       gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
-      mayBegin: calls => this.#mayBegin(calls),
+      waits: () => this.#waits(),
+      mayBegin: () => this.#mayBegin(),
+      defer: calls => this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })]),
     }
   }
 
@@ -298,17 +304,17 @@ class Pursuit {
 
   async #gate(call: PlannedCall, tool: Tool, check: () => Promise<void>): Promise<Verdict> {
     const { agent_id, goal_id } = this.#goal
-    const { call_id, step, arguments: args } = call
-    if (call.name === ASK_OPERATOR && this.#svc.has(Questions))
-      return this.#svc.use(Questions).gate({ call_id, agent_id, goal_id, task_id: null, arguments: args })
+    const { call_id, step, arguments: args, isHeld } = call
+    const asking = { call_id, agent_id, goal_id, task_id: null, arguments: args, isHeld }
+    if (call.name === ASK_OPERATOR && this.#svc.has(Questions)) return this.#svc.use(Questions).gate(asking)
     if (call.name === FINISH_GOAL) return { verdict: 'run', arguments: args }
     if (!this.#svc.has(Approvals)) {
+      if (isHeld) return { verdict: 'hold' }
       if (step === 0) await this.#save([beginDeferredCall({ call_id })])
       return { verdict: 'run', arguments: args }
     }
-    const asked = { call_id, agent_id, goal_id, session_id: null, task_id: null, tool, arguments: args, check }
     // Calls of an earlier answer, which are resumed, have step 0.
-    return this.#svc.use(Approvals).gate({ ...asked, isNew: step > 0 })
+    return this.#svc.use(Approvals).gate({ ...asking, session_id: null, tool, check, isNew: step > 0 })
   }
 
   /** Creates a workspace once per process; tools create it again if it is removed. */
@@ -325,15 +331,24 @@ class Pursuit {
     // A pursuit that has done nothing yet uses the state read with its goal.
     this.#atHand = this.#isFresh ? this.#goal : await goalAtHand(this.#svc.use(Store), this.#goal.agent_id)
     this.#isFresh = false
-    return this.#atHand?.goal_id !== this.#goal.goal_id || this.#atHand.blocked !== 0
+    if (this.#atHand?.goal_id !== this.#goal.goal_id) return true
+    if (this.#atHand.blocked === 0) return false
+    this.#isReading ||= await canReadMessages(this.#svc, { ...this.#goal, ...this.#atHand })
+    return !this.#isReading
+  }
+
+  /** An agent that only says something while others work for its goal waits for them. */
+  async #waits(): Promise<boolean> {
+    if (this.#atHand?.blocked) return true
+    const open = await openWorkOf(this.#svc, this.#goal.goal_id)
+    if (open.length > 0) await this.#save(open.map(({ wait }) => wait))
+    return open.length > 0
   }
 
   /** Models answer slowly: meanwhile the operator may have paused the agent, frozen the daemon or ended the goal. */
-  async #mayBegin(calls: readonly PlannedCall[]): Promise<'now' | 'later' | 'never'> {
+  async #mayBegin(): Promise<'now' | 'later' | 'never'> {
     const frozen = (this.#svc.has(Freeze) && this.#svc.use(Freeze).condition) || '1 = 0'
-    const may = await mayRunTools(this.#svc.use(Store), this.#goal.goal_id, frozen)
-    if (may === 'later') await this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })])
-    return may
+    return mayRunTools(this.#svc.use(Store), this.#goal.goal_id, frozen)
   }
 
   /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */
@@ -347,15 +362,24 @@ class Pursuit {
     this.#reportedGoals = ended.map(goal => goal.goal_id)
     const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
+    const texts = news.texts.map(text => userMessage(text))
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
     const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
     const operator = nudgeMessages(messages, tools).map((text, n) => userMessage(text, nudges[n]!.images))
-    const more = waiting > 0 ? [noticeMessage(waitingMessage(waiting))] : []
+    const more = waiting > 0 ? [waitingMessage(waiting)] : []
+    const blocked = this.#atHand?.blocked && texts.length + operator.length > 0 ? [await this.#blockedMessage()] : []
     const notices = [plan, ...subgoals].flat().map(noticeMessage)
-    return [...first, ...notices, ...news.texts.map(text => userMessage(text)), ...operator, ...more]
+    return [...first, ...notices, ...texts, ...operator, ...[...more, ...blocked].map(noticeMessage)]
+  }
+
+  /** Says that a goal still waits, although its agent is asked to read messages. */
+  async #blockedMessage(): Promise<string> {
+    const { agent_id, goal_id } = this.#goal
+    const awaited = await awaitedGoals(this.#svc.use(Store), goal_id)
+    return blockedMessage(listAwaited(agent_id, awaited))
   }
 
   async #opening(): Promise<Message> {

@@ -3,7 +3,10 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { describeWait } from '../context/assembly.ts'
 import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
-import { activeGoal } from '../repository.ts'
+import { activeGoal, awaitedGoals } from '../repository.ts'
+
+/** Number of approvals and questions of other agents that are named. */
+const MOST_ASKS = 3
 
 /** This module's reasons why an agent does not run. */
 export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
@@ -15,7 +18,10 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
       async why({ agent_id, goal_id }) {
         const goal = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
         if (!goal?.blocked) return undefined
-        return { reason: describeWait(goal), at: null, needsOperator: goal.question_id !== null }
+        const awaited = await awaitedGoals(svc.use(Store), goal.goal_id)
+        const asks = awaited.flatMap(each => (each.asks === null ? [] : `${each.agent_id} waits for your ${each.asks}`))
+        const reason = [describeWait(goal, awaited), ...asks.slice(0, MOST_ASKS)].join('; ')
+        return { reason, at: null, needsOperator: goal.question_id !== null || asks.length > 0 }
       },
     },
     {

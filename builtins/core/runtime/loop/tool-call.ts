@@ -49,8 +49,8 @@ interface Outcome {
   effects: readonly Effect[]
 }
 
-/** Result of a call, or the approval that it waits for. */
-export type CallOutcome = Outcome | { approval_id: string }
+/** Result of a call, the approval that it waits for, or that it is left for the next run. */
+export type CallOutcome = Outcome | { approval_id: string } | 'held'
 
 /** Dependencies of a call besides its request. */
 export interface CallParts {
@@ -78,6 +78,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     return failedOutcome(call, error)
   }
   const verdict = await request.gate?.(call, checked.tool, () => check(checked, call, request, parts))
+  if (verdict?.verdict === 'hold') return 'held'
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
   if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
   try {

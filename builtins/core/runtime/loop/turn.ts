@@ -119,9 +119,13 @@ async function* runAll(
   const shownResults = () => calls.flatMap(call => results.get(call) ?? [])
   const finishing: PlannedCall[] = []
   const parked = new Set<string>()
+  const held: PlannedCall[] = []
   const failures: unknown[] = []
   const begin = async (call: PlannedCall) => {
-    const end = await execute(call).catch(error => void failures.push(error))
+    // Later calls may need the effects of those that wait.
+    const end = await execute(parked.size > 0 ? { ...call, isHeld: true } : call).catch(
+      error => void failures.push(error),
+    )
     return { call, end }
   }
   const notRun = async (call: PlannedCall) => ({ call, end: { message: toolError(call, ENDED), effects: [] } })
@@ -132,7 +136,7 @@ async function* runAll(
   let may: 'now' | 'later' | 'never' = 'now'
   try {
     for (;;) {
-      if (running.size === 0 && groups.length > 0) may = (await request.mayBegin?.(groups.flat())) ?? 'now'
+      if (running.size === 0 && groups.length > 0) may = (await request.mayBegin?.()) ?? 'now'
       // After a failure of the gate, the next run begins with the calls that are left.
       const next = running.size === 0 && failures.length === 0 && may !== 'later' ? groups.shift() : undefined
       for (const call of next ?? []) running.set(call, may === 'never' ? notRun(call) : begin(call))
@@ -143,7 +147,8 @@ async function* runAll(
       const { end } = await running.get(call)!
       running.delete(call)
       if (!end) continue
-      if ('approval_id' in end) parked.add(end.approval_id)
+      if (end === 'held') held.push(call)
+      else if ('approval_id' in end) parked.add(end.approval_id)
       else if (call.name === FINISH_GOAL && !end.message.is_error) finishing.push(call)
       else {
         const result = note(end.message)
@@ -158,6 +163,8 @@ async function* runAll(
     // If an outcome could not be written, the other calls still end before the turn does.
     await Promise.all(running.values())
   }
+  const left = [...held, ...groups.flat()]
+  if (left.length > 0) await request.defer?.(left)
   // A failure of the gate ends the run after the other results are written.
   if (failures.length > 0) throw failures[0]
   if (may === 'later') return { status: 'yielded' }

@@ -10,7 +10,9 @@ import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
 import {
+  beginDeferredCall,
   chargeTask,
+  deferCalls,
   endTask,
   holdTask,
   recordAnswer,
@@ -133,6 +135,16 @@ export class TaskJournal {
     await this.#save([recorded, booked, sessionUsed({ session_id, ...used, duration_ms: 0 }), ...effects])
     this.#last = undefined
     written()
+  }
+
+  /** Stores that calls of the last answer did not begin. @throws LostTask */
+  async defer(calls: readonly PlannedCall[]): Promise<void> {
+    await this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })])
+  }
+
+  /** Stores that a call begins which did not before. @throws LostTask */
+  async beginDeferred(call_id: string): Promise<void> {
+    await this.#save([beginDeferredCall({ call_id })])
   }
 
   /**

@@ -251,20 +251,23 @@ export class TaskRun {
     return summary?.message
   }
 
-  #gate(): Pick<RunRequest, 'gate'> {
+  #gate(): Pick<RunRequest, 'gate' | 'defer'> {
     if (!this.#svc.has(Approvals) && !this.#svc.has(Questions)) return {}
     const { agent_id, task_id, session_id } = this.row
-    const gate: RunRequest['gate'] = async ({ call_id, name, arguments: args }, tool, check) => {
-      const asking = { call_id, agent_id, goal_id: null, task_id, arguments: args }
+    const gate: RunRequest['gate'] = async ({ call_id, name, arguments: args, isHeld, step }, tool, check) => {
+      const asking = { call_id, agent_id, goal_id: null, task_id, arguments: args, isHeld }
       if (name === ASK_OPERATOR && this.#svc.has(Questions)) {
         const verdict = await this.#svc.use(Questions).gate(asking)
         if (verdict.verdict === 'park') this.#questions.add(verdict.approval_id)
         return verdict
       }
-      if (!this.#svc.has(Approvals)) return { verdict: 'run', arguments: args }
-      return this.#svc.use(Approvals).gate({ ...asking, session_id, tool, check })
+      if (this.#svc.has(Approvals)) return this.#svc.use(Approvals).gate({ ...asking, session_id, tool, check })
+      if (isHeld) return { verdict: 'hold' }
+      // Calls of an earlier answer, which are resumed, have step 0.
+      if (step === 0) await this.journal.beginDeferred(call_id)
+      return { verdict: 'run', arguments: args }
     }
-    return { gate }
+    return { gate, defer: calls => this.journal.defer(calls) }
   }
 
   /** Returns callbacks that show one answer at a time; each replaces the previous one. */

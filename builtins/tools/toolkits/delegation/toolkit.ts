@@ -14,7 +14,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'delegate_task',
         description:
-          'Give a task to another agent as its goal. With wait, your goal is suspended until the task has ended, and then gets its result. Without wait, you continue, and the result comes as a message.',
+          'Give a task to another agent as its goal. With wait, your goal is suspended until the task has ended, and then gets its result. Without wait, you continue, and the result comes as a message; an answer without a tool call then waits for it.',
         parameters: z.object({
           agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
           objective: z
@@ -35,7 +35,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
           if (delegation_id === null) return `${to_agent} declined the task: ${answer}`
           const after = waits
             ? 'Your goal is suspended until the task has ended.'
-            : 'Its result will come as a message.'
+            : 'Its result will come as a message. When you have nothing else to do, answer without a tool call to wait for it.'
           return `${to_agent} accepted the task as ${delegation_id}. ${after}`
         },
       }),

@@ -51,7 +51,7 @@ describe('a task with a tool that needs approval', () => {
     const id = await spawn(home)
     home.server.enqueue(together(toolCall('send', { to: 'ann' }), toolCall('look')))
     const waiting = await run(home, id, 'Write to Ann.')
-    expect(waiting).toMatchObject({ status: 'waiting_approval', output: '', steps_taken: 1, tool_calls_made: 1 })
+    expect(waiting).toMatchObject({ status: 'waiting_approval', output: '', steps_taken: 1, tool_calls_made: 0 })
     expect(sent).toEqual([])
     const [approval] = (await home.kernel.invoke('approvals.queue')) as ApprovalSummary[]
     expect(waiting.approval_ids).toEqual([approval?.approval_id])
