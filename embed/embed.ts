@@ -130,8 +130,8 @@ export class Svc {
     return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options }))
   }
 
-  /** Spawns an agent from a preset. @throws ProfileNotFoundError */
-  async spawn(preset: string, options: { model?: string } = {}): Promise<AgentDetail> {
+  /** Spawns an agent from a preset. @throws ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError */
+  async spawn(preset: string, options: Omit<Input<'agents.spawn'>, 'preset'> = {}): Promise<AgentDetail> {
     return (await this.kernel.invoke('agents.spawn', { preset, ...options })) as AgentDetail
   }
 
