@@ -222,9 +222,9 @@ export class AgentDirectory implements Agents {
     const agent = { agent_id, ...own, preset, spawned_by: null, ...folders }
     const first = goal === undefined ? [] : this.#svc.use(FirstGoals).add(agent_id, goal)
     const claim = name === undefined ? [] : [claimName({ agent_id, name })]
+    const isStored = await this.#store.apply([...this.create(agent), ...claim, ...effects, ...first, ...also])
     // Another spawn may have taken the name meanwhile.
-    if (!(await this.#store.apply([...this.create(agent), ...claim, ...effects, ...first, ...also])) && name !== undefined)
-      await this.#checkName(name)
+    if (!isStored && name !== undefined) await this.#checkName(name)
     return this.find(agent_id)
   }
 
