@@ -45,6 +45,8 @@ export interface KernelOptions {
    * loaded, and `config.faults()` lists the errors. With `roles: []` nothing starts.
    */
   lenient?: boolean
+  /** Name of the configuration file in messages; by default its path. */
+  configName?: string
   /**
    * Whether to apply changes on disk as soon as they are written, for plugin development; not with the role `cli`
    * alone.

@@ -32,7 +32,7 @@ import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 /** Owner that messages name for guards and handlers. */
 const OWNER = 'the embedding program'
 
-export interface SvcOptions extends Omit<KernelOptions, 'root' | 'roles' | 'builtins' | 'modules'> {
+export interface SvcOptions extends Omit<KernelOptions, 'root' | 'roles' | 'builtins' | 'modules' | 'configName'> {
   /**
    * Roles of this process. Default: `cli`, which drives no agents before `start` and does not listen. A `daemon` drives
    * agents as soon as it is open, and only a daemon has the plugins' daemon resources, log files of its runs and
@@ -130,8 +130,8 @@ export class Svc {
     return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options }))
   }
 
-  /** Spawns an agent from a preset. @throws ProfileNotFoundError */
-  async spawn(preset: string, options: { model?: string } = {}): Promise<AgentDetail> {
+  /** Spawns an agent from a preset. @throws ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError */
+  async spawn(preset: string, options: Omit<Input<'agents.spawn'>, 'preset'> = {}): Promise<AgentDetail> {
     return (await this.kernel.invoke('agents.spawn', { preset, ...options })) as AgentDetail
   }
 

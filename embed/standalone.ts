@@ -17,6 +17,8 @@ import { openKernel } from './compose.ts'
 
 /** A folder that is never read or written. */
 const NOWHERE = '/svc-has-no-project'
+/** Name of `options.config` in messages. */
+const CONFIG = 'config of the agent'
 /** Name of the toolkit with the agent's own tools. */
 const OWN = 'own'
 /** Time limit of one tool call, in seconds; the same as in a project. */
@@ -73,7 +75,8 @@ export class Standalone {
     check(Options, 'The agent', options)
     const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
     const log = { level: 'warn', ...options.log }
-    const kernel = await openKernel({ root: NOWHERE, roles: [], builtins: [models, runtime], ports, log })
+    const builtins = [models, runtime]
+    const kernel = await openKernel({ root: NOWHERE, roles: [], builtins, ports, log, configName: CONFIG })
     const tools = (options.tools ?? []).map(withoutStore)
     kernel.points.add(Toolkits, { name: OWN, everyday: true, tools }, 'the agent')
     return new Standalone(kernel, options)

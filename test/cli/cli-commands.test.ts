@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
+import { modelServer, toolCall } from '../support/model/model-server.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/vitest/warm.ts'
 import { tmux, withTmux } from './daemon/tmux.ts'
@@ -102,6 +103,24 @@ describe('svc run', () => {
     const waited = await logs('task', 'run', agent_id, 'What is it?')
     expect(waited).toMatchObject({ code: 1, stdout: expect.stringContaining(why) })
     expect(await logs('task', 'run', agent_id, 'What is it?', '--json')).toMatchObject({ code: 1 })
+  })
+
+  it('says what a task without an answer did when its steps were used up, and how to continue it', async () => {
+    const model = await modelServer({ script: () => ({ ...toolCall('recall', { query: 'x' }), text: 'Let me see.' }) })
+    onTestFinished(() => model.close())
+    await using dir = await project({})
+    const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }
+    const run = (...words: string[]) => svc(words, { cwd: dir.path, env })
+    const { agent_id } = JSON.parse((await run('spawn', 'coder', '--json')).stdout) as { agent_id: string }
+    const end =
+      /^max_steps: the task ended without an answer after 1 step and 1 tool call; .*: svc run <agent> "Go on\." --session-id (\S+)$/m
+    const { code, stdout, stderr } = await run('run', agent_id, 'What is it?', '-m', '1')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'Let me see.\n' })
+    const waited = await run('task', 'run', agent_id, 'What is it?', '-m', '1')
+    expect(waited.stdout).toMatch(end)
+    expect(waited.stdout.startsWith('Let me see.\n\n')).toBe(true)
+    await run('run', agent_id, 'Go on.', '--session-id', end.exec(stderr)![1]!, '-m', '1')
+    expect(model.requests.at(-1)!.prompt).toContain('What is it?')
   })
 })
 

@@ -160,9 +160,9 @@ describe('a project opened by an embedding program', () => {
 
   it('nudges, lists and kills agents by id or name', async () => {
     const svc = await openProject()
-    const { agent_id } = await svc.spawn('worker', { model: 'sim' })
-    expect(await svc.nudge('worker', 'Write about the sea.')).toEqual({ nudge_id: expect.stringMatching(/^nudge-/) })
-    expect(await svc.status()).toMatchObject([{ agent_id, name: 'worker', status: 'idle' }])
+    const { agent_id } = await svc.spawn('worker', { name: 'ada', model: 'sim', goal: 'Write about tides.' })
+    expect(await svc.nudge('ada', 'Write about the sea.')).toEqual({ nudge_id: expect.stringMatching(/^nudge-/) })
+    expect(await svc.status()).toMatchObject([{ agent_id, name: 'ada', status: 'idle', goal: 'Write about tides.' }])
     await svc.kill(agent_id)
     expect(await svc.status()).toEqual([])
   })

@@ -92,6 +92,11 @@ it.each([
     source('sayer', '', 'config: z.object({ size: z.number() }),'),
     /plugins\.config\.sayer\.size/,
   ],
+  [
+    'a misspelt field',
+    source('sayer', '', "nedes: ['memory'],"),
+    /its field "nedes" is not known; did you mean "needs"/,
+  ],
   ['needs that are no list', source('sayer', '', 'needs: 7,'), /its needs must be a list of plugins' names/],
   ['a config that is no schema', source('sayer', '', 'config: { size: 7 },'), /its config must be a z\.object/],
   [

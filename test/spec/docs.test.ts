@@ -50,7 +50,9 @@ it('the API guide shows what a server really answers, to curl and to the typed c
   await using locked = await tempDir(files)
   await install(dir.path, 'svc')
   const SVC_API_KEY = 'a key for the guide'
-  await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
+  // The agents of the quick start.
+  const agents = ['--profiles', 'coder,researcher,philosopher,writer']
+  await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', ...agents], { cwd: dir.path })
   await using keyed = new RunningSvc(['serve', '--port', '0'], { cwd: locked.path, env: { SVC_API_KEY } })
   const said = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
   const [, SVC] = await server.waitForOutput(said)

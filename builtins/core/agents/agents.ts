@@ -33,6 +33,7 @@ import { leasesOver } from './leases.ts'
 import {
   type AliveRow,
   agentDied,
+  claimName,
   countAgents,
   countEndedSubAgents,
   deleteAgent,
@@ -220,7 +221,10 @@ export class AgentDirectory implements Agents {
     const own = { name: name ?? profile.name, role: profile.role, model: model ?? profile.model }
     const agent = { agent_id, ...own, preset, spawned_by: null, ...folders }
     const first = goal === undefined ? [] : this.#svc.use(FirstGoals).add(agent_id, goal)
-    await this.#store.apply([...this.create(agent), ...effects, ...first, ...also])
+    const claim = name === undefined ? [] : [claimName({ agent_id, name })]
+    const isStored = await this.#store.apply([...this.create(agent), ...claim, ...effects, ...first, ...also])
+    // Another spawn may have taken the name meanwhile.
+    if (!isStored && name !== undefined) await this.#checkName(name)
     return this.find(agent_id)
   }
 

@@ -58,10 +58,10 @@ export default definePlugin({
       name: 'parameters',
       async read(agent) {
         const profile = await current.profileOf(agent)
-        // The model server may be unavailable.
+        // Unknown where a server chooses the model and was not asked yet; a read does not wait for it.
         const facts = await svc
           .use(Models)
-          .describe(agent.model || profile.model || null)
+          .describe(agent.model || profile.model || null, false)
           .catch(() => null)
         const { parameters, temperature, max_tokens } = profile
         return facts && mergeParameters(parameters, facts.parameters, { temperature, max_tokens })

@@ -266,6 +266,20 @@ export const insertAgent = defineEffect({
   ],
 })
 
+/** Refuses the commit, after the insertion of the agent, if its name refers to another agent too. */
+export const claimName = defineEffect({
+  name: 'agents.claim_name',
+  mustChange: true,
+  schema: z.object({ agent_id: z.string(), name: z.string() }),
+  statements: ({ agent_id, name }) => [
+    {
+      sql: `UPDATE agents SET name = ? WHERE agent_id = ? AND NOT EXISTS (SELECT 1 FROM agents
+            WHERE agent_id <> ? AND (agent_id = ? OR (name = ? AND died_at IS NULL)))`,
+      params: [name, agent_id, agent_id, name, name],
+    },
+  ],
+})
+
 export const updateAgent = defineEffect({
   name: 'agents.update',
   mustChange: true,
@@ -390,6 +404,7 @@ export const recordAgentOutcome = defineEffect({
 
 export const AGENT_EFFECTS = [
   insertAgent,
+  claimName,
   updateAgent,
   deleteAgent,
   agentDied,

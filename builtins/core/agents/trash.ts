@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { PluginHandle } from '#kernel'
+import { RetentionRules } from '#platform/retention/contract'
 import { SharedFiles } from '#platform/store/contract'
 
 const FOLDERS = ['workspaces', 'journals', 'memory', 'a2a', 'checkpoints']
@@ -20,6 +21,25 @@ export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<
     await ports.files.rename(from, join(trash, folder))
   }
   if (svc.has(SharedFiles)) await moveSharedToTrash(svc, svc.use(SharedFiles), agent_id, trash)
+}
+
+/** Registers the retention of the trash. Each folder's name ends with the time of the deletion, in milliseconds. */
+export function trashForgets(svc: PluginHandle): void {
+  const { files } = svc.ports
+  const trash = join(svc.project.svc, 'trash')
+  const old = async (before: number) =>
+    (await files.readdir(trash).catch(() => [])).filter(name => Number(/-(\d+)$/.exec(name)?.[1]) < before)
+  svc.add(RetentionRules, {
+    name: 'trash',
+    // After the rule that removes sub-agents, whose files come here.
+    stage: 1,
+    count: async before => (await old(before)).length,
+    async piece(before, limit) {
+      const names = (await old(before)).slice(0, limit)
+      for (const name of names) await files.rm(join(trash, name), { recursive: true, force: true })
+      return names.length
+    },
+  })
 }
 
 async function moveSharedToTrash({ ports }: PluginHandle, shared: SharedFiles, agent_id: string, trash: string) {

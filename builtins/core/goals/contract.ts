@@ -176,6 +176,8 @@ export interface GoalContext {
   /** The agent's model as its row names it; null for the default. */
   model: string | null
   recent_goals: readonly GoalRow[]
+  /** What the model answered instead of a goal when it was last asked, as a line of the prompt. */
+  last_answer?: string | undefined
   peer_summaries: readonly string[]
   /** Unanswered messages of the operator. */
   nudges: readonly string[]

@@ -184,8 +184,11 @@ export interface ModelProvider {
    * provider does.
    */
   vision?(model: string): Promise<boolean | null>
-  /** Returns the model to use when only the provider was named. */
-  defaultModel?(): Promise<string>
+  /**
+   * Returns the model to use when only the provider was named.
+   * @param asks whether it may ask its server, by default true; without asking, undefined where that is not known yet
+   */
+  defaultModel?(asks?: boolean): Promise<string | undefined>
   /** Makes one attempt, without retries. @throws ModelError when the provider refuses */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
   /** Makes one attempt without streaming, for a stream that broke off. */
@@ -378,8 +381,12 @@ export interface Summaries {
 export interface Models {
   /** Resolves a name written by people. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
-  /** Price and limits of a model, from `models.yaml` and the shipped catalogue. @throws as `resolve` does */
-  describe(name: string | null): Promise<ModelFacts>
+  /**
+   * Price and limits of a model, from `models.yaml` and the shipped catalogue.
+   * @param asks whether it may ask a server which model it serves, by default true
+   * @throws as `resolve` does; without asking, ModelNameError where that is not known yet
+   */
+  describe(name: string | null, asks?: boolean): Promise<ModelFacts>
   /**
    * Returns the facts of every model that the configuration, profiles and live agents name. Unknown names are left out.
    */

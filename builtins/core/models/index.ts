@@ -50,12 +50,9 @@ export default definePlugin({
     const catalogue = projectCatalogue(merge(CATALOGUE, tiersOf(config.providers)), svc)
     const providers = () => svc.list(ModelProviders)
     const governors = new Governors(svc, config)
-    const resolve = async (name: string | null): Promise<Target> => {
-      return resolveName(
-        name?.trim() || config.default_model || chooseDefaultModel(svc),
-        providers(),
-        await catalogue(),
-      )
+    const resolve = async (name: string | null, asks = true): Promise<Target> => {
+      const wanted = name?.trim() || config.default_model || chooseDefaultModel(svc)
+      return resolveName(wanted, providers(), await catalogue(), asks)
     }
     const governorOf = (provider: string) => governors.of(provider)
     const learned = new LearnedModels(svc, { config, catalogue })
@@ -74,7 +71,8 @@ export default definePlugin({
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
     const current = currentService(svc, Models)
-    const describe = async (name: string | null) => factsOf(await catalogue(), await resolve(name), config)
+    const describe = async (name: string | null, asks = true) =>
+      factsOf(await catalogue(), await resolve(name, asks), config)
     svc.add(ModelUsers, {
       name: 'configuration',
       // Where no model is configured for choosing goals or writing summaries, the agents' own models do it.

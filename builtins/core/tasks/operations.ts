@@ -6,11 +6,13 @@ import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
+import { describeTaskEnd } from '#lib/task-end'
 import { isTree, type Tree } from '#lib/tree'
 import { formatUsd } from '#lib/usd'
 import { isoTime, Store } from '#platform/store/contract'
 import { BudgetExhaustedError } from '#safety/budget/contract'
 import {
+  isWaiting,
   TASK_EVENTS,
   Task,
   TaskCancelledError,
@@ -297,14 +299,12 @@ function exitOf({ status }: TaskState): number {
   return status === 'completed' || status === 'running' ? 0 : 1
 }
 
-function renderTask({ task_id, status, output, parsed, error, approval_ids, question_ids }: TaskState): string {
+function renderTask(task: TaskState): string {
+  const { task_id, status, output, parsed } = task
   if (status === 'running') return `${status}: see svc task ${task_id}`
   if (parsed) return JSON.stringify(parsed, null, 2)
-  if (error) return `${output ? `${output}\n\n` : ''}${status}: ${error.detail}`
-  if (approval_ids.length === 0 && question_ids.length > 0)
-    return `${status}: read the question with svc questions, then answer it with svc answer ${question_ids[0]} <answer>`
-  if (approval_ids.length === 0) return status === 'completed' ? output : `${output}\n\n${status}`.trim()
-  return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+  if (status === 'completed') return output
+  return (isWaiting(status) ? [] : [output]).concat(describeTaskEnd(task)).join('\n\n').trim()
 }
 
 function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {

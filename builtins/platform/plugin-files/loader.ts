@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import {
+  didYouMean,
   errorMessage,
   inactiveState,
   type LoadedPlugin,
@@ -51,6 +52,12 @@ const SCRIPT = /\.[cm]?[jt]s$/
 const LIKE_SCRIPT = /\.[cm]?[jt]sx?$/i
 /** File extensions of scripts, in the order of lookup. */
 const ENDINGS = INDEX_FILES.map(extname)
+
+/** Fields of a plugin's definition. */
+const FIELDS = Object.keys({
+  ...{ name: 1, description: 1, version: 1, requires: 1, needs: 1, replaces: 1, fixed: 1 },
+  ...{ config: 1, section: 1, state: 1, setup: 1, base: 1 },
+} satisfies Record<keyof PluginDefinition, 1>)
 
 /** The current contents of a plugin on disk. */
 interface Look extends Pick<PluginFile, 'fingerprint' | 'written_ms'> {
@@ -324,6 +331,9 @@ function checkDefinition(value: unknown): PluginDefinition {
     )
   }
   if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
+  const unknown = Object.keys(value).find(key => !FIELDS.includes(key))
+  if (unknown !== undefined)
+    throw new TypeError(`its field ${JSON.stringify(unknown)} is not known; ${didYouMean(unknown, FIELDS)}`)
   const { needs, replaces, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
   if (needs !== undefined && !(Array.isArray(needs) && needs.every(need => typeof need === 'string'))) {
     throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")

@@ -37,6 +37,8 @@ export interface ConfigOptions {
    * errors.
    */
   lenient?: boolean
+  /** Name of the file in messages; by default its path. */
+  configName?: string | undefined
 }
 
 /**
@@ -49,6 +51,8 @@ export class Config implements Configuration {
   readonly text = () => this.#yaml.text
   /** The file's name in error messages. */
   readonly #name: string
+  /** Name of the file in warnings, which are read outside the project's folder. */
+  readonly #fullName: string
   readonly #ports: Pick<Ports, 'env'> & LockPorts
   readonly #keys = new ConfigKeys()
   #yaml!: YamlFile
@@ -64,9 +68,14 @@ export class Config implements Configuration {
   #unread: SvcError | undefined
   #checks: () => readonly ConfigCheck[] = () => []
 
-  constructor(file: string, ports: Pick<Ports, 'env'> & LockPorts, { lenient = false }: ConfigOptions = {}) {
+  constructor(
+    file: string,
+    ports: Pick<Ports, 'env'> & LockPorts,
+    { lenient = false, configName }: ConfigOptions = {},
+  ) {
     this.file = file
-    this.#name = join(basename(dirname(file)), basename(file))
+    this.#name = configName ?? join(basename(dirname(file)), basename(file))
+    this.#fullName = configName ?? file
     this.#ports = ports
     this.#lenient = lenient
   }
@@ -188,7 +197,7 @@ export class Config implements Configuration {
     const { text } = this.#yaml
     if (text === this.#textWarnedOf) return
     this.#textWarnedOf = text
-    for (const { path, message } of this.unknownKeys()) log.warn({}, `${this.file}: ${path}: ${message}`)
+    for (const { path, message } of this.unknownKeys()) log.warn({}, `${this.#fullName}: ${path}: ${message}`)
   }
 
   /** Returns the keys whose value on disk takes effect only after a restart of this process. */

@@ -73,7 +73,23 @@ export class Ledger implements Budget, CallLimit {
     const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
     // A process without calls yet uses the result of the others.
     const refused = this.#refused === undefined ? (tightOf(row) ?? (await this.#leastHeld(row))) : this.#refused
-    return statusOf(this.#config, { row, unsure, unconfirmed, refused, problem: problem?.message ?? null })
+    const awaitsRestart = await this.#awaitsRestart()
+    return statusOf(this.#config, {
+      row,
+      unsure,
+      unconfirmed,
+      refused,
+      awaitsRestart,
+      problem: problem?.message ?? null,
+    })
+  }
+
+  /** Returns whether a limit was changed and this process does not apply it yet. */
+  async #awaitsRestart(): Promise<boolean> {
+    const { config } = this.#svc
+    await config.refresh()
+    const keys = config.keysAwaitingRestart()
+    return ['daemon.budget_usd', 'daemon.budget_tokens'].some(key => keys.includes(key))
   }
 
   warnings(): Promise<BudgetWarning[]> {

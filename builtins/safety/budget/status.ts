@@ -19,13 +19,15 @@ export interface Facts {
    * fitted.
    */
   refused: Limits | null
+  /** Whether a changed limit waits for a restart. */
+  awaitsRestart: boolean
   /** Why the amount spent is unknown; nothing may be spent then. */
   problem: string | null
 }
 
 /** Returns the state of the budget, as numbers and as a message. */
 export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
-  const { row, unsure, unconfirmed, refused, problem } = facts
+  const { row, unsure, unconfirmed, refused, awaitsRestart, problem } = facts
   const limits = limitsOf(config)
   const spent = { micros: row.spent_micros, tokens: row.spent_tokens }
   const reserved = { micros: row.reserved_micros, tokens: row.reserved_tokens }
@@ -37,7 +39,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   }
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
-  const summary = problem ?? summaryOf({ spent, limits, exceeded, unlimited, tight })
+  const summary = problem ?? summaryOf({ spent, limits, exceeded, unlimited, tight, awaitsRestart })
   const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
   return {
     spent: toUsdAndTokens(spent),
@@ -88,15 +90,18 @@ interface BudgetState {
   exceeded: boolean
   unlimited: boolean
   tight: string | undefined
+  awaitsRestart: boolean
 }
 
-function summaryOf({ spent, limits, exceeded, unlimited, tight }: BudgetState): string {
+function summaryOf({ spent, limits, exceeded, unlimited, tight, awaitsRestart }: BudgetState): string {
   if (unlimited) return `Unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens spent.`
   const used = usage(spent, limits)
+  const raised = awaitsRestart ? 'the changed limit is applied (svc restart)' : 'a limit is raised'
   if (exceeded)
-    return `Exceeded: ${used} spent; no model is called until a limit is raised, or the counters are reset (svc budget reset).`
+    return `Exceeded: ${used} spent; no model is called until ${raised}, or the counters are reset (svc budget reset).`
   const reset = spent.micros + spent.tokens > 0 ? ', or reset the counters (svc budget reset)' : ''
-  if (tight) return `Tight: ${used} spent; ${tight}. Raise a limit${reset}.`
+  const raise = awaitsRestart ? 'Restart to apply the changed limit (svc restart)' : 'Raise a limit'
+  if (tight) return `Tight: ${used} spent; ${tight}. ${raise}${reset}.`
   return `${used} spent.`
 }
 

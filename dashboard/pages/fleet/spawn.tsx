@@ -40,13 +40,16 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
   const submit = (element: HTMLFormElement) => {
     const form = new FormData(element)
     const textOf = (name: string) => String(form.get(name)).trim()
-    const [model, workspace, worktree] = [textOf('model'), textOf('workspace'), form.get('worktree')]
+    const [name, model, goal] = [textOf('name'), textOf('model'), textOf('goal')]
+    const [workspace, worktree] = [textOf('workspace'), form.get('worktree')]
     const folders = textOf('folders')
       .split('\n')
       .flatMap(line => line.trim() || [])
     void spawn.run({
       preset: textOf('preset'),
+      ...(name ? { name } : {}),
       ...(model ? { model } : {}),
+      ...(goal ? { goal } : {}),
       ...(workspace ? { workspace } : {}),
       ...(folders.length > 0 ? { folders } : {}),
       ...(worktree === 'agent' || worktree === 'goal' ? { worktree } : {}),
@@ -65,6 +68,14 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
                 </option>
               ))}
             </select>
+          </label>
+          <label>
+            Name
+            <input name="name" maxLength={64} placeholder="name of the preset" />
+          </label>
+          <label>
+            First goal
+            <textarea name="goal" rows={2} maxLength={4000} placeholder="a goal that it chooses" />
           </label>
           <label>
             Model

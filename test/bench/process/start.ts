@@ -16,7 +16,7 @@ const HEARTBEAT_MS = 10_000
  * memory.
  */
 export async function start(): Promise<Row[]> {
-  return [...(await startWith(0, 400)), ...(await startWith(1_000, 2_000))]
+  return [...(await startWith(0, 500)), ...(await startWith(1_000, 2_000))]
 }
 
 async function startWith(agents: number, atMost: number): Promise<Row[]> {

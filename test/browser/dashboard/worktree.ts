@@ -56,6 +56,8 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     await button('Spawn an agent').first().click()
     await page.getByRole('combobox', { name: /^Preset/ }).selectOption('worker')
     await page.getByRole('textbox', { name: /^Workspace/ }).fill(repository)
+    await page.getByRole('textbox', { name: /^Name/ }).fill('gardener')
+    await page.getByRole('textbox', { name: /^First goal/ }).fill('Weed the page.')
     await page.getByRole('combobox', { name: /^Git worktree/ }).selectOption('agent')
     const further = page.getByRole('textbox', { name: /^Further folders/ })
     await further.fill('/no/such/folder')
@@ -64,8 +66,10 @@ describe.skipIf(!hasChromium)('an agent in a git worktree of a repository', () =
     await further.fill(`${papers}\n\n  ${notes}:rw  `)
     await page.screenshot({ path: shot('spawn-folders') })
     await button(/^Spawn$/).click()
-    await page.getByRole('heading', { level: 1, name: 'worker' }).waitFor()
-    id = (await host.invoke<AgentSummary[]>('agents.list'))[0]!.agent_id
+    await page.getByRole('heading', { level: 1, name: 'gardener' }).waitFor()
+    const [spawned] = await host.invoke<AgentSummary[]>('agents.list')
+    expect(spawned).toMatchObject({ name: 'gardener', goal: 'Weed the page.' })
+    id = spawned!.agent_id
     const { folders } = await agent()
     expect(folders).toEqual(
       expect.arrayContaining([

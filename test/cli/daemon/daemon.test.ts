@@ -298,7 +298,12 @@ describe('svc start --detach and svc restart', () => {
     const failed = await svc(['start', '--detach', '-p', 'nobody'], { cwd })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toMatch(/^svc: There is no profile "nobody"; there are: /)
+    const noModels = { code: 2, stdout: '', stderr: expect.stringMatching(/^svc: \S+models\.yaml:1: prices: /) }
+    await dir.write({ 'models.yaml': 'prices: none\n' })
+    expect(await svc(['start', '--detach'], { cwd })).toMatchObject(noModels)
+    await dir.write({ 'models.yaml': '' })
     await until(async () => (await leftIn(cwd)).length === 0)
+    expect(await readFile(join(cwd, 'logs/svc.log'), 'utf8')).not.toContain('the daemon runs')
     try {
       const started = await svc(['start', '--detach', '-p', 'coder'], { cwd })
       expect(started).toMatchObject({ code: 0, stderr: '' })
@@ -310,8 +315,10 @@ describe('svc start --detach and svc restart', () => {
       expect(refused.stderr).toMatch(/^svc: There is no profile "nobody"; there are: /)
       await dir.write({ '.svc/config.yaml': 'daemon:\n  heartbeat: soon\n' })
       expect(await svc(['restart', '--detach'], { cwd })).toMatchObject({ code: 2, stdout: '' })
+      await dir.write({ ...FAST, 'models.yaml': 'prices: none\n' })
+      expect(await svc(['restart', '--detach'], { cwd })).toMatchObject(noModels)
       expect(await pid()).toBe(first)
-      await dir.write(FAST)
+      await dir.write({ 'models.yaml': '' })
       // Detaches without the option, like the daemon that it replaces.
       const restarted = await svc(['restart', '--json'], { cwd })
       expect(restarted.code).toBe(0)

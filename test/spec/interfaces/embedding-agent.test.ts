@@ -211,9 +211,20 @@ describe('a standalone agent', () => {
     const { agent: lost } = await scriptedAgent([], { model: 'nobody:knows' })
     await expect(lost.run('Hello?')).rejects.toMatchObject({ code: 'unknown_model' })
     const { agent: wrong } = await scriptedAgent([], { config: { model: { idle_timeout: -1 } } })
-    await expect(wrong.run('Hello?')).rejects.toThrow(/model\.idle_timeout/)
+    await expect(wrong.run('Hello?')).rejects.toThrow(/: config of the agent:1: model\.idle_timeout/)
     const { agent: twice } = await scriptedAgent([], { tools: [{ ...add, name: 'a b' }] })
     await expect(twice.run('Hello?')).rejects.toThrow(/tool's name/)
+  })
+
+  it('warns of unknown keys in its configuration, which has no file', async () => {
+    const lines: string[] = []
+    const config = { model: { retry_delays: 0 } }
+    const log = { write: (line: string) => void lines.push(line) }
+    const { agent } = await scriptedAgent([text('Hello.')], { config, log })
+    await agent.run('Hello?')
+    expect(lines.map(line => JSON.parse(line).msg)).toEqual([
+      'config of the agent: model.retry_delays: line 1: is not a known key',
+    ])
   })
 
   it('returns an error to a tool that needs a store, because there is none', async () => {

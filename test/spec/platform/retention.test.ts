@@ -1,4 +1,6 @@
 import { statSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import sessions from '#core/sessions/index'
 import subAgents from '#core/sub-agents/index'
@@ -266,6 +268,17 @@ describe('retention', () => {
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 11, freed_bytes: 0 })
     expect(await count(home, 'nudges')).toBe(4)
     expect(await count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
+  })
+
+  it('removes old files of deleted agents from the trash', async () => {
+    await using home = await testHostWithEverything()
+    const now = home.clock.ms()
+    const [old, fresh] = [`worker-1-${now - 40 * DAY}`, `worker-2-${now - 5 * DAY}`]
+    const files = [`${old}/workspaces/a.txt`, `${fresh}/workspaces/a.txt`, 'mine/a.txt']
+    await home.write(Object.fromEntries(files.map(file => [`.svc/trash/${file}`, 'a'])))
+    expect((await run(home, { dry_run: true })).rows).toMatchObject({ trash: 1 })
+    expect((await run(home)).rows).toMatchObject({ trash: 1 })
+    expect((await readdir(join(home.root, '.svc/trash'))).sort()).toEqual(['mine', fresh])
   })
 
   it('expires sessions that have been idle for server.session_ttl_hours', async () => {

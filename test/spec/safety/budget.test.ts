@@ -241,6 +241,8 @@ describe('a budget limit', () => {
       ...{ tight: true, exceeded: false },
       message: 'Tight: $0.00 of $0.04 spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit.',
     })
+    await home.kernel.config.set('daemon.budget_usd', 1)
+    expect((await status(home)).message).toMatch(/\(\$0\.05\)\. Restart to apply the changed limit \(svc restart\)\.$/)
     expect(await eventsOf(home, 'budget_exceeded')).toEqual([])
   })
 

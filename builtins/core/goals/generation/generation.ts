@@ -9,7 +9,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
-import { nudgeMessages } from '../context/prompt.ts'
+import { lastAnswer, nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
@@ -17,7 +17,16 @@ import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
 import { insertGoal, keepMessages, listGoals } from '../repository.ts'
 import { EXISTENCE_LOOP } from './existence.ts'
-import { isAsleep, modelOf, readIdleState, sleepLonger, sleepsOn, sleepUntilChanged, wokeUp } from './idle.ts'
+import {
+  isAsleep,
+  modelOf,
+  type NoGoal,
+  readIdleState,
+  sleepLonger,
+  sleepsOn,
+  sleepUntilChanged,
+  wokeUp,
+} from './idle.ts'
 import { isSameGoal } from './sameness.ts'
 
 const RECENT = 5
@@ -70,7 +79,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const images = nudges.flatMap(nudge => nudge.images)
   const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
-  const context = await contextFor(svc, cycle, orders, images, news.texts, recent)
+  const context = await contextFor(svc, cycle, standing.last, orders, images, news.texts, recent)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {
@@ -178,6 +187,7 @@ function newGoal(
 async function contextFor(
   svc: PluginHandle,
   cycle: Cycle,
+  last: NoGoal | undefined,
   nudges: readonly string[],
   images: readonly ImageRef[],
   news: readonly string[],
@@ -199,6 +209,7 @@ async function contextFor(
     sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
     model: modelOf(agent, profile),
     recent_goals: recent,
+    last_answer: last && lastAnswer(last),
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
     memory_snippets: await recallMemories(svc, agent_id, about, false),
     tools_description: toolsDescription(svc, profile),

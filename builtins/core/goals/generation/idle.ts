@@ -31,6 +31,8 @@ interface IdleState extends DecisionState {
   before: { times: number; asked_at: number; ask_again_at: number } | undefined
   /** Whether a row records that nothing to do was found, with any fingerprint. */
   isRecorded: boolean
+  /** Why the last answer of the model was no goal, if it was none. */
+  last: NoGoal | undefined
   /** Whether the operator sent messages that no model has answered yet. */
   nudged: boolean
 }
@@ -38,7 +40,7 @@ interface IdleState extends DecisionState {
 /** Reads the current idle state of an agent. */
 export async function readIdleState(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<IdleState> {
   const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
-    `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at,
+    `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at, i.said, i.refused,
        EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
      FROM leases_view l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
     [agent_id],
@@ -46,10 +48,13 @@ export async function readIdleState(svc: PluginHandle, { agent_id, profile, mode
   const world = fingerprint(svc, profile, model)
   const { wakes = 0, noted_at = null } = row ?? {}
   const before = noted_at === wakes && row?.world === world ? (row as IdleRow) : undefined
-  return { world, wakes, before, isRecorded: noted_at !== null, nudged: row?.nudged === 1 }
+  const isRecorded = noted_at !== null
+  // A model that refuses the request gave no answer.
+  const last = row && isRecorded && row.ask_again_at !== NEVER ? { said: row.said, refused: row.refused } : undefined
+  return { world, wakes, before, isRecorded, last, nudged: row?.nudged === 1 }
 }
 
-interface IdleRow {
+interface IdleRow extends NoGoal {
   times: number
   world: string
   asked_at: number

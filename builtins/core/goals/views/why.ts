@@ -41,7 +41,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
       async why({ agent_id, goal_id, run_at }) {
         const search = goal_id === null ? await lastSearch(svc, agent_id) : undefined
         const now = svc.clock.ms()
-        if (!search || (search.ask_again_at <= now && search.refused === null)) return undefined
+        if (!search) return undefined
         return { reason: reasonOf(search), at: search.ask_again_at > now ? search.ask_again_at : run_at }
       },
     },

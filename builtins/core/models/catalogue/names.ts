@@ -14,18 +14,20 @@ export interface Target {
  * bare `claude-*` of Anthropic and `accounts/fireworks/*` of Fireworks, or `sim/rules-1`.
  * @throws ModelNameError listing the providers; ModelError when the provider's server had to be asked for its model and
  * gave none
+ * @param asks whether a server may be asked for its model
  */
 export async function resolveName(
   name: string,
   providers: readonly ModelProvider[],
   catalogue: Catalogue,
+  asks = true,
 ): Promise<Target> {
   const unknown = () =>
     new ModelNameError({ name: name.slice(0, 100), known: providers.map(provider => provider.name) })
   const [providerName, model] = split(name)
   const provider = providers.find(each => each.name === providerName)
   if (!provider) throw unknown()
-  const named = await modelOf(provider, model, catalogue)
+  const named = await modelOf(provider, model, catalogue, asks)
   if (!named) throw unknown()
   // The simulation's name has another form, so that it is not mistaken for a provider's model.
   const id = provider.name === 'sim' ? `sim/${named}` : `${provider.name}:${named}`
@@ -52,11 +54,16 @@ function split(written: string): [provider: string | undefined, model: string] {
   return [name, '']
 }
 
-async function modelOf(provider: ModelProvider, model: string, catalogue: Catalogue): Promise<string | undefined> {
+async function modelOf(
+  provider: ModelProvider,
+  model: string,
+  catalogue: Catalogue,
+  asks: boolean,
+): Promise<string | undefined> {
   const tiers = catalogue.tiers[provider.name]
-  if (isTier(model)) return tiers ? tiers[model] : provider.defaultModel?.()
+  if (isTier(model)) return tiers ? tiers[model] : provider.defaultModel?.(asks)
   if (model) return model
-  return (await provider.defaultModel?.()) ?? tiers?.standard
+  return provider.defaultModel ? provider.defaultModel(asks) : tiers?.standard
 }
 
 function isTier(model: string): model is Tier {

@@ -26,7 +26,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** Provider for any server that speaks OpenAI's chat completions, using the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
-  const { availability, reach, models, contextWindow, vision } = probe(endpoint, ports)
+  const { availability, reach, firstModel, contextWindow, vision } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   const dialect = dialectOf(endpoint)
 
@@ -104,14 +104,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     // their limits.
     ...(endpoint.needs_key ? {} : { contextWindow }),
     vision: endpoint.needs_key ? async () => null : vision,
-    ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstOf(models) }),
+    ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstModel }),
     stream,
     complete,
   }
-}
-
-function firstOf(models: () => Promise<string[]>): () => Promise<string> {
-  return async () => (await models())[0]!
 }
 
 function isJson({ headers }: Response): boolean {

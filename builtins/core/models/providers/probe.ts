@@ -84,6 +84,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       abort.abort()
     }
   }
+  /** The model that the server listed first when it last answered. */
+  let first: string | undefined
   const cachedProbe = () => {
     if (!asked || clock.monotonic() - asked.at > REMEMBERED_MS) asked = { at: clock.monotonic(), found: ask() }
     return asked.found
@@ -135,12 +137,17 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     availability: () => availability(!needs_key),
     reach: () => availability(true),
     /**
-     * Returns the models of the server, never empty.
+     * Returns the first model of the server.
+     * @param asks whether to ask the server; otherwise undefined until it was asked
      * @throws ModelError
      */
-    async models(): Promise<string[]> {
+    async firstModel(asks = true): Promise<string | undefined> {
+      if (!asks) return first
       const { models, reason } = await cachedProbe()
-      if (models?.length) return models.map(({ id }) => id)
+      if (models?.length) {
+        first = models[0]!.id
+        return first
+      }
       asked = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
       throw Object.assign(new ModelError({ model: name, problem }), { kind: 'unreachable' as const, billed: false })

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import type { AgentDetail } from '#core/agents/contract'
 import type { Session } from '#core/sessions/contract'
 import type { StreamEvent } from '#lib/stream'
+import { describeTaskEnd } from '#lib/task-end'
 import type { Context, HandWritten } from '../context.ts'
 import { Calls, operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
@@ -9,7 +10,7 @@ import { GrowingAnswer } from '../screen/growing.ts'
 import { INTERRUPTED } from '../screen/interrupt.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { report } from '../screen/report.ts'
-import { endIn, endOf } from '../screen/task-end.ts'
+import { endIn } from '../screen/task-end.ts'
 import { withElapsedTime } from '../screen/waiting.ts'
 
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
@@ -127,7 +128,7 @@ class Chat {
       else if (event.event === 'reset') answer.reset()
       else if (end) {
         answer.end(end)
-        if (end.status !== 'completed') terminal.err(printable(endOf(end)))
+        if (end.status !== 'completed') terminal.err(printable(describeTaskEnd(end)))
       }
     }
   }

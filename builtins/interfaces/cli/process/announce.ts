@@ -2,6 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import { errorMessage, type Kernel } from '#kernel'
+import { BadFileError } from '#lib/yaml'
 import { Budget } from '#safety/budget/contract'
 
 /** Maximum number of agents named when a process starts. */
@@ -19,8 +20,23 @@ export function presetsOf(profiles: unknown): string[] {
  * Checks that an agent can be spawned from each preset.
  * @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned
  */
-export async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
+async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
   for (const preset of presets) await kernel.use(Profiles).read(preset)
+}
+
+/**
+ * Checks, before agents run, that they can be spawned from these presets and that models.yaml is valid. Other faults of
+ * the default model are announced, because agents may have models of their own.
+ * @throws as `checkPresets` does; BadFileError for models.yaml
+ */
+export async function checkStart(kernel: Kernel, presets: readonly string[]): Promise<void> {
+  await checkPresets(kernel, presets)
+  await kernel
+    .use(Models)
+    .describe(null, false)
+    .catch(error => {
+      if (error instanceof BadFileError) throw error
+    })
 }
 
 /** Spawns an agent of each preset that has none alive. @throws as `checkPresets` does, before any is spawned */

@@ -1,5 +1,5 @@
+import type { TaskEnd } from '#lib/task-end'
 import { printable } from './printable.ts'
-import type { End } from './task-end.ts'
 import type { Terminal } from './terminal.ts'
 
 const AGAIN = '[the answer starts over]'
@@ -28,7 +28,7 @@ export class GrowingAnswer {
     this.#shown = ''
   }
 
-  end({ output = '' }: End): void {
+  end({ output = '' }: TaskEnd): void {
     const whole = printable(output)
     if (this.#shown !== whole) this.reset()
     this.#terminal.settle()

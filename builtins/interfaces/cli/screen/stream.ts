@@ -1,9 +1,10 @@
 import type { Operation } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
+import { describeTaskEnd } from '#lib/task-end'
 import type { Context } from '../context.ts'
 import { GrowingAnswer } from './growing.ts'
 import { printable, printableJson } from './printable.ts'
-import { endIn, endOf } from './task-end.ts'
+import { endIn } from './task-end.ts'
 
 interface ShownEvent {
   text?: unknown
@@ -40,7 +41,7 @@ export async function showStream(
       answer.reset()
     } else if (end) {
       answer.end(end)
-      terminal.err(printable(endOf(end)))
+      terminal.err(printable(describeTaskEnd(end)))
     } else terminal.err(printable(`${event.event}: ${data.message ?? JSON.stringify(event.data)}`))
   }
   return exit

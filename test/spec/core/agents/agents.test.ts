@@ -63,7 +63,11 @@ describe('an agent', () => {
       await expect(spawnNamed(invalid)).rejects.toMatchObject({ status: 422 })
     await spawn(home)
     await home.kernel.use(Store).apply([agentDied({ agent_id })])
-    expect((await spawnNamed('parser')).agent_id).not.toBe(agent_id)
+    const spawned = await Promise.allSettled([1, 2, 3].map(() => spawnNamed('parser')))
+    expect(spawned.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const { reason } of spawned.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[])
+      expect(reason).toMatchObject({ code: 'agent_name_taken' })
+    expect((await detail(home, 'parser')).agent_id).not.toBe(agent_id)
   })
 
   it('cannot be spawned from a missing or broken preset, or with an unknown model', async () => {

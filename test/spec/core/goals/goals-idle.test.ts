@@ -72,6 +72,24 @@ describe('an idle agent whose model found nothing to do', () => {
     expect(Date.parse(String(why.at)) - home.clock.ms()).toBe(20_000)
   })
 
+  it('reports its reason through agents.why also with idle_backoff: false, and reads it when it is asked again', async () => {
+    await using home = await testHostWithModel(() => text('{"goal": null, "reasoning": "I wait for\\nthe rain."}'), {
+      config: { daemon: { idle_backoff: false } },
+    })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    await waitUntilIdle(home)
+    const why = (await home.kernel.invoke('agents.why', { id })) as NextRun
+    expect(why.reason).toContain('found nothing to do ("I wait for the rain.")')
+    expect(home.server.requests.at(-1)!.prompt).not.toContain('When you were last asked')
+    await home.kernel.invoke('agents.nudge', { id, message: 'it rains' })
+    await runHeartbeat(home)
+    expect(home.server.requests.at(-1)!.prompt).toContain(
+      '\n\nWhen you were last asked, you chose no goal: I wait for the rain.\n\n',
+    )
+  })
+
   it('starts its backoff again after it had something to do', async () => {
     await using home = await idle()
     for (let n = 0; n < 2; n++) await heartbeatsUntilRequest(home, 20)

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { agentPage } from '#core/agents/page'
-import type { ModelParameters } from '#core/models/contract'
+import { type ModelParameters, Models } from '#core/models/contract'
 import type { ModelsOverview } from '#core/models/overview'
 import { dialectOf } from '#core/models/providers/dialects'
 import { wireParameters } from '#core/models/providers/openai-parameters'
@@ -133,6 +136,29 @@ test('the parameters of the profile and the model are sent, and svc agent and sv
   for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters })
   // A temperature in the profile overrides that of the model.
   expect((await detail(home, await spawn(home, 'cold'))).parameters).toMatchObject({ temperature: 0.1, seed: 1 })
+})
+
+test('reading an agent asks no model server: parameters are null until the server has named its model', async () => {
+  let asked = 0
+  const server = createServer((_, answer) => {
+    asked++
+    answer.setHeader('content-type', 'application/json').end('{"data":[{"id":"llama3"}]}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const ollama_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await using home = await testHostWithModel(() => goalAnswer(''), {
+    config: { model: { ollama_base_url, parameters: { seed: 7 } } },
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmodel: ollama\n' },
+  })
+  const id = await spawn(home)
+  expect((await detail(home, id)).parameters).toBeNull()
+  expect(asked).toBe(0)
+  await home.kernel.use(Models).resolve('ollama')
+  const before = asked
+  expect(before).toBeGreaterThan(0)
+  expect((await detail(home, id)).parameters).toMatchObject({ seed: 7 })
+  expect(asked).toBe(before)
 })
 
 test('a task over HTTP overrides the profile, stores its parameters, and is rejected for bad ones', async () => {

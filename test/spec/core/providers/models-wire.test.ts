@@ -317,9 +317,10 @@ test('a stream is closed when no one reads it any more, and when it is too large
   const large = new PassThrough()
   const reading = dataOf(large)
   const refused = expect(reading.next()).rejects.toThrow('larger than 64 MiB')
+  const closed = new Promise(resolve => large.once('close', resolve))
   for (let mib = 0; mib <= 64 && !large.destroyed; mib++) {
     if (!large.write(Buffer.alloc(2 ** 20, 'x')))
-      await new Promise(resolve => large.once('drain', resolve).once('close', resolve))
+      await Promise.race([closed, new Promise(resolve => large.once('drain', resolve))])
   }
   await refused
   expect(large.destroyed).toBe(true)

@@ -3,7 +3,7 @@ import { Rest, type TcpAddress } from '#interfaces/rest/contract'
 import { defineError } from '#kernel'
 import type { SystemdUnit } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
-import { checkPresets, presetsOf } from '../../process/announce.ts'
+import { checkStart, presetsOf } from '../../process/announce.ts'
 import { detach } from '../../process/detach.ts'
 import { writeHeartbeat } from '../../process/heartbeat.ts'
 import { findProject } from '../../project/project.ts'
@@ -32,7 +32,7 @@ const restart: HandWritten = async (given, context) => {
   const { pid, serves, detached, dev, unit } = found?.holder ?? {}
   if (found?.alive && unit) throw new RunBySystemdError({ pid: pid!, unit })
   const input: typeof given = { ...given, detach: given.detach === true || detached, dev: given.dev === true || dev }
-  if (found?.alive) await checkStart(root, input.profiles, serves, context)
+  if (found?.alive) await checkNewStart(root, input.profiles, serves, context)
   const stopped = await stopDaemons(root, seconds, context)
   if (!json) terminal.out(inWords(stopped, seconds))
   // Same format as the lifecycle events of the new daemon.
@@ -51,7 +51,7 @@ export default restart
  * Checks that the daemon can start again, while the old one still runs.
  * @throws the errors of a start
  */
-async function checkStart(
+async function checkNewStart(
   root: string,
   profiles: unknown,
   serves: TcpAddress | undefined,
@@ -59,7 +59,7 @@ async function checkStart(
 ): Promise<void> {
   // Plugins are not run: one that blocks the process may be the reason for the restart.
   await using kernel = await program.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
-  await checkPresets(kernel, presetsOf(profiles))
+  await checkStart(kernel, presetsOf(profiles))
   // The old daemon still uses the port, so another port shows whether listening on the host is permitted.
   if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()
 }

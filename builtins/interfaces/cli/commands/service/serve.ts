@@ -5,7 +5,7 @@ import {
   type AnnouncedFact,
   announce,
   budgetLines,
-  checkPresets,
+  checkStart,
   daemonLines,
   modelLine,
   presetsOf,
@@ -29,7 +29,7 @@ const serve: HandWritten = async (input, context) => {
   let url = ''
   return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
     async beforeHeartbeat(kernel, life) {
-      await checkPresets(kernel, presets)
+      await checkStart(kernel, presets)
       url = (await kernel.use(Rest).listen({ host, port }, { described: true })).url
       await life('listening', { url })
     },

@@ -1,0 +1,26 @@
+import { pluralize } from './pluralize.ts'
+
+/** A task that has ended or waits, as far as its end is described. */
+export interface TaskEnd {
+  status?: string
+  output?: string
+  error?: { detail?: string } | null
+  approval_ids?: string[]
+  question_ids?: string[]
+  session_id?: string
+  steps_taken?: number
+  tool_calls_made?: number
+}
+
+/** Describes how a task ended: why it has no answer, and what to do where it waits or can be continued. */
+export function describeTaskEnd(end: TaskEnd): string {
+  const { status = 'done', error, approval_ids = [], question_ids = [], session_id } = end
+  const { steps_taken = 0, tool_calls_made = 0 } = end
+  if (error?.detail) return `${status}: ${error.detail}`
+  if (approval_ids.length > 0) return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+  if (question_ids.length > 0)
+    return `${status}: read the question with svc questions, then answer it with svc answer ${question_ids[0]} <answer>`
+  if (status !== 'max_steps') return status
+  const done = `${pluralize(steps_taken, 'step')} and ${pluralize(tool_calls_made, 'tool call')}`
+  return `${status}: the task ended without an answer after ${done}; its session remembers them. Continue it with: svc run <agent> "Go on." --session-id ${session_id}`
+}
