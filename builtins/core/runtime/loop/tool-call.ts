@@ -8,7 +8,7 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
-import { meantTool, unknownParameters } from './meant-tool.ts'
+import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /**
@@ -154,7 +154,7 @@ async function prepare(
     const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
-  const parsed = await tool.parameters.safeParseAsync(given)
+  const parsed = await tool.parameters.safeParseAsync(withOwnNames(name, given))
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
     typeof given === 'string'
