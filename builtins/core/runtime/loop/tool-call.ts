@@ -47,6 +47,8 @@ function objectOr(value: unknown, otherwise: unknown): unknown {
 interface Outcome {
   message: Message
   effects: readonly Effect[]
+  /** false if the call was refused without running. */
+  ran?: boolean
 }
 
 /** Result of a call, or the approval that it waits for. */
@@ -69,17 +71,17 @@ export interface CallParts {
  */
 export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
   // An earlier call of the answer may have run until the abort.
-  if (request.signal.aborted) return failedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
+  if (request.signal.aborted) return refusedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
   let checked: Prepared
   try {
     if (call.cut) throw new Error(cutOff(request))
     checked = await prepare(call.name, call.arguments, request, parts)
   } catch (error) {
-    return failedOutcome(call, error)
+    return refusedOutcome(call, errorMessage(error))
   }
   const verdict = await request.gate?.(call, checked.tool, () => check(checked, call, request, parts))
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
-  if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
+  if (verdict?.verdict === 'refuse') return refusedOutcome(call, verdict.reason)
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request, parts) : checked
@@ -119,6 +121,11 @@ const CHANGED = 'The operator changed the arguments before approving; the tool r
 
 function failedOutcome(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, errorMessage(error)), effects: [] }
+}
+
+/** Returns the outcome of a call that does not run, with the reason. */
+export function refusedOutcome(call: PlannedCall, reason: string): Outcome {
+  return { message: toolError(call, reason), effects: [], ran: false }
 }
 
 /** Creates the result of a call that did not run or failed, for the model. */
