@@ -2,7 +2,7 @@ import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Mail } from './contract.ts'
-import { fencedMessage, headOf } from './fence.ts'
+import { fencedMessage, headOf, labelOf } from './fence.ts'
 import { messageOf, questionsToOperator } from './repository.ts'
 
 /** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
@@ -48,8 +48,10 @@ export function unansweredSection(svc: PluginHandle): PromptSection {
       const messages = await mail.listUnanswered(agent_id, REMINDED)
       if (messages.length === 0) return undefined
       if (goal) {
-        const named = messages.map(({ message_id, from_agent }) => `${message_id} from ${from_agent}`).join(', ')
-        return `Messages that you read and have not answered: ${named}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
+        const named = messages.map(
+          async ({ message_id, from_agent }) => `${message_id} from ${await labelOf(svc.use(Store), from_agent)}`,
+        )
+        return `Messages that you read and have not answered: ${(await Promise.all(named)).join(', ')}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
       }
       const texts = await Promise.all(messages.map(message => mail.textForModel(message, agent_id, REMINDER)))
       return ['Messages that you read and have not answered:', ...texts].join('\n\n')
