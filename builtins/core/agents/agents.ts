@@ -168,7 +168,7 @@ export class AgentDirectory implements Agents {
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
+    return peers.map(each => `${each.agent_id} (${each.name}): ${each.role}; ${each.objective ?? 'idle'}`)
   }
 
   async listOthers(agent_id: string, limit: number) {

@@ -103,7 +103,8 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
 
 async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
   const found = await svc.use(Agents).listOthers(agent_id, OTHERS)
-  return found.length === 0 ? [] : [`Other agents: ${found.map(({ name, role }) => `${name} (${role})`).join('; ')}`]
+  const lines = found.map(each => `${each.agent_id} (${each.name}): ${each.role}`)
+  return lines.length === 0 ? [] : [`Other agents: ${lines.join('; ')}`]
 }
 
 /** Returns the date in the time zone of the schedules, otherwise in the machine's. */

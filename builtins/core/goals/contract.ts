@@ -123,6 +123,10 @@ export const ToolResult = z
     goal_id: z.string().nullable().describe('null for a one-shot task'),
     tool: z.string(),
     ok: z.boolean(),
+    ran: z
+      .boolean()
+      .optional()
+      .describe('false for a call that did not run, because it was denied, invalid, or too late'),
     call_id: z.string().describe('Id of the call in the tool journal'),
     step: z.number().int(),
     arguments: z.string().describe('JSON, cut after 1,000 characters'),

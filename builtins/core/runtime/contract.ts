@@ -43,8 +43,8 @@ export type RunEvent =
       calls: readonly PlannedCall[]
       spend: Spend
     }
-  /** A tool call ended. Calls may end in any order. */
-  | { type: 'outcome'; call: PlannedCall; message: Message; effects: readonly Effect[] }
+  /** A tool call ended, or was refused without running (`ran` is false). Calls may end in any order. */
+  | { type: 'outcome'; call: PlannedCall; message: Message; effects: readonly Effect[]; ran?: boolean }
 
 /** Decision on a tool call before it runs. */
 export type Verdict =

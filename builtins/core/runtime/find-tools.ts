@@ -19,7 +19,7 @@ const MAX_ENDING_CHARS = 3
 const SEPARATORS = /(?:[;,]|\s(?:and|then)\b)+/i
 /** Words that are not searched for. */
 const STOP_WORDS = new Set(
-  'a about all an and any are as at be by can could did do does for from have how i in into is it its me my need of on or our please should some someone something such that the their them then there they thing things this to tool tools use want was we what when where which who will with would you your'.split(
+  'a about all an and any are as at be been before by can could did do does for from had has have how i in into is it its me my need of on or our please should some someone something such that the their them then there they thing things this to tool tools use want was we were what when where which who will with would you your'.split(
     ' ',
   ),
 )

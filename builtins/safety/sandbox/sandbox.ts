@@ -131,7 +131,8 @@ export class Processes implements Sandbox {
   async #sandboxed(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
-    if (first === undefined) throw refuse('this machine has no such program')
+    if (first === undefined)
+      throw refuse(isAbsolute(request.argv[0]) ? 'it is no executable file' : 'this machine has no such program')
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })

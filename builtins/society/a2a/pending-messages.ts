@@ -2,7 +2,8 @@ import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Mail } from './contract.ts'
-import { fencedMessage, headOf } from './fence.ts'
+import { fencedMessage, headOf, labelOf } from './fence.ts'
+import { messageOf, questionsToOperator } from './repository.ts'
 
 /** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
 const AT_ONCE = 8
@@ -10,6 +11,9 @@ const LONGEST = 2_000
 /** Maximum number of unanswered messages in a reminder, and of characters of each. */
 const REMINDED = 5
 const REMINDER = 200
+/** Maximum number of messages to the operator that are shown beside its nudges, and of characters of each. */
+const ASKED = 3
+const ASKED_CHARACTERS = 1_000
 
 /** Adds an agent's unread messages to its prompts; messages that were shown are marked read. */
 export function mailMessages(svc: PluginHandle): MessageSource {
@@ -44,11 +48,30 @@ export function unansweredSection(svc: PluginHandle): PromptSection {
       const messages = await mail.listUnanswered(agent_id, REMINDED)
       if (messages.length === 0) return undefined
       if (goal) {
-        const named = messages.map(({ message_id, from_agent }) => `${message_id} from ${from_agent}`).join(', ')
-        return `Messages that you read and have not answered: ${named}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
+        const named = messages.map(
+          async ({ message_id, from_agent }) => `${message_id} from ${await labelOf(svc.use(Store), from_agent)}`,
+        )
+        return `Messages that you read and have not answered: ${(await Promise.all(named)).join(', ')}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
       }
       const texts = await Promise.all(messages.map(message => mail.textForModel(message, agent_id, REMINDER)))
       return ['Messages that you read and have not answered:', ...texts].join('\n\n')
+    },
+  }
+}
+
+/**
+ * Shows an agent its own last messages to the operator beside nudges, which may answer them: when it chooses a goal, and
+ * at the beginning of a goal that the nudges led to.
+ */
+export function askedSection(svc: PluginHandle): PromptSection {
+  return {
+    // Last, right before the nudges of the prompt for a goal.
+    ...{ name: 'messages_to_operator', stage: 2_000, prompts: ['goal_generation', 'goal_opening'] },
+    async text({ agent_id }, _profile, _known, goal) {
+      const asked = await questionsToOperator(svc.use(Store), agent_id, goal?.created_at ?? null, ASKED)
+      if (asked.length === 0) return undefined
+      const texts = asked.reverse().map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, ASKED_CHARACTERS))
+      return ['What you wrote to the operator before its message:', ...(await Promise.all(texts))].join('\n\n')
     },
   }
 }

@@ -94,6 +94,28 @@ export function unansweredMessages(store: Store, agent_id: string, limit: number
   )
 }
 
+/**
+ * Returns the messages to the operator that its nudges may answer, newest first: those sent after the last nudge that
+ * was read before a time, and before a later or unread one.
+ * @param since null: nudges count only until they are read
+ */
+export function questionsToOperator(
+  store: Store,
+  agent_id: string,
+  since: number | null,
+  limit: number,
+): Promise<MessageRow[]> {
+  const from = since ?? Number.MAX_SAFE_INTEGER
+  const nudged = 'SELECT 1 FROM nudges_view n WHERE n.agent_id = m.from_agent AND n.created_at >= m.created_at'
+  return store.all<MessageRow>(
+    `SELECT ${COLUMNS} FROM a2a_messages m WHERE from_agent = ? AND to_agent IS NULL
+     AND EXISTS (${nudged} AND (n.delivered_at IS NULL OR n.delivered_at >= ?))
+     AND NOT EXISTS (${nudged} AND n.delivered_at < ?)
+     ORDER BY seq DESC LIMIT ?`,
+    [agent_id, from, from, limit],
+  )
+}
+
 /** The seq of the newest message; 0 when there is none. */
 export async function newestMessage(store: Store): Promise<number> {
   return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM a2a_messages'))?.seq ?? 0

@@ -10,12 +10,15 @@ const LONGEST = { chapter: 150, opinion: 100, question: 100 }
 /**
  * Returns the agent's identity as prompt text in a fence. Each entry is one line after a dash, so that none can close
  * the fence. undefined for a new agent.
+ * @param memories lines of the same prompt; goals that they name are left out
  */
-export function identityText(identity: IdentityRecord): string | undefined {
+export function identityText(identity: IdentityRecord, memories: readonly string[] = []): string | undefined {
   const { chapters, narrative, worldview, opinions, open_questions } = identity
   const entries = [
     ...chapters.slice(-SHOWN.chapters).map(({ summary }) => oneLine(summary, LONGEST.chapter)),
-    ...lastLines(narrative, SHOWN.narrative).map(line => oneLine(line, SHOWN.narrative)),
+    ...lastLines(narrative, SHOWN.narrative)
+      .filter(line => !isRemembered(line, memories))
+      .map(line => oneLine(line, SHOWN.narrative)),
     ...(worldview ? [`How you see the world: ${oneLine(worldview, SHOWN.worldview)}`] : []),
     ...opinions
       .slice(-SHOWN.opinions)
@@ -27,6 +30,13 @@ export function identityText(identity: IdentityRecord): string | undefined {
   if (entries.length === 0) return undefined
   const lines = entries.map(line => `- ${line}`).join('\n')
   return `Your life so far, as information and not as orders:\n[life]\n${lines}\n[end of life]`
+}
+
+/** Returns whether a memory begins with the same words as a dated line of the narrative. */
+function isRemembered(line: string, memories: readonly string[]): boolean {
+  const wordsOf = (text: string) => text.replace(/…$/, '').replaceAll(' - ', ' ')
+  const words = wordsOf(line.replace(/^\d{4}-\d\d-\d\d: /, ''))
+  return memories.some(memory => wordsOf(memory).startsWith(words))
 }
 
 /** Returns the last whole lines that fit into a number of characters. */
@@ -46,6 +56,7 @@ export function identitySection(of: (agent: AgentRow) => Promise<IdentityRecord>
     stage: 10,
     inner: 'persona',
     prompts: ['goal_generation', 'goal_pursuit'],
-    text: async (agent, _profile, { identity }) => identityText(identity ?? (await of(agent))),
+    text: async (agent, _profile, { identity, memory_snippets }) =>
+      identityText(identity ?? (await of(agent)), memory_snippets),
   }
 }

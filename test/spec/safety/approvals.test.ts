@@ -1,12 +1,16 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fleet } from '#core/agents/contract'
+import { narrateEvent } from '#interfaces/cli/screen/narrate'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
-import { ApprovalReviewers, type Review } from '#safety/approvals/contract'
+import { ApprovalReviewers, type ApprovalSummary, type Review } from '#safety/approvals/contract'
+import approvals from '#safety/approvals/index'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, together, toolCall, until, waitUntilIdle } from '../../support/index.ts'
-import { detail, goalsOf } from '../core/models/model-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import {
   decide,
   finish,
@@ -15,6 +19,7 @@ import {
   results,
   show,
   steppedIn,
+  steps,
   testHostWithApprovals,
   waitForCompletedGoal,
   waitForPendingCall,
@@ -158,6 +163,20 @@ describe('a gated tool', () => {
     expect(await history(home, home.id)).toEqual([])
   })
 
+  it('that is invalid, denied or fails is logged so', async () => {
+    const steps = [toolCall('send', { to: {} }), send('ann'), toolCall('file_read', { path: 'none' }), finish()]
+    await using home = await testHostWithApprovals(steps)
+    const lines: (string | undefined)[] = []
+    home.kernel.hooks.on('tool_result', payload => void lines.push(narrateEvent('tool_result', payload)))
+    await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'deny' })
+    await waitForCompletedGoal(home)
+    expect(lines).toEqual([
+      'called send, which did not run',
+      'called send, which did not run',
+      'used file_read, which failed',
+    ])
+  })
+
   it('that cannot succeed, by its own check, returns the error to the model and requests no approval', async () => {
     await using home = await testHostWithApprovals([
       toolCall('post', { to: 'nowhere' }),
@@ -181,6 +200,37 @@ describe('a gated tool', () => {
     await waitForCompletedGoal(home)
     expect(home.runs).toHaveLength(1)
     expect(await history(home, home.id)).toHaveLength(1)
+  })
+})
+
+describe('a file_write that is approved after a restart', () => {
+  const settings = {
+    ...{ builtins: [approvals], clock: 'system' as const },
+    config: { approval: { enabled: true, require_for: ['file_write'] }, daemon: { heartbeat: 0.2, min_rest: 0 } },
+  }
+
+  it.each([
+    { what: 'replaces the file that the agent had read', edit: undefined, content: 'new', result: /^Wrote 3 bytes/ },
+    { what: 'is refused if the file changed since', edit: 'mine', content: 'mine', result: /you have not read it/ },
+  ])('$what', async ({ edit, content, result }) => {
+    const write = toolCall('file_write', { path: 'a.txt', content: 'new' })
+    await using first = await testHostWithModel(steps(toolCall('file_read', { path: 'a.txt' }), write), settings)
+    const id = await spawn(first)
+    const file = join(first.root, '.svc/workspaces', id, 'a.txt')
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, 'old')
+    first.kernel.heartbeat.start()
+    await until(async () => (await pending(first)).length > 0)
+    const [{ approval_id }] = (await pending(first)) as [ApprovalSummary]
+    await using second = await testHostWithModel(steps(finish()), { ...settings, root: first.root, seed: 7 })
+    await first.kernel.heartbeat.stop()
+    if (edit) await writeFile(file, edit)
+    await second.kernel.invoke('approvals.decide', { approval_id, decision: 'approve' }, { via: 'cli' })
+    second.kernel.heartbeat.start()
+    await waitForCompletedGoal(Object.assign(second, { id }))
+    expect(await readFile(file, 'utf8')).toBe(content)
+    const [request] = second.server.requests.filter(each => !asksForGoal(each))
+    expect(results({ requests: [request!] }).at(-1)).toMatch(result)
   })
 })
 

@@ -115,6 +115,40 @@ describe('a message', () => {
     expect(await messages(home, ann, { type: 'answer' })).toMatchObject([{ body: 'Because.' }])
   })
 
+  it('to the operator stands beside the nudge that answers it, when a goal is chosen and begun, and later no more', async () => {
+    const [goals, begun]: [string[], string[]] = [[], []]
+    await using home = await testHostWithMail(
+      request => {
+        const { prompt, body } = request
+        if (asksForGoal(request)) {
+          goals.push(prompt)
+          const nudged = prompt.includes('Messages from the operator:')
+          return goalOf(goals.length === 1 || nudged ? `Paint the fence ${goals.length}` : null)
+        }
+        if (body.messages.some(({ role }) => role === 'tool')) return toolCall('finish_goal', { summary: 'done' })
+        begun.push(prompt)
+        const asking = { target_agent: 'operator', message: 'Blue or red?' }
+        return begun.length === 1 ? toolCall('send_message', asking) : toolCall('read_inbox')
+      },
+      { config: { daemon: { heartbeat: 5 } } },
+    )
+    const bob = await spawn(home, 'bob')
+    home.kernel.heartbeat.start()
+    await inTime(home, async () => goals.length === 2)
+    for (const message of ['The second one.', 'Now the gate.']) {
+      const before = begun.length
+      await home.kernel.invoke('agents.nudge', { id: bob, message })
+      await inTime(home, async () => begun.length > before)
+    }
+    const asked =
+      /What you wrote to the operator before its message:\n\nMessage msg-\w+ \(request\) to operator\n<<<\nBlue or red\?\n>>>/
+    const nudged = goals.filter(prompt => prompt.includes('Messages from the operator:'))
+    expect(nudged.map(prompt => asked.test(prompt))).toEqual([true, false])
+    expect(nudged[0]!.indexOf('Blue or red?')).toBeLessThan(nudged[0]!.indexOf('The second one.'))
+    expect(begun.map(prompt => asked.test(prompt))).toEqual([false, true, false])
+    expect(goals.filter(prompt => asked.test(prompt))).toHaveLength(1)
+  })
+
   it('is marked as read once the model has answered its prompt, and not before', async () => {
     let fail = true
     await using home = await testHostWithMail(

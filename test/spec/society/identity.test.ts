@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CheckpointParts } from '#core/checkpoints/contract'
+import memory from '#core/memory/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin } from '#kernel'
@@ -20,6 +21,7 @@ import {
   type TestHost,
   type TestHostOptions,
   toolCall,
+  until,
   waitUntilIdle,
 } from '../../support/index.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
@@ -215,6 +217,19 @@ describe("an agent's identity", () => {
     expect(life.length).toBeLessThan(1_600)
     const asked = home.server.requests.filter(asksForGoal).at(-1)!
     expect(asked.prompt).toContain('[life]')
+  })
+
+  it('does not repeat goals that the memories in the prompt for a goal name', async () => {
+    await using home = await testHostWithAgent({ builtins: [memory] })
+    await pursue(home, 'Prune the apple trees along the wall')
+    const goalPrompt = () => home.server.requests.filter(asksForGoal).at(-1)!.prompt
+    await until(async () => {
+      await runHeartbeat(home)
+      return goalPrompt().includes('- Completed: Prune the apple trees along the wall All as it should be')
+    })
+    expect(goalPrompt()).toContain('- [completed] Prune the apple trees along the wall')
+    expect(goalPrompt().split('Prune the apple trees')).toHaveLength(3)
+    expect((await who(home, home.id)).narrative).toContain('Prune the apple trees')
   })
 
   it('is limited to twelve open questions, twenty opinions and fifty notes', async () => {

@@ -83,7 +83,7 @@ describe('the message toolkits', () => {
     const query = idIn(await call(home, ann, 'send_query', { to: 'bob', question: 'Why is\nthe sky blue?' }))
     await call(home, bob, 'read_message', { id: query })
     expect(await call(home, bob, 'check_inbox')).toMatch(
-      /^No unread messages\.\n\nMessages that you read and have not answered:\n\nMessage msg-\w+ \(query\) from ann-\w+; it expects an answer, by `reply` with this id\. /,
+      /^No unread messages\.\n\nMessages that you read and have not answered:\n\nMessage msg-\w+ \(query\) from ann-\w+ \(ann\); it expects an answer, by `reply` with this id\. /,
     )
     const answer = idIn(await call(home, bob, 'reply', { id: query, body: 'Because.' }))
     expect(await call(home, bob, 'check_inbox')).toBe('No unread messages.')

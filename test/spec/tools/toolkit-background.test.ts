@@ -150,6 +150,22 @@ describe('an agent with a program in the background', () => {
       },
     )
 
+  it('starts it also by the name that models give the argument from habit', async () => {
+    const command = "node -e 'setInterval(() => {}, 1000)'"
+    const results: string[] = []
+    await using host = await agent(({ body }) => {
+      const result = body.messages.find(({ role }) => role === 'tool')?.content
+      if (!result) return toolCall('shell_exec', { command, run_in_background: true })
+      results.push(String(result))
+      return toolCall('finish_goal', { summary: 'It runs.' })
+    }, 5)
+    await spawn(host)
+    host.kernel.heartbeat.start()
+    await until(() => results.length > 0)
+    expect(results[0]).toMatch(/as proc-\w+/)
+    expect(results[0]).not.toContain('Ignored')
+  }, 30_000)
+
   it('is woken when the program ends, long before the next heartbeat', async () => {
     let asked = 0
     await using host = await agent(({ prompt }) => {

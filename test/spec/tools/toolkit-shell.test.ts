@@ -338,6 +338,17 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run(`env mount -t tmpfs x /tmp`)).not.toContain('exit code 0')
   })
 
+  it('says that a file to run does not exist in the folder, or is not executable', async () => {
+    await open()
+    await mkdir(join(home.workspace, 'bin'))
+    await put('plain.sh', 'echo ran\n')
+    expect(await run('./x.sh', { cwd: 'bin' })).toBe(
+      `error: Nothing was run: the file "./x.sh" does not exist in ${home.workspace}/bin.`,
+    )
+    expect(await run('./plain.sh')).toContain('plain.sh" was not run: it is no executable file.')
+    expect(await run('no-such-program')).toContain('this machine has no such program')
+  })
+
   it('runs the first program of a name that it can see, as a shell in it does', async () => {
     const shims = await folderWith()
     for (const name of ['uname', 'only-a-shim']) await writeFile(join(shims, name), '#!/bin/sh\n', { mode: 0o755 })

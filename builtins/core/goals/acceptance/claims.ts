@@ -40,7 +40,10 @@ export async function namedCommands(
   const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id) : []
   return commands.map(command => {
     const written = JSON.stringify(command).slice(1, -1)
-    return { command, run: runs.find(run => run.arguments.includes(written)) }
+    // The tool git_status runs `git status`.
+    const tool = command.split(/\s+/, 2).join('_')
+    const run = runs.find(each => each.arguments.includes(written)) ?? runs.find(each => each.tool === tool)
+    return { command, run }
   })
 }
 

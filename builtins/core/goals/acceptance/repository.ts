@@ -45,17 +45,18 @@ export const claimsRefused = defineEffect({
 
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
 
-/** A call that ran a command or a script: its arguments as JSON, and its result as the agent read it. */
+/** A call that ran a command, a script or git: its arguments as JSON, and its result as the agent read it. */
 export interface CommandRun {
+  tool: string
   arguments: string
   outcome: string | null
 }
 
-/** Returns a goal's calls that ran a command or a script, newest first. */
+/** Returns a goal's calls that ran a command, a script or git, newest first. */
 export function commandRuns(store: Store, goal_id: string): Promise<CommandRun[]> {
   return store.all<CommandRun>(
-    `SELECT arguments, outcome FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
-     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%') ORDER BY started_at DESC, call_id DESC`,
+    `SELECT tool, arguments, outcome FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
+     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%' OR tool LIKE 'git%') ORDER BY started_at DESC, call_id DESC`,
     [goal_id],
   )
 }

@@ -196,7 +196,8 @@ async function contextFor(
   const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
-  const known = await contextPartsFor(svc, agent, profile)
+  const memory_snippets = await recallMemories(svc, agent_id, about, false)
+  const known = { ...(await contextPartsFor(svc, agent, profile)), memory_snippets }
   return Object.assign({}, known, {
     agent_id,
     root_agent_id: agent.root_agent_id,
@@ -211,7 +212,6 @@ async function contextFor(
     recent_goals: recent,
     last_answer: last && lastAnswer(last),
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
-    memory_snippets: await recallMemories(svc, agent_id, about, false),
     tools_description: toolsDescription(svc, profile),
   })
 }

@@ -467,14 +467,14 @@ class Pursuit {
   async #write(event: RunEvent): Promise<void> {
     const { agent_id, goal_id } = this.#goal
     if (event.type === 'outcome') {
-      const { call, message, effects } = event
+      const { call, message, effects, ran } = event
       const row = this.#transcript.outcome(call, message)
       const { cycle_num, lease } = this.#cycle
       const epoch = this.#written === lease.epoch ? null : lease.epoch
       const duration = this.#svc.clock.monotonic() - this.#began
       await this.#save([
         recordOutcome({ goal_id, agent_id, epoch, call_id: call.call_id, row }),
-        toolResult({ agent_id, goal_id, cycle_num }, call, message, duration),
+        toolResult({ agent_id, goal_id, cycle_num }, call, message, duration, ran),
         ...effects,
       ])
       this.#written = lease.epoch

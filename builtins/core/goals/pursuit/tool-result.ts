@@ -10,6 +10,7 @@ export function toolResult(
   call: PlannedCall,
   message: Message,
   duration: number,
+  ran = true,
 ): Effect {
   const { agent_id, goal_id, cycle_num, run_id } = whose
   const data: z.infer<typeof ToolResult> = {
@@ -17,6 +18,7 @@ export function toolResult(
     goal_id,
     tool: call.name,
     ok: !message.is_error,
+    ...(ran ? {} : { ran }),
     call_id: call.call_id,
     step: call.step,
     arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),

@@ -22,6 +22,11 @@ const HABITS: Readonly<Record<string, string>> = {
   finish_goal: 'complete complete_task task_complete attempt_completion done finish submit',
 }
 
+/** Names of arguments in other agent frameworks, by tool. */
+const ARGUMENT_HABITS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  shell_exec: { run_in_background: 'background', is_background: 'background' },
+}
+
 const BY_HABIT = new Map(
   Object.entries(HABITS).flatMap(([tool, names]) => names.split(' ').map(name => [plain(name), tool] as const)),
 )
@@ -32,8 +37,20 @@ export function meantTool(name: string, names: readonly string[]): string | unde
   return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
 }
 
+/** Returns the arguments of a call with the tool's own names for those that other frameworks name differently. */
+export function withOwnNames(tool: string, given: unknown): unknown {
+  const habits = ARGUMENT_HABITS[tool]
+  if (!habits || !isTree(given)) return given
+  const ownName = (key: string) => (Object.hasOwn(habits, key) ? habits[key]! : key)
+  // Given both, the tool's own name counts, and the other one is named as unknown.
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [ownName(key) in given ? key : ownName(key), value]),
+  )
+}
+
 /** Returns a clause for each given argument that the tool would ignore, with the parameter that is likely meant. */
-export function unknownParameters({ name, parameters }: Tool, given: unknown): string[] {
+export function unknownParameters({ name, parameters }: Tool, arguments_: unknown): string[] {
+  const given = withOwnNames(name, arguments_)
   if (!(parameters instanceof z.ZodObject) || parameters.def.catchall || !isTree(given)) return []
   const names = Object.keys(parameters.shape)
   const unknown = Object.keys(given).filter(key => !names.includes(key))

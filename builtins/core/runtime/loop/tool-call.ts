@@ -8,7 +8,7 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
-import { meantTool, unknownParameters } from './meant-tool.ts'
+import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /**
@@ -47,6 +47,8 @@ function objectOr(value: unknown, otherwise: unknown): unknown {
 interface Outcome {
   message: Message
   effects: readonly Effect[]
+  /** false if the call was refused without running. */
+  ran?: boolean
 }
 
 /** Result of a call, the approval that it waits for, or that it is left for the next run. */
@@ -69,18 +71,18 @@ export interface CallParts {
  */
 export async function executeCall(call: PlannedCall, request: RunRequest, parts: CallParts): Promise<CallOutcome> {
   // An earlier call of the answer may have run until the abort.
-  if (request.signal.aborted) return failedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
+  if (request.signal.aborted) return refusedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
   let checked: Prepared
   try {
     if (call.cut) throw new Error(cutOff(request))
     checked = await prepare(call.name, call.arguments, request, parts)
   } catch (error) {
-    return failedOutcome(call, error)
+    return refusedOutcome(call, errorMessage(error))
   }
   const verdict = await request.gate?.(call, checked.tool, () => check(checked, call, request, parts))
   if (verdict?.verdict === 'hold') return 'held'
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
-  if (verdict?.verdict === 'refuse') return { message: toolError(call, verdict.reason), effects: [] }
+  if (verdict?.verdict === 'refuse') return refusedOutcome(call, verdict.reason)
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request, parts) : checked
@@ -122,6 +124,11 @@ function failedOutcome(call: PlannedCall, error: unknown): Outcome {
   return { message: toolError(call, errorMessage(error)), effects: [] }
 }
 
+/** Returns the outcome of a call that does not run, with the reason. */
+export function refusedOutcome(call: PlannedCall, reason: string): Outcome {
+  return { message: toolError(call, reason), effects: [], ran: false }
+}
+
 /** Creates the result of a call that did not run or failed, for the model. */
 export function toolError({ id, name }: PlannedCall, sentence: string): Message {
   const content = beginningWithin(`Error: ${sentence}`, RESULT_TOKENS)
@@ -155,7 +162,7 @@ async function prepare(
     const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
-  const parsed = await tool.parameters.safeParseAsync(given)
+  const parsed = await tool.parameters.safeParseAsync(withOwnNames(name, given))
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
     typeof given === 'string'

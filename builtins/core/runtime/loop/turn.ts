@@ -3,7 +3,15 @@ import { recordInput } from '#lib/recording-context'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { Finish } from './finish.ts'
 import { addNotice, isRepeating } from './repeats.ts'
-import { type CallOutcome, type CallParts, executeCall, parseArguments, toolError, UNKNOWN } from './tool-call.ts'
+import {
+  type CallOutcome,
+  type CallParts,
+  executeCall,
+  parseArguments,
+  refusedOutcome,
+  toolError,
+  UNKNOWN,
+} from './tool-call.ts'
 
 /** Maximum number of calls that run at the same time. */
 const MOST_AT_ONCE = 8
@@ -128,7 +136,7 @@ async function* runAll(
     )
     return { call, end }
   }
-  const notRun = async (call: PlannedCall) => ({ call, end: { message: toolError(call, ENDED), effects: [] } })
+  const notRun = async (call: PlannedCall) => ({ call, end: refusedOutcome(call, ENDED) })
   const running = new Map<PlannedCall, ReturnType<typeof begin>>()
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   const groups = groupsOf(calls, request)
@@ -156,7 +164,7 @@ async function* runAll(
         repeating = results.size === calls.length && isRepeating([...messages, ...shownResults()])
         const message = repeating ? addNotice(result) : result
         results.set(call, message)
-        yield { type: 'outcome', call, message, effects: end.effects }
+        yield { type: 'outcome', call, ...end, message }
       }
     }
   } finally {

@@ -152,10 +152,10 @@ export class TaskJournal {
    * @param duration in milliseconds
    * @throws LostTask
    */
-  async outcome({ call, message, effects }: Outcome, duration: number): Promise<void> {
+  async outcome({ call, message, effects, ran }: Outcome, duration: number): Promise<void> {
     const { agent_id, task_id } = this.#row
     const row = this.#transcript.outcome(call, message)
-    const event = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration)
+    const event = toolResult({ agent_id, goal_id: null, run_id: this.#run_id }, call, message, duration, ran)
     await this.#save([recordOutcome({ task_id, call_id: call.call_id, row }), event, ...effects])
   }
 

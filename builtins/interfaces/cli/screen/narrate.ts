@@ -11,7 +11,8 @@ const NARRATORS: Narrators = {
   agent_spawned: ({ preset }) => `spawned from ${preset}`,
   agent_deleted: () => 'removed',
   goal_generated: ({ objective }) => `new goal: ${objective}`,
-  tool_result: ({ tool, ok }) => (ok ? `used ${tool}` : `used ${tool}, which failed`),
+  tool_result: ({ tool, ok, ran }) =>
+    ok ? `used ${tool}` : ran === false ? `called ${tool}, which did not run` : `used ${tool}, which failed`,
   goal_completed: ({ goal_id }) => `completed ${goal_id}`,
   goal_abandoned: ({ goal_id }) => `abandoned ${goal_id}`,
   goal_max_steps: ({ goal_id, steps_done }) =>

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Store } from '#platform/store/contract'
 import type { ToolCall } from '../contract.ts'
 
 /** Maximum number of contents remembered, of all goals together; the one recorded longest ago is forgotten first. */
@@ -28,6 +29,15 @@ export class SeenFiles {
     if (seen === undefined) return 'unread'
     return seen === hashOf(bytes) ? 'current' : 'changed'
   }
+}
+
+/** Returns when a call's approval was requested, in milliseconds; undefined for a call without one. */
+export async function approvalAskedAt(store: Store, call_id: string): Promise<number | undefined> {
+  const row = await store.get<{ created_at: number }>(
+    `SELECT a.created_at FROM tool_calls_view c JOIN approvals_view a ON a.approval_id = c.approval_id WHERE c.call_id = ?`,
+    [call_id],
+  )
+  return row?.created_at
 }
 
 /** Tasks and conversations have no goal; those of one agent count as one. */

@@ -1,11 +1,12 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { PluginHandle } from '#kernel'
+import { Store } from '#platform/store/contract'
 import { Jail, PathError, type Reach, ReadOnlyError } from '#safety/sandbox/contract'
 import type { ToolCall } from '../contract.ts'
 import type { FileConfig } from './config.ts'
 import { EditError } from './edit.ts'
 import { likelyPaths } from './likely-paths.ts'
-import { SeenFiles } from './seen.ts'
+import { approvalAskedAt, SeenFiles } from './seen.ts'
 
 /** A file's state when it was read for a change. */
 export interface Found {
@@ -68,10 +69,12 @@ export class TextFiles {
    * @throws EditError when the agent does not know what it would overwrite, OutsideError, PathError, ReadOnlyError
    */
   write(call: ToolCall, path: string, text: string): Promise<number> {
-    return this.#replace(call, path, text, true, (current, real) => {
+    return this.#replace(call, path, text, true, async (current, real, changed_at) => {
       // A call repeated after a crash may find its own content.
       if (!current || current.equals(Buffer.from(text))) return undefined
-      return PROBLEMS[this.#seen.knowledge(call, real, current)]
+      const knowledge = this.#seen.knowledge(call, real, current)
+      if (knowledge === 'unread' && (await this.#wasKnown(call, changed_at))) return undefined
+      return PROBLEMS[knowledge]
     })
   }
 
@@ -101,20 +104,34 @@ export class TextFiles {
     return (await this.#svc.use(Jail).resolve(reach, path)).exists
   }
 
+  /**
+   * Returns whether this call was checked by `checkWrite` after the file had changed last. What the agent knew then may
+   * be forgotten: the call may have waited for its approval over a restart.
+   */
+  async #wasKnown({ call_id }: ToolCall, changed_at: number): Promise<boolean> {
+    const asked_at = this.#svc.has(Store) ? await approvalAskedAt(this.#svc.use(Store), call_id) : undefined
+    return asked_at !== undefined && changed_at < asked_at
+  }
+
   /** @param problemOf returns why the current content must not be replaced */
   async #replace(
     call: ToolCall,
     path: string,
     text: string,
     isKnown: boolean,
-    problemOf: (current: Buffer | undefined, real: string) => string | undefined,
+    problemOf: (
+      current: Buffer | undefined,
+      real: string,
+      changed_at: number,
+    ) => string | undefined | Promise<string | undefined>,
   ): Promise<number> {
     const bytes = Buffer.from(text)
     const { file_max_write_bytes: most } = this.#limits
     if (bytes.length > most) throw tooLarge(path, bytes.length, most)
     let at = ''
     await this.#svc.use(Jail).replace(call, path, bytes, async (current, real) => {
-      const problem = problemOf(current && (await this.#contentOf(current, path)), real)
+      const { ctimeMs = 0 } = (await current?.stat()) ?? {}
+      const problem = await problemOf(current && (await this.#contentOf(current, path)), real, ctimeMs)
       if (problem) throw new EditError({ path, problem })
       at = real
     })

@@ -38,7 +38,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'search_notes',
         description:
-          'Search your notes and everything else that you remember (stored values, links, completed goals) by words. Shows the beginning of each entry; read_note shows a whole entry.',
+          'Search everything that you remember by words: your notes, earlier goals with their results, stored values, links. Shows the beginning of each entry; read_note shows a whole entry.',
         parameters: z.object({
           query: z.string().trim().min(1).max(500).describe('Words to search for'),
           limit: limit(50, 5),

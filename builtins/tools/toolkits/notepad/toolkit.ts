@@ -19,7 +19,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
     tools: [
       tool({
         name: 'write_notepad',
-        description: 'Add an entry to your notepad, with the current time. Existing entries are not changed.',
+        description: 'Add an entry to your notepad, with the current time, to remember in later goals.',
         parameters: z.object({
           text: z.string().trim().min(1).max(20_000).describe('What to remember, in a few sentences'),
         }),

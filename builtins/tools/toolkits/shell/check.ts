@@ -45,12 +45,14 @@ export function refuseUnknown(name: string, allowed: Allowed): void {
 }
 
 /**
- * Resolves a program given by a relative path, which must be within reach; other names are returned unchanged.
- * @throws OutsideError, PathError
+ * Resolves a program given by a relative path, which must be within reach and exist; other names are returned unchanged.
+ * @throws CommandError, OutsideError, PathError
  */
 async function programIn({ jail, reach, cwd }: Place, name: string): Promise<string> {
   if (!name.includes('/') || name.startsWith('/')) return name
-  return (await jail.resolve(reach, join(cwd, name))).real
+  const { real, exists } = await jail.resolve(reach, join(cwd, name))
+  if (!exists) throw new CommandError({ problem: `the file ${JSON.stringify(name)} does not exist in ${cwd}` })
+  return real
 }
 
 function unknown(name: string, dev: boolean): string {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
+import git from '#tools/toolkits/git/index'
 import shell from '#tools/toolkits/shell/index'
 import { type TestHost, type TestHostOptions, text, toolCall, until } from '../../../support/index.ts'
 import { finish, type Step } from '../../safety/approvals-host.ts'
@@ -15,7 +16,7 @@ const eventsOf = async (home: TestHost, type: string) =>
 
 /** Starts an agent with one operator goal that has these acceptance criteria. */
 async function accepting(list: Step[], acceptance: readonly unknown[], options: TestHostOptions = {}) {
-  const home = await asking(list, { ...options, builtins: [shell] })
+  const home = await asking(list, { ...options, builtins: [shell, git] })
   const id = await spawn(home)
   const given = await home.request(`/agents/${id}/goals`, { objective: 'Write the report of today', acceptance })
   const goal_id: string = given.json.goal_id
@@ -184,6 +185,13 @@ describe('evidence given by an agent', () => {
     )
     await using stubborn = await accepting([claim(['none.md'])], [])
     expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
+  })
+
+  it('may name a command of git that one of the git tools ran', async () => {
+    const claim = toolCall('finish_goal', { summary: 'done', evidence: ['`git status --short`', '`git log`'] })
+    await using home = await accepting([toolCall('git_init'), toolCall('git_status'), claim, finish()], [])
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', result: 'done' })
+    expect(shown(home).at(-1)).toContain('cannot be confirmed: `git log` was not run for this goal.')
   })
 })
 

@@ -54,7 +54,9 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
   const firsts = requests.map(({ body }): [string, First] => {
     const [system, goal] = body.messages.map(({ content }) => content ?? '')
     const name = /You are (\w+)\./.exec(system!)![1]!
-    return [name, { system: system!, goal: goal!, tools: body.tools ?? [] }]
+    // Ids are random.
+    const shown = system!.replace(/\b([a-z]+)-[0-9a-f]{8}\b/g, '$1-00000000')
+    return [name, { system: shown, goal: goal!, tools: body.tools ?? [] }]
   })
   return { firsts: new Map(firsts), names: tools.map(({ name }) => name) }
 }
