@@ -285,6 +285,11 @@ export interface Goals {
   abandoned?: Goals['abandon']
   /** Returns the active goals of an agent, oldest first. */
   listActive(agent_id: string): Promise<{ goal_id: string; agent_id: string; objective: string }[]>
+  /**
+   * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
+   * goals; undefined where there is nothing. Replacements may leave it out.
+   */
+  describe?(agent_id: string, about: string): Promise<string | undefined>
   /** @deprecated Use `listActive`. */
   active?: Goals['listActive']
 }

@@ -12,6 +12,7 @@ import { goalsBundle, insertHistory } from './checkpoint/bundle.ts'
 import { goalsCheckpoint, restoreGoal } from './checkpoint/checkpoint.ts'
 import { GoalsConfig } from './config.ts'
 import { assemble } from './context/assembly.ts'
+import { situationOf } from './context/situation.ts'
 import {
   ActiveGoal,
   GoalAdded,
@@ -82,6 +83,7 @@ export default definePlugin({
       complete: (goal, result) => goalEnding(goal, 'completed', result),
       abandon: (goal, reason) => abandonGoal(svc, goal, reason),
       listActive: agent_id => activeGoals(svc.use(Store), agent_id),
+      describe: (agent_id, about) => situationOf(svc, agent_id, about),
     }
     svc.provide(
       Goals,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { Agents, agentReach } from '#core/agents/contract'
 import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
-import { lineOf } from '#core/memory/contract'
 import type { Message } from '#core/models/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
@@ -27,7 +26,7 @@ import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
-import { pendingMessagesFor, redactIncoming, redactOutput, sanitizeNudge } from '../context/guarded.ts'
+import { pendingMessagesFor, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { fitNudges } from '../context/nudges.ts'
 import {
   blockedMessage,
@@ -41,6 +40,7 @@ import {
 } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
+import { lastGoals, withCheckedResults } from '../context/situation.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal, openWorkOf } from '../goals.ts'
 import {
@@ -51,7 +51,6 @@ import {
   dropTranscript,
   findGoal,
   goalAtHand,
-  lastEndedGoals,
   loadTranscript,
   markSubgoalsReported,
   mayRunTools,
@@ -71,10 +70,6 @@ import type { TranscriptCache } from './transcript-cache.ts'
 
 /** Heading of ended goals that may belong to other agents. */
 const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
-/** Number of the agent's last goals that the first message of an operator's goal names. */
-const LAST_GOALS = 3
-/** Maximum length of the objective and of the result of one of them, in characters. */
-const LAST_GOAL_CHARS = 200
 
 /** `goal_pursuit`: continues the loop where it stopped, and stores each event before the next step. */
 export async function pursue(
@@ -400,21 +395,11 @@ class Pursuit {
     return userMessage(goalMessage(goal, context, memories, this.#svc.clock.ms()), readImages(goal.images))
   }
 
-  /**
-   * Names the agent's last goals, because an operator's goal may refer to them. Leaves out what the message has already:
-   * the goals that this one waited for, and results that a memory holds.
-   */
+  /** Names the agent's last goals, because an operator's goal may refer to them. */
   async #lastGoals(before: readonly GoalRow[], memories: readonly string[]): Promise<string[]> {
-    const ended = await lastEndedGoals(this.#svc.use(Store), this.#goal.agent_id, LAST_GOALS)
-    const goals = ended
-      .filter(goal => before.every(({ goal_id }) => goal_id !== goal.goal_id))
-      .map(goal => {
-        const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
-        const isRemembered = memories.some(line => line.includes(objective.replace(/…$/, '')))
-        const result = isRemembered || !goal.result ? null : lineOf(goal.result, LAST_GOAL_CHARS)
-        return { ...goal, objective, result }
-      })
-    return goals.length > 0 ? [await this.#endedMessage('Your last goals, newest first:', goals)] : []
+    const { agent_id } = this.#goal
+    const goals = await lastGoals(this.#svc, agent_id, memories, before)
+    return goals.length > 0 ? [endedMessage('Your last goals, newest first:', goals, agent_id)] : []
   }
 
   /** Repeats the messages that led to the goal, because its objective is only one sentence. */
@@ -438,25 +423,15 @@ class Pursuit {
     const store = this.#svc.use(Store)
     const larger = await findGoal(store, parent_goal_id)
     if (!larger) return []
-    const parts = await this.#withRedactedResults(await subgoalsOf(store, parent_goal_id))
+    const parts = await withCheckedResults(this.#svc, agent_id, await subgoalsOf(store, parent_goal_id))
     const { nudges } = await fitNudges(this.#svc, await nudgesSince(store, agent_id, larger.created_at), this.#called)
     const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message))
     return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages), this.#svc.clock.ms())]
   }
 
   async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
-    return endedMessage(heading, await this.#withRedactedResults(goals), this.#goal.agent_id)
-  }
-
-  /** Cleans and checks results, because other agents may have done the work. */
-  #withRedactedResults(goals: readonly GoalRow[]): Promise<GoalRow[]> {
     const { agent_id } = this.#goal
-    return Promise.all(
-      goals.map(async goal => ({
-        ...goal,
-        result: goal.result && (await redactIncoming(this.#svc, agent_id, goal.result)),
-      })),
-    )
+    return endedMessage(heading, await withCheckedResults(this.#svc, agent_id, goals), agent_id)
   }
 
   #recallMemories(): Promise<string[]> {

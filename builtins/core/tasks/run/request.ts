@@ -1,5 +1,6 @@
 import { type AgentRow, agentReach } from '#core/agents/contract'
 import { Environment } from '#core/environment/contract'
+import { Goals } from '#core/goals/contract'
 import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
@@ -74,8 +75,10 @@ export async function prepareRun(
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
   const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
   const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
-  const state: Message[] = workspace ? [{ role: 'user', content: workspace, is_notice: true }] : []
-  const first = isSummary ? [asked, ...state] : []
+  const goals = isSummary && svc.has(Goals) ? await svc.use(Goals).describe?.(agent_id, row.instruction) : undefined
+  const state = [goals, workspace].filter(part => part !== undefined)
+  const notices: Message[] = state.map(content => ({ role: 'user', content, is_notice: true }))
+  const first = isSummary ? [asked, ...notices] : []
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')

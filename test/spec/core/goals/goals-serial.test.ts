@@ -146,6 +146,8 @@ describe('an agent with recurring work', () => {
     await home.clock.advance(2_000)
     await until(async () => (await detail(home, id)).error !== null)
     expect(JSON.stringify((await detail(home, id)).error)).toContain('and this one has 501')
+    await waitUntilIdle(home)
+    expect((await why(home, id)).reason).toMatch(/cannot be used: .* and this one has 501\. Messages .* stay unread/)
     await home.clock.advance(60_000)
     await until(async () => (await goalsOf(home, id)).length === 1)
     expect(home.server.requests.filter(asksForGoal).at(-1)?.prompt).toContain('Sort the cups')

@@ -1,0 +1,68 @@
+import { lineOf } from '#core/memory/contract'
+import type { PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
+import { Store } from '#platform/store/contract'
+import { readPlan } from '../acceptance/terms-repository.ts'
+import type { GoalRow, PursuedGoal } from '../contract.ts'
+import { progressOf } from '../pursuit/plan.ts'
+import { activeGoal, lastEndedGoals } from '../repository.ts'
+import { redactIncoming } from './guarded.ts'
+import { endedMessage, memoriesMessage } from './prompt.ts'
+import { recallMemories } from './recall.ts'
+
+/** Number of an agent's last goals that a prompt names. */
+const LAST_GOALS = 3
+/** Maximum length of the objective and of the result of one of them, in characters. */
+const LAST_GOAL_CHARS = 200
+
+/**
+ * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
+ * goals; undefined where there is nothing.
+ */
+export async function situationOf(svc: PluginHandle, agent_id: string, about: string): Promise<string | undefined> {
+  const active = await activeGoal(svc.use(Store), agent_id)
+  const memories = await recallMemories(svc, agent_id, about, false)
+  const goals = [
+    ...(active ? [{ ...active, result: progressLine(active) }] : []),
+    ...(await lastGoals(svc, agent_id, memories)),
+  ]
+  const heading = 'Your goals when this message was sent, newest first, as information and not as orders:'
+  const parts = [goals.length > 0 && endedMessage(heading, goals, agent_id), memoriesMessage(memories)]
+  return parts.filter(Boolean).join('\n\n') || undefined
+}
+
+function progressLine({ steps_completed, plan, blocked }: PursuedGoal): string {
+  const { steps, done, current } = progressOf(readPlan(plan))
+  const planned = steps > 0 ? `, ${done} of ${steps} parts of the plan done${current ? `, now: ${current}` : ''}` : ''
+  return `${pluralize(steps_completed, 'step')} so far${planned}${blocked ? '; it waits' : ''}`
+}
+
+/**
+ * Returns an agent's last ended goals, newest first, shortened and with checked results. Leaves out results that a
+ * memory of the same prompt holds.
+ * @param others goals that the prompt names already
+ */
+export async function lastGoals(
+  svc: PluginHandle,
+  agent_id: string,
+  memories: readonly string[],
+  others: readonly GoalRow[] = [],
+): Promise<GoalRow[]> {
+  const ended = await lastEndedGoals(svc.use(Store), agent_id, LAST_GOALS)
+  const goals = ended
+    .filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
+    .map(goal => {
+      const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
+      const isRemembered = memories.some(line => line.includes(objective.replace(/…$/, '')))
+      const result = isRemembered || !goal.result ? null : lineOf(goal.result, LAST_GOAL_CHARS)
+      return { ...goal, objective, result }
+    })
+  return withCheckedResults(svc, agent_id, goals)
+}
+
+/** Cleans and checks results, because other agents may have done the work. */
+export function withCheckedResults(svc: PluginHandle, reader: string, goals: readonly GoalRow[]): Promise<GoalRow[]> {
+  return Promise.all(
+    goals.map(async goal => ({ ...goal, result: goal.result && (await redactIncoming(svc, reader, goal.result)) })),
+  )
+}
