@@ -5,21 +5,27 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
+import { assemblyOf } from '../context/assembly.ts'
 import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
 import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
-import { untrueClaims } from './claims.ts'
+import { untrueAnswer, untrueClaims } from './claims.ts'
 import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
-/** Ends a goal whose agent claimed too often that it is reached, each time refused by a check. */
+/** Ends a goal whose agent claimed too often that it is reached, each time refused. */
 export const NotAcceptedError = defineError({
   code: 'goal_not_accepted',
   status: 409,
   title: 'Goal not accepted',
-  message: (p: { refusals: number; problem: string; summary: string }) =>
-    `Not accepted after ${p.refusals} tries. ${p.problem}\nThe agent said: ${p.summary}`,
+  message: (p: { refused: string; problem: string; summary: string }) =>
+    `${p.refused} ${p.problem}\nThe agent said: ${p.summary}`,
 })
+
+/** Beginning of an answer that is itself the result of the goal. */
+const IS_RESULT = /^\W*answer\s*:/i
+const NOTHING_DONE = 'no tool call for this goal has succeeded, so nothing was done.'
+const ANSWER_ONLY = 'Only if the goal asks for nothing but an answer, give it again, beginning with "Answer:".'
 
 /** Checks what agents say they achieved: a goal completes only when no check objects. */
 export class GoalClaimCheck {
@@ -63,7 +69,8 @@ export class GoalClaimCheck {
     // A check may take long, so what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
-    const problem = (await this.#checkEvidence(claim)) ?? (await this.#checkAcceptance(claim))
+    const problem =
+      (await this.#checkEvidence(claim)) ?? (await this.#checkAnswer(claim)) ?? (await this.#checkAcceptance(claim))
     if (problem) return problem
     const { signal } = this.#cycle
     const claimed = { ...claim, ...this.#reach, agent_id, goal_id, objective, signal }
@@ -79,6 +86,27 @@ export class GoalClaimCheck {
     this.#goal.claims_refused = 1
     await this.#save([claimsRefused({ goal_id })])
     return `Your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
+  }
+
+  /**
+   * Refuses an answer without `finish_goal` that cannot be true: once with what is missing, then for good. Where criteria
+   * are set, they decide.
+   */
+  async #checkAnswer({ unconfirmed, summary }: Claim): Promise<string | undefined> {
+    const { goal_id, claims_refused, acceptance } = this.#goal
+    if (!unconfirmed || readAcceptance(acceptance).length > 0) return undefined
+    const { profile } = assemblyOf(this.#cycle)
+    const claim = { goal_id, profile, text: summary, reach: this.#reach }
+    const untrue = await recordInput('claims', () => untrueAnswer(this.#svc, claim))
+    const isUndone = untrue.isUndone && !IS_RESULT.test(summary)
+    const missing = untrue.missing.map(file => `the file ${JSON.stringify(file)} does not exist in your workspace.`)
+    const problem = [...(isUndone ? [NOTHING_DONE] : []), ...missing].join(' ')
+    if (problem === '') return undefined
+    if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
+    this.#goal.claims_refused = 1
+    await this.#save([claimsRefused({ goal_id })])
+    const instead = untrue.isUndone ? ` ${ANSWER_ONLY}` : ''
+    return `The goal is not finished: ${problem} Do what is missing now, by tool calls, then call finish_goal.${instead}`
   }
 
   async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
@@ -103,7 +131,10 @@ export class GoalClaimCheck {
     ])
     if (!refused) return waits
     const { max_refusals } = this.#config
-    if (refusals >= max_refusals) throw new NotAcceptedError({ refusals, problem, summary: claim.summary })
+    if (refusals >= max_refusals) {
+      const refused = `Not accepted after ${refusals} tries.`
+      throw new NotAcceptedError({ refused, problem, summary: claim.summary })
+    }
     return `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
   }
 }

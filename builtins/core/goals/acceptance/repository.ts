@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { Acceptance, AcceptanceCheck, type Goal } from '../contract.ts'
 
 const Checks = z.array(AcceptanceCheck)
@@ -44,6 +44,24 @@ export const claimsRefused = defineEffect({
 })
 
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
+
+/**
+ * Returns whether a call of a goal succeeded, other than of some tools.
+ * @param about text that its arguments contain
+ */
+export async function hasSucceeded(
+  store: Store,
+  goal_id: string,
+  except: readonly string[],
+  about = '',
+): Promise<boolean> {
+  const row = await store.get(
+    `SELECT 1 AS found FROM tool_calls_view WHERE goal_id = ? AND state = 'done' AND is_error = 0
+     AND NOT tool ${AMONG} AND arguments LIKE ? LIMIT 1`,
+    [goal_id, jsonList(except), `%${about}%`],
+  )
+  return row !== undefined
+}
 
 /** A call that ran a command or a script: its arguments as JSON, and its result as the agent read it. */
 export interface CommandRun {

@@ -9,7 +9,7 @@ import {
   PendingMessages,
   PromptSections,
 } from '#core/goals/contract'
-import { definePlugin, z } from '#kernel'
+import { definePlugin, Operations, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
 import { writeDirectly } from '../../../support/direct-access.ts'
@@ -200,16 +200,73 @@ describe('a pursuit', () => {
   })
 
   it('asks once whether an answer without calls finishes it, and accepts a second one as unconfirmed', async () => {
-    await using home = await testHostWithModel(script(text('I have written it.'), text('Yes, it is all there.')))
+    const written = toolCall('file_write', { path: 'piece.md', content: 'words' })
+    await using home = await testHostWithModel(
+      script(written, text('I have written piece.md.'), text('Yes, it is all there.')),
+    )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect((await goalsOf(home, id))[0]).toMatchObject({
       status: 'completed',
       unconfirmed: true,
-      result: 'I have written it.\n\nYes, it is all there.',
+      result: 'I have written piece.md.\n\nYes, it is all there.',
     })
     expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
+  })
+
+  it('shows operators that an end is not confirmed', async () => {
+    await using home = await testHostWithModel(script(toolCall('list_dir'), text('All is tidy.'), text('It is.')))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const [goal] = await goalsOf(home, id)
+    const shown = async (name: string, input: object) => {
+      const operation = home.kernel.points.find(Operations, name)!
+      return operation.render!((await home.kernel.invoke(name, input)) as never)
+    }
+    expect(await shown('goals.history', { id })).toMatch(/^\? goal-\S+ {2}.*: not confirmed: All is tidy\./m)
+    expect(await shown('goals.get', { goal_id: goal?.goal_id })).toContain('completed, not confirmed')
+  })
+
+  it.each([
+    ['nothing was done', [text('It is saved. Task complete!')], 'no tool call for this goal has succeeded'],
+    [
+      'every call failed',
+      [toolCall('file_read', { path: 'none.md' }), text('I have read all of it.')],
+      'no tool call for this goal has succeeded',
+    ],
+    [
+      'a named file is missing',
+      [toolCall('list_dir'), text('I have saved it to **report.md**.')],
+      'the file "report.md" does not exist',
+    ],
+    [
+      'the result is said to be an answer, but names a missing file',
+      [text('Answer: I have saved it to `out/report.md`.')],
+      'the file "out/report.md" does not exist',
+    ],
+  ])('is abandoned when texts claim that it is reached, and %s', async (_, steps, problem) => {
+    await using home = await testHostWithModel(script(...steps))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    expect((await goalsOf(home, id))[0]?.result).toMatch(/^Not confirmed: [\s\S]*The agent said: /)
+    expect((await goalsOf(home, id))[0]?.result).toContain(problem)
+    expect(home.server.requests.at(-1)?.prompt).toContain(`The goal is not finished: ${problem}`)
+  })
+
+  it('may be an answer in plain text when the model says so, or name files that were worked on', async () => {
+    for (const steps of [
+      [text('Hello!'), text('Hello!'), text('Answer: Hello, as in https://example.com/a.html and Node.js!')],
+      [toolCall('file_write', { path: 'out/report.md', content: 'words' }), text('It is in report.md.')],
+    ]) {
+      await using home = await testHostWithModel(script(...steps))
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(home, 'goal_completed')
+      expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', unconfirmed: true })
+    }
   })
 
   it('is abandoned when the model declines', async () => {
