@@ -92,8 +92,9 @@ export class ToolCallReader {
 /** Repairs the name and the arguments of a call if only one reading is possible. */
 function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
   const tool = toolNamed(call.name, tools)
-  if (!tool) return call
-  const repaired = [...(call.repaired ?? []), ...(tool.name === call.name ? [] : ['name_spelling'])]
+  const { repaired: before = [], ...plain } = call
+  if (!tool) return before.length > 0 ? call : plain
+  const repaired = [...before, ...(tool.name === call.name ? [] : ['name_spelling'])]
   const found = call.arguments.trim() === '' ? undefined : mendArguments(call.arguments, tool, cut)
   repaired.push(...(found?.repaired ?? []))
   return {

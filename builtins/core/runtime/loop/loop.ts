@@ -22,6 +22,8 @@ const ASK_WHETHER_DONE =
   'You answered without a tool call. If the goal is finished, call finish_goal with a summary and where the evidence is. If not, go on with the next step.'
 const ASK_AFTER_A_CUT =
   'Your answer was cut off at its limit of tokens. Go on with the next step, by a tool call, in fewer words.'
+/** Takes the place of a question that the model has just not answered. */
+const ASK_ONCE_MORE = 'There was no answer again. Make one tool call now, without long thoughts before it.'
 const ASK_FOR_A_CALL =
   'Your answer has the markup of a tool call that cannot be read, so nothing ran. Make the call again as a tool call, with the name of a tool that you have, and valid JSON as arguments.'
 const ASK_FOR_AN_ANSWER =
@@ -55,7 +57,12 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
     const isLast = step === request.max_steps && request.ends === 'text'
-    const received = [...notices(question), ...news, ...notices(isLast ? LAST_STEP : undefined)]
+    const isRepeated = messages.at(-1)?.content === question
+    const received = [
+      ...notices(isRepeated ? ASK_ONCE_MORE : question),
+      ...news,
+      ...notices(isLast ? LAST_STEP : undefined),
+    ]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)

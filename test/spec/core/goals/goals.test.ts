@@ -119,6 +119,16 @@ describe('a goal', () => {
       'Tidy up the workspace',
     ],
     ['thoughts', '<think>{"goal": 1}</think>{"goal": "Tidy up the workspace"}', 'Tidy up the workspace'],
+    [
+      'single quotes and a trailing comma',
+      "Sure! {'goal': 'Tidy up the workspace', 'reasoning': 'x',}",
+      'Tidy up the workspace',
+    ],
+    [
+      'thoughts without an end',
+      '<think>Not {"goal": "Count the clouds outside"}. {"goal": "Tidy up the workspace", "reasoning": "x"}',
+      'Tidy up the workspace',
+    ],
     ['no JSON at all', 'I would like to tidy up', undefined],
     ['an empty goal', '{"goal": ""}', undefined],
     ['a goal too long', `{"goal": "${'x'.repeat(501)}"}`, undefined],
