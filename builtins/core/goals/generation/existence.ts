@@ -64,10 +64,7 @@ function quoted({ text, reasoning, finish_reason }: ModelAnswer): string {
   return reasoning ? `it only thought "${lineOf(reasoning, QUOTED)}"${cut}` : `it wrote nothing${cut}`
 }
 
-/**
- * Maximum number of searched characters, and of tried opening braces at the beginning and at the end: enough for any valid answer, and a bound for the
- * work on others.
- */
+/** Limits of searched characters, and of opening braces tried at the beginning and at the end, which bound the work. */
 const SEARCHED = 20_000
 const TRIED = 20
 
