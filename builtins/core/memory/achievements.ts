@@ -39,7 +39,8 @@ export class Achievements {
   }
 
   async #store({ agent_id, goal_id, run_id, objective, result, unconfirmed }: Achievement): Promise<boolean> {
-    const thought = [`Completed: ${objective}`, result?.slice(0, LONGEST_RESULT)].filter(Boolean).join('\n')
+    const end = unconfirmed ? 'Completed, not confirmed' : 'Completed'
+    const thought = [`${end}: ${objective}`, result?.slice(0, LONGEST_RESULT)].filter(Boolean).join('\n')
     const metadata = { kind: 'goal', goal_id, run_id, ...(unconfirmed ? { unconfirmed: true } : {}) }
     try {
       await this.#memory.of(agent_id).store(thought, metadata, this.#memory.idOf(goal_id))

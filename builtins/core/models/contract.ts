@@ -13,6 +13,7 @@ import type { ModelParameters } from './parameters/contract.ts'
 export { type CallLimit, CallLimits, holdAll, type PlannedSpend } from './call/call-limits.ts'
 export * from './context/contract.ts'
 export { ModelParameters, mergeParameters, parametersLine } from './parameters/contract.ts'
+export { nearJsonAt } from './repair/reader.ts'
 
 /** Maximum number of tool calls of one answer. Further ones are counted and dropped unprocessed. */
 export const MAX_TOOL_CALLS = 32

@@ -112,9 +112,10 @@ export type RunEnd =
   | { status: 'cut'; summary: string; steps: number }
   | { status: 'max_steps'; steps: number }
   /**
-   * The model made the same calls with the same results three times in a row. The last result warns the model of that.
+   * The model made the same calls with the same results three times in a row, or in turn. The last result warns the
+   * model of that. If its answers had no calls, `problem` says what was wrong with them.
    */
-  | { status: 'repeating'; calls: string; steps: number }
+  | { status: 'repeating'; calls: string; problem?: string; steps: number }
   /** `yields` or `waits` returned true, or `mayBegin` `later`. */
   | { status: 'yielded'; steps: number }
 

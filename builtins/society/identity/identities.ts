@@ -142,11 +142,15 @@ export class Identities implements Identity {
 
 const LONGEST_OBJECTIVE = 110
 
-function endingOf(goal: { objective: string; result: string | null } | undefined, completed: boolean) {
+function endingOf(
+  goal: { objective: string; result: string | null; unconfirmed: number } | undefined,
+  completed: boolean,
+) {
   if (!goal) return undefined
-  const { objective, result } = goal
+  const { objective, result, unconfirmed } = goal
   const aim = oneLine(objective, LONGEST_OBJECTIVE)
-  return `${completed ? 'Completed' : 'Abandoned'}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
+  const how = completed ? `Completed${unconfirmed ? ', not confirmed' : ''}` : 'Abandoned'
+  return `${how}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 
 /** Returns as many whole words of a string as fit. */

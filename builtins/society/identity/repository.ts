@@ -152,8 +152,8 @@ function storyOf({ n, text, count, at, until, first, last }: PartRow): Story {
 }
 
 export function goalsOf(store: Store, goal_ids: readonly string[]) {
-  return store.all<{ goal_id: string; objective: string; result: string | null }>(
-    `SELECT goal_id, objective, result FROM goals_view WHERE goal_id ${AMONG}`,
+  return store.all<{ goal_id: string; objective: string; result: string | null; unconfirmed: number }>(
+    `SELECT goal_id, objective, result, unconfirmed FROM goals_view WHERE goal_id ${AMONG}`,
     [jsonList(goal_ids)],
   )
 }

@@ -96,7 +96,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
 function GoalStatus({ goal: { status, unconfirmed } }: { goal: Goal }) {
   return (
     <>
-      <Status of={status} /> {unconfirmed && <Tag kind="warn">unconfirmed</Tag>}
+      <Status of={status} /> {unconfirmed && <Tag kind="warn">not confirmed</Tag>}
     </>
   )
 }

@@ -20,6 +20,7 @@ import {
   runHeartbeat,
   type TestHost,
   type TestHostOptions,
+  text,
   toolCall,
   until,
   waitUntilIdle,
@@ -65,6 +66,12 @@ const answers = ({ server }: Home) =>
 const lastPrompt = ({ server }: Home) => server.requests.findLast(asked => !asksForGoal(asked))!.prompt
 
 describe("an agent's narrative", () => {
+  it('says of a goal that the model only said to be reached that this is not confirmed', async () => {
+    await using home = await testHostWithAgent()
+    await pursue(home, 'Prune the apple trees', toolCall('list_dir'), text('All are pruned.'), text('They are.'))
+    expect((await who(home, home.id)).narrative).toContain('Completed, not confirmed: Prune the apple trees')
+  })
+
   it('gets one dated line for each completed or abandoned goal at once, and no second one after a restart', async () => {
     await using home = await testHostWithAgent()
     const { id } = home

@@ -48,7 +48,7 @@ export async function namedCommands(
 }
 
 /** Checks whether a file exists. Files outside the agent's reach are not looked up, and count as existing. */
-async function exists(svc: PluginHandle, reach: Reach, file: string): Promise<boolean> {
+export async function exists(svc: PluginHandle, reach: Reach, file: string): Promise<boolean> {
   if (!svc.has(Jail)) return true
   try {
     return (await svc.use(Jail).resolve(reach, file)).exists

@@ -9,17 +9,18 @@ import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
 import { openWorkOf } from '../goals.ts'
 import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
+import { missingFiles } from './answers.ts'
 import { untrueClaims } from './claims.ts'
 import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
-/** Ends a goal whose agent claimed too often that it is reached, each time refused by a check. */
+/** Ends a goal whose agent claimed too often that it is reached, each time refused. */
 export const NotAcceptedError = defineError({
   code: 'goal_not_accepted',
   status: 409,
   title: 'Goal not accepted',
-  message: (p: { refusals: number; problem: string; summary: string }) =>
-    `Not accepted after ${p.refusals} tries. ${p.problem}\nThe agent said: ${p.summary}`,
+  message: (p: { refused: string; problem: string; summary: string }) =>
+    `${p.refused} ${p.problem}\nThe agent said: ${p.summary}`,
 })
 
 /** Checks what agents say they achieved: a goal completes only when no check objects. */
@@ -66,7 +67,8 @@ export class GoalClaimCheck {
     // A check may take long, so what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
-    const problem = (await this.#checkEvidence(claim)) ?? (await this.#checkAcceptance(claim))
+    const problem =
+      (await this.#checkEvidence(claim)) ?? (await this.#checkAnswer(claim)) ?? (await this.#checkAcceptance(claim))
     if (problem) return problem
     const { signal } = this.#cycle
     const claimed = { ...claim, ...this.#reach, agent_id, goal_id, objective, signal }
@@ -98,6 +100,21 @@ export class GoalClaimCheck {
     return `Your evidence cannot be confirmed: ${problems.join('; ')}. Do what is missing, or name evidence that exists, and call finish_goal again.`
   }
 
+  /**
+   * Refuses an answer without `finish_goal` that cannot be true: once with what is missing, then for good. Where criteria
+   * are set, they decide.
+   */
+  async #checkAnswer({ unconfirmed, summary }: Claim): Promise<string | undefined> {
+    const { goal_id, claims_refused, acceptance } = this.#goal
+    if (!unconfirmed || readAcceptance(acceptance).length > 0) return undefined
+    const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, summary, this.#reach))
+    if (missing.length === 0) return undefined
+    const problem = missing.map(file => `The file ${JSON.stringify(file)} does not exist in your workspace.`).join(' ')
+    if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
+    await this.#refuseOnce()
+    return `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
+  }
+
   async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id } = this.#goal
     const criteria = readAcceptance(this.#goal.acceptance)
@@ -120,7 +137,10 @@ export class GoalClaimCheck {
     ])
     if (!refused) return waits
     const { max_refusals } = this.#config
-    if (refusals >= max_refusals) throw new NotAcceptedError({ refusals, problem, summary: claim.summary })
+    if (refusals >= max_refusals) {
+      const refused = `Not accepted after ${refusals} tries.`
+      throw new NotAcceptedError({ refused, problem, summary: claim.summary })
+    }
     return `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
   }
 }

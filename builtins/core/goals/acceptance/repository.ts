@@ -1,3 +1,4 @@
+import { FINISH_GOAL } from '#core/runtime/contract'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 import { Acceptance, AcceptanceCheck, type Goal } from '../contract.ts'
@@ -44,6 +45,16 @@ export const claimsRefused = defineEffect({
 })
 
 export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
+
+/** Returns whether a call of a goal succeeded whose arguments contain a text. */
+export async function hasSucceeded(store: Store, goal_id: string, about: string): Promise<boolean> {
+  const row = await store.get(
+    `SELECT 1 AS found FROM tool_calls_view WHERE goal_id = ? AND state = 'done' AND is_error = 0
+     AND tool <> '${FINISH_GOAL}' AND arguments LIKE ? LIMIT 1`,
+    [goal_id, `%${about}%`],
+  )
+  return row !== undefined
+}
 
 /** A call that ran a command, a script or git: its arguments as JSON, and its result as the agent read it. */
 export interface CommandRun {

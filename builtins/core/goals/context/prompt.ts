@@ -104,12 +104,12 @@ export function largerGoalMessage(
 /** Lists other goals with their results. Names the agents of those that are not the reader's. */
 export function endedMessage(
   heading: string,
-  ended: readonly Pick<GoalRow, 'agent_id' | 'objective' | 'status' | 'result'>[],
+  ended: readonly Pick<GoalRow, 'agent_id' | 'objective' | 'status' | 'result' | 'unconfirmed'>[],
   reader: string,
 ): string {
   const lines = ended.map(
-    ({ agent_id, objective, status, result }) =>
-      `- [${status}] ${agent_id === reader ? '' : `${agent_id}: `}${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
+    ({ agent_id, objective, status, result, unconfirmed }) =>
+      `- [${status}${unconfirmed ? ', not confirmed' : ''}] ${agent_id === reader ? '' : `${agent_id}: `}${objective}${result ? `: ${untrustedLines('the result of the goal', result)}` : ''}`,
   )
   return `${heading}\n${lines.join('\n')}`
 }
@@ -166,7 +166,7 @@ export function generationParts(context: GoalContext): { name: string; text: str
       name: 'goals',
       text: list(
         'Recent goals',
-        recent_goals.map(goal => `[${goal.status}] ${goal.objective}`),
+        recent_goals.map(goal => `[${goal.status}${goal.unconfirmed ? ', not confirmed' : ''}] ${goal.objective}`),
       ),
     },
     { name: 'last_answer', text: last_answer ?? '' },

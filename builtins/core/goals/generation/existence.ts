@@ -1,5 +1,6 @@
 import { imagesOf } from '#core/images/contract'
-import { Models } from '#core/models/contract'
+import { lineOf } from '#core/memory/contract'
+import { type ModelAnswer, Models, nearJsonAt } from '#core/models/contract'
 import { outlineOf, Profiles } from '#core/profiles/contract'
 import { type PluginHandle, z } from '#kernel'
 import { generationMessage, selfPrompt } from '../context/prompt.ts'
@@ -10,6 +11,11 @@ const Answer = z.object({ goal: z.string().nullable(), reasoning: z.string().nul
 
 /** Why an agent without goals of its own has nothing to do. */
 const WAITS = 'Its profile sets own_goals to false, so it waits for a goal or a message.'
+
+/** Beginning of the reason of an answer that has no goal. */
+export const UNREADABLE = 'Its model was asked for a goal and did not answer with the JSON object that was requested'
+/** Maximum length of such an answer in that reason, in characters. */
+const QUOTED = 160
 
 export const EXISTENCE_LOOP = 'existence-loop'
 
@@ -38,11 +44,11 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         purpose: { agent_id, goal_id: null, cycle_num, kind: 'goal_generation', root_agent_id, max_total_cost_usd },
         signal,
       })
-      const found = readGoal(answer.text)
+      const found = readGoal(answer)
       const { cost_micros, input_tokens, output_tokens } = answer.spend
       return {
         objective: found?.goal ?? null,
-        reasoning: found ? (found.reasoning ?? '') : 'Its model did not answer in the requested format.',
+        reasoning: found ? (found.reasoning ?? '') : `${UNREADABLE}: ${quoted(answer)}.`,
         is_unreadable: found === undefined,
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
@@ -52,39 +58,32 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
   }
 }
 
-/**
- * Maximum number of searched characters and of tried opening braces: enough for any valid answer, and a bound for the
- * work on others.
- */
+function quoted({ text, reasoning, finish_reason }: ModelAnswer): string {
+  const cut = finish_reason === 'length' ? ', and was cut at max_tokens' : ''
+  if (text.trim() !== '') return `it wrote "${lineOf(text, QUOTED)}"${cut}`
+  return reasoning ? `it only thought "${lineOf(reasoning, QUOTED)}"${cut}` : `it wrote nothing${cut}`
+}
+
+/** Limits of searched characters, and of opening braces tried at the beginning and at the end, which bound the work. */
 const SEARCHED = 20_000
 const TRIED = 20
 
-/** Returns the JSON object in an answer, also between code fences, thoughts or prose. */
-function readGoal(text: string): z.infer<typeof Answer> | undefined {
+/**
+ * Returns the JSON object in an answer, also between code fences, thoughts or prose, and with small mistakes. A model
+ * that never ends its thoughts may have it at their end.
+ */
+function readGoal({ text, reasoning = '' }: ModelAnswer): z.infer<typeof Answer> | undefined {
   const plain = text.slice(-SEARCHED).replace(/<think>[\s\S]*?<\/think>/g, '')
-  let from = plain.indexOf('{')
-  for (let tries = 0; from >= 0 && tries < TRIED; tries++, from = plain.indexOf('{', from + 1)) {
-    const to = closingBrace(plain, from)
-    if (to < 0) continue
-    try {
-      const parsed = Answer.safeParse(JSON.parse(plain.slice(from, to + 1)))
-      if (parsed.success) return parsed.data
-    } catch {
-      // The braces enclose something else; try the next ones.
-    }
+  const objects = plain.trim() === '' ? objectsIn(reasoning.slice(-SEARCHED)).reverse() : objectsIn(plain)
+  for (const at of objects) {
+    const parsed = Answer.safeParse(at())
+    if (parsed.success) return parsed.data
   }
   return undefined
 }
 
-function closingBrace(text: string, from: number): number {
-  let depth = 0
-  let quoted = false
-  for (let at = from; at < text.length; at++) {
-    const letter = text[at]
-    if (letter === '\\') at++
-    else if (letter === '"') quoted = !quoted
-    else if (!quoted && letter === '{') depth++
-    else if (!quoted && letter === '}' && --depth === 0) return at
-  }
-  return -1
+/** Returns a function for each place where an object may begin, which reads it. */
+function objectsIn(text: string): (() => unknown)[] {
+  const places = [...text.matchAll(/\{/g)].map(({ index }) => index)
+  return [...places.slice(0, TRIED), ...places.slice(TRIED).slice(-TRIED)].map(at => () => nearJsonAt(text, at))
 }

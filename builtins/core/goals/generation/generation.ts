@@ -16,7 +16,7 @@ import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } fr
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
 import { insertGoal, keepMessages, listGoals } from '../repository.ts'
-import { EXISTENCE_LOOP } from './existence.ts'
+import { EXISTENCE_LOOP, UNREADABLE } from './existence.ts'
 import {
   isAsleep,
   modelOf,
@@ -41,8 +41,7 @@ const UnreadableAnswerError = defineError({
   code: 'goal_unreadable',
   status: 502,
   title: 'Unreadable goal',
-  message: () =>
-    'The model was asked for a goal and did not answer with the JSON object that was requested. Messages to the agent stay unread until it does.',
+  message: (p: { problem: string }) => `${p.problem} Messages to the agent stay unread until it does.`,
 })
 
 const UnusableGoalError = defineError({
@@ -95,7 +94,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
   const hasMessages = nudges.length + news.texts.length > 0
-  if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError()
+  if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
   const goal = newGoal(svc, cycle, answer, hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent })
   if (goal.refusal !== undefined && hasMessages) throw new UnusableGoalError({ refusal: goal.refusal })
@@ -142,6 +141,9 @@ function sleeperOf(cycle: Cycle) {
   const { agent, profile } = assemblyOf(cycle)
   return { agent_id: cycle.agent_id, profile, model: modelOf(agent, profile) }
 }
+
+const ASK_AGAIN =
+  'Your last answer to this question could not be read. Answer with the JSON object alone: no other text, no tool call, and short thoughts.'
 
 /** What a chosen goal must keep to. */
 interface GoalLimits {
@@ -207,7 +209,11 @@ async function contextFor(
     nudges,
     images,
     news,
-    sections: await sectionsFor(svc, 'goal_generation', agent, profile, known),
+    sections: [
+      ...(await sectionsFor(svc, 'goal_generation', agent, profile, known)),
+      // The same request would get the same answer.
+      ...(agent.error?.startsWith(UNREADABLE) ? [{ name: 'unreadable', text: ASK_AGAIN }] : []),
+    ],
     model: modelOf(agent, profile),
     recent_goals: recent,
     last_answer: last && lastAnswer(last),

@@ -87,7 +87,8 @@ export async function pursue(
     return { status: 'not_accepted', problem: error.message } as const
   })
   // The next cycle would repeat the same calls, so the agent rests as after a failure, longer each time.
-  if (end.status === 'repeating') throw new RepeatingError({ calls: end.calls })
+  if (end.status === 'repeating')
+    throw end.problem ? new UnusableAnswersError({ problem: end.problem }) : new RepeatingError({ calls: end.calls })
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
     cycle.effects.push(...goalEnding(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
@@ -141,6 +142,13 @@ const RepeatingError = defineError({
   title: 'Repeated tool calls',
   message: (p: { calls: string }) =>
     `The agent made the same calls three times in a row, with the same result: ${p.calls}.`,
+})
+
+const UnusableAnswersError = defineError({
+  code: 'unusable_answers',
+  status: 502,
+  title: 'Unusable answers',
+  message: (p: { problem: string }) => p.problem,
 })
 
 function userMessage(content: string, images: readonly ImageRef[] = []): Message {

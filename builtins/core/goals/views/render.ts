@@ -5,6 +5,7 @@ import type { Goal } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
 
 const MARK = { active: '…', completed: '✓', abandoned: '✗' } as const
+const NOT_CONFIRMED = 'not confirmed'
 
 /** Maximum length of an objective and of a result in a list, in characters. */
 const SHORT_CHARS = 80
@@ -12,8 +13,13 @@ const SHORT_CHARS = 80
 /** Renders a goal as one line of a list: its state, and how it ended. */
 export function line(goal: Goal): string {
   const { goal_id, status, objective, result } = goal
-  const more = status === 'active' ? progress(goal) : short(result ?? '')
-  return `${MARK[status]} ${goal_id}  ${short(objective)}${more ? `: ${more}` : ''}`
+  const ended = [goal.unconfirmed && NOT_CONFIRMED, short(result ?? '')].filter(Boolean).join(': ')
+  const more = status === 'active' ? progress(goal) : ended
+  return `${markOf(goal)} ${goal_id}  ${short(objective)}${more ? `: ${more}` : ''}`
+}
+
+function markOf({ status, unconfirmed }: Goal): string {
+  return unconfirmed ? '?' : MARK[status]
 }
 
 /** Describes the progress of an active goal, and what it waits for. */
@@ -32,7 +38,7 @@ export function renderGoal(goal: Goal): string {
   const { goal_id, agent_id, status, objective, priority, origin, acceptance, refusals, result, steps_completed } = goal
   const criteria = criteriaLines(acceptance)
   const lines = [
-    `${MARK[status]} ${goal_id}  ${agent_id}  ${status}`,
+    `${markOf(goal)} ${goal_id}  ${agent_id}  ${status}${goal.unconfirmed ? `, ${NOT_CONFIRMED}: it did not call finish_goal` : ''}`,
     `  ${oneLine(objective)}`,
     `  priority ${priority}, from ${origin}, ${steps_completed} steps`,
     goal.deadline && `  deadline ${goal.deadline}`,

@@ -13,6 +13,7 @@ import {
   type ModelRequest,
   type Spend,
 } from '../contract.ts'
+import { endOfLateReasoning } from '../repair/reasoning-splitter.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass } from './governor.ts'
 import { limit } from './limits.ts'
@@ -145,6 +146,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         pass.leave('answered')
         crashPoint('model answered')
         received.text = received.text.toWellFormed()
+        separateLateReasoning(received)
         shown.end(received.text)
         return Object.freeze({ ...answerOf(received, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
@@ -229,6 +231,13 @@ function take(to: Target, received: ReceivedCall, event: ModelEvent): void {
   if (received.output_chars > MAX_OUTPUT_CHARS) {
     throw fault(to, 'the answer is longer than 1 MiB', { kind: 'broken', transient: false })
   }
+}
+
+function separateLateReasoning(received: ReceivedCall): void {
+  const late = endOfLateReasoning(received.text)
+  if (!late) return
+  received.reasoning += received.text.slice(0, late.start).trim()
+  received.text = received.text.slice(late.end).trimStart()
 }
 
 function answerOf(

@@ -31,7 +31,10 @@ export function shortenTo(text: string, tokens: number): string {
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
   const what = sourceOf(message, messages)
-  const content = `[Old result of ${what}: ${message.content.length} characters, removed to save space. What the call did stands; call it again only to read something.]`
+  const size = `${message.content.length} characters, removed to save space.`
+  const content = message.is_error
+    ? `[Old result of ${what}, which failed: ${size} It began: ${message.content.slice(0, HINT * 2).replace(/\s+/g, ' ')}…]`
+    : `[Old result of ${what}: ${size} What the call did stands; call it again only to read something.]`
   return { ...message, content }
 }
 

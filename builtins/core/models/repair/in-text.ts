@@ -12,13 +12,15 @@ const MAX_BLOCKS = 64
 interface Style {
   open: RegExp
   close: RegExp
+  /** Set where the format is also common in texts that call nothing. */
+  isPlain?: true
 }
 
 const NAME = '([\\w.:/-]{1,100})'
 
 const STYLES: readonly Style[] = [
   // The format that our prompted protocol asks for.
-  { open: /```tool_calls?[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g },
+  { open: /```tool_calls?[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g, isPlain: true },
   // Hermes, Qwen, GLM
   { open: /<tool_call>/y, close: /<\/tool_call>/g },
   // Llama 3, Qwen Coder
@@ -53,7 +55,7 @@ const STYLES: readonly Style[] = [
     close: /<\|call\|>|$/g,
   },
   // ReAct prompts
-  { open: new RegExp(`Action: *${NAME}[ \\t]*\\n+Action Input:`, 'y'), close: /\n(?=Observation:)|$/g },
+  { open: new RegExp(`Action: *${NAME}[ \\t]*\\n+Action Input:`, 'y'), close: /\n(?=Observation:)|$/g, isPlain: true },
 ]
 
 /** Text that may surround and separate calls. */
@@ -74,6 +76,10 @@ export interface ParsedText {
   calls: TextCall[]
   /** Number of unread blocks after these calls. */
   unread: number
+  /** Whether the markup leaves no doubt that a call is meant, whatever tool it names. */
+  isMarked: boolean
+  /** Whether nothing follows the calls. */
+  isLast: boolean
 }
 
 /**
@@ -101,7 +107,8 @@ export function callsInText(text: string, { cut, bare }: { cut: boolean; bare: b
       block = blockAt(text, endOfMatch(BETWEEN, text, block.end), cut, blocks)
     }
     const unread = blocks.left < 0 ? openingsIn(text.slice(last.end), last.style) : 0
-    return { text: withoutWrapping(text.slice(0, at)), calls, unread }
+    const isLast = endOfMatch(BETWEEN, text, last.end) === text.length
+    return { text: withoutWrapping(text.slice(0, at)), calls, unread, isMarked: !last.style.isPlain, isLast }
   }
   return bare ? bareCalls(text) : undefined
 }
@@ -175,7 +182,9 @@ function bareCalls(text: string): ParsedText | undefined {
   if (!/^[{[]/.test(body)) return undefined
   const { values, end } = valuesAt(body, 0)
   const calls = end === body.length ? callsOf(values, true) : undefined
-  return calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls, unread: 0 }
+  return (
+    calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls, unread: 0, isMarked: false, isLast: true }
+  )
 }
 
 /** Returns where the final code fence begins, if it contains JSON. */

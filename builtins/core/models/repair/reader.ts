@@ -23,6 +23,16 @@ const SEPARATOR = /:|=>|=/y
 const WORDS: Readonly<Record<string, unknown>> = { true: true, false: false, null: null }
 const PYTHON: Readonly<Record<string, unknown>> = { True: true, False: false, None: null }
 
+/** Returns the nearly valid JSON at a position; undefined if it cannot be read, or in several ways. */
+export function nearJsonAt(text: string, at: number): unknown {
+  try {
+    return new Reader(text, at).read().value
+  } catch (error) {
+    if (!(error instanceof Ambiguous)) throw error
+    return undefined
+  }
+}
+
 /**
  * Reads one JSON object or array from nearly valid JSON and reports each repair. Every repair has a single meaning;
  * anything else throws `Ambiguous`. Invents nothing: text cut off within a string or a number, or after a comma, cannot

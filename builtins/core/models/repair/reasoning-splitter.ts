@@ -8,6 +8,26 @@ const MARKS = [
   ['◁think▷', '◁/think▷'],
 ] as const
 
+/** Characters of a text that are searched for the end of reasoning. */
+const SEARCHED = 256 * 1024
+
+/**
+ * Returns where reasoning ends that the chat template has opened, so that the text has only its closing mark, on a line
+ * of its own or at the end of one. Quoted marks are text.
+ */
+export function endOfLateReasoning(text: string): { start: number; end: number } | undefined {
+  for (const [opening, closing] of MARKS) {
+    const start = text.slice(0, SEARCHED).indexOf(closing)
+    if (start < 0) continue
+    const before = text.slice(0, start)
+    const isQuoted = before.includes(opening) || before.endsWith('`') || before.split('```').length % 2 === 0
+    const end = start + closing.length
+    if (!isQuoted && /^[ \t]*(?:\n|$|<tool_call>|\[TOOL_CALLS\])/.test(text.slice(end, end + 100)))
+      return { start, end }
+  }
+  return undefined
+}
+
 /**
  * Separates reasoning at the beginning of a model's streamed text from the answer. Later marks are text, because a
  * model may write about them.
@@ -20,6 +40,11 @@ export class ReasoningSplitter {
   #closing: string | null | undefined
   /** Whether whitespace between the reasoning and the answer is being skipped. */
   #isGap = false
+
+  /** Whether the reasoning has begun and not ended. */
+  get isUnclosed(): boolean {
+    return typeof this.#closing === 'string'
+  }
 
   /**
    * Adds the next piece.

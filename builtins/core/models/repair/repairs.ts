@@ -20,6 +20,7 @@ export type Repair =
   | 'smart_quotes'
   | 'text_in_text'
   | 'trailing_commas'
+  | 'triple_quotes'
   | 'unescaped_backslashes'
   | 'unescaped_quotes'
   | 'unquoted_keys'

@@ -44,6 +44,7 @@ export interface ReadString {
  */
 export function readString(text: string, start: number, place: StringPosition): ReadString {
   const opener = text[start]!
+  if (text.startsWith(opener.repeat(3), start)) return readTripleQuoted(text, start, place)
   const closer = CLOSERS[opener]!
   const repairs = new Set<Repair>()
   const parts: string[] = []
@@ -95,6 +96,18 @@ export function readString(text: string, start: number, place: StringPosition): 
     } else if (sign < ' ') repairs.add('raw_control_characters')
   }
   throw new Ambiguous()
+}
+
+/**
+ * Reads a string in three quotes, as in Python.
+ * @throws Ambiguous if it has a backslash, which may be meant literally
+ */
+function readTripleQuoted(text: string, start: number, place: StringPosition): ReadString {
+  const quotes = text.slice(start, start + 3)
+  const end = text.indexOf(quotes, start + 3)
+  const value = text.slice(start + 3, end)
+  if (!/^["']/.test(quotes) || end < 0 || value.includes('\\') || !closes(text, end + 3, place)) throw new Ambiguous()
+  return { value, end: end + 3, repairs: new Set(['triple_quotes']) }
 }
 
 /**

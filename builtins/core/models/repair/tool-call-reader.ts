@@ -2,7 +2,7 @@ import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, typ
 import { mendArguments, textOfArguments } from './arguments.ts'
 import { callsInText } from './in-text.ts'
 import { toolNamed } from './names.ts'
-import { ReasoningSplitter } from './reasoning-splitter.ts'
+import { endOfLateReasoning, ReasoningSplitter } from './reasoning-splitter.ts'
 import { TextGate } from './text-gate.ts'
 
 /** How an answer is read: no calls in its text, possible calls, or calls that the prompt asked for there. */
@@ -50,10 +50,12 @@ export class ToolCallReader {
   *#end(cut: boolean): Generator<ModelEvent> {
     const late = this.#thoughts.end()
     if (late) yield { type: 'text', text: this.#holding ? this.#holding.push(late) : late, chars: 0 }
-    const { reasoning } = this.#thoughts
-    if (reasoning) yield { type: 'reasoning', text: reasoning, chars: 0 }
     const all = this.#holding?.all ?? ''
-    const spoken = this.#calls.length === 0 && all ? this.#readCalls(all, cut) : undefined
+    const isOpen = this.#calls.length === 0 && this.#holding !== undefined
+    const thought = isOpen && this.#thoughts.isUnclosed ? this.#readThought(cut) : undefined
+    const reasoning = thought?.text ?? this.#thoughts.reasoning
+    if (reasoning) yield { type: 'reasoning', text: reasoning, chars: 0 }
+    const spoken = thought ? { ...thought, text: '' } : isOpen && all ? this.#readCalls(all, cut) : undefined
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
     const calls = spoken ? spoken.calls.map(call => ({ id: '', ...call, repaired: this.#inText() })) : this.#calls
     for (const call of calls) yield { type: 'tool_call', ...repairCall(call, this.#request.tools, cut) }
@@ -63,13 +65,23 @@ export class ToolCallReader {
   }
 
   #readCalls(all: string, cut: boolean) {
-    const found = callsInText(all, { cut, bare: !this.#request.response_schema })
+    const thoughts = endOfLateReasoning(all)?.end ?? 0
+    const found = callsInText(all.slice(thoughts), { cut, bare: !this.#request.response_schema })
     if (!found) return undefined
     const calls = found.calls.slice(0, MAX_TOOL_CALLS)
-    const spoken = { text: found.text, calls, dropped: found.calls.length - calls.length + found.unread }
-    if (this.#reading === 'prompted') return spoken
-    // A model with native tool calls that names other tools in its text is only writing about them.
+    const text = all.slice(0, thoughts) + found.text
+    const spoken = { text, calls, dropped: found.calls.length - calls.length + found.unread }
+    if (this.#reading === 'prompted' || found.isMarked) return spoken
+    // Without such markup, a model with native tool calls that names other tools is only writing about them.
     return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
+  }
+
+  /** Reads the calls at the end of reasoning that the model never closed; calls before its end are only considered. */
+  #readThought(cut: boolean) {
+    const found = callsInText(this.#thoughts.reasoning, { cut, bare: false })
+    return found?.isMarked && found.isLast
+      ? { text: found.text, calls: found.calls.slice(0, MAX_TOOL_CALLS), dropped: 0 }
+      : undefined
   }
 
   #inText(): string[] {
@@ -80,8 +92,9 @@ export class ToolCallReader {
 /** Repairs the name and the arguments of a call if only one reading is possible. */
 function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): AskedCall {
   const tool = toolNamed(call.name, tools)
-  if (!tool) return call
-  const repaired = [...(call.repaired ?? []), ...(tool.name === call.name ? [] : ['name_spelling'])]
+  const { repaired: before = [], ...plain } = call
+  if (!tool) return before.length > 0 ? call : plain
+  const repaired = [...before, ...(tool.name === call.name ? [] : ['name_spelling'])]
   const found = call.arguments.trim() === '' ? undefined : mendArguments(call.arguments, tool, cut)
   repaired.push(...(found?.repaired ?? []))
   return {

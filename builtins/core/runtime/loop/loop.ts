@@ -15,13 +15,17 @@ export interface LoopParts extends CallParts {
   callModel(call: ModelCall): Promise<ModelAnswer>
 }
 
-/** Number of empty answers in a row that end the run. */
-const MAX_EMPTY = 3
+/** Number of useless answers in a row that end the run. */
+const MAX_USELESS = 3
 
 const ASK_WHETHER_DONE =
   'You answered without a tool call. If the goal is finished, call finish_goal with a summary and where the evidence is. If not, go on with the next step.'
 const ASK_AFTER_A_CUT =
   'Your answer was cut off at its limit of tokens. Go on with the next step, by a tool call, in fewer words.'
+/** Takes the place of a question that the model has just not answered. */
+const ASK_ONCE_MORE = 'There was no answer again. Make one tool call now, without long thoughts before it.'
+const ASK_FOR_A_CALL =
+  'Your answer has the markup of a tool call that cannot be read, so nothing ran. Make the call again as a tool call, with the name of a tool that you have, and valid JSON as arguments.'
 const ASK_FOR_AN_ANSWER =
   'That is no answer yet. If the task can be done, do it now with the tools that you have, or answer it. If it cannot, say what is missing.'
 
@@ -39,7 +43,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   let question: string | undefined
   /** Text of the answer that the question was about. */
   let asked = ''
-  let empty = 0
+  let useless = 0
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
@@ -53,7 +57,12 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
     const isLast = step === request.max_steps && request.ends === 'text'
-    const received = [...notices(question), ...news, ...notices(isLast ? LAST_STEP : undefined)]
+    const isRepeated = messages.at(-1)?.content === question
+    const received = [
+      ...notices(isRepeated ? ASK_ONCE_MORE : question),
+      ...news,
+      ...notices(isLast ? LAST_STEP : undefined),
+    ]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
     const { calls, dropped } = planCalls(answer, request, step)
@@ -76,8 +85,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
     asked = objection || isRefusal(answer, request) ? '' : answer.text
-    empty = isEmptyAnswer(message) ? empty + 1 : 0
-    if (empty === MAX_EMPTY && !isUsedUp) return { status: 'repeating', calls: 'an empty answer', steps: step }
+    const problem = problemOf(answer, message, request)
+    useless = problem ? useless + 1 : 0
+    if (problem && useless === MAX_USELESS && !isUsedUp)
+      return { status: 'repeating', calls: 'an empty answer', problem, steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
 }
@@ -116,7 +127,7 @@ function endWithText(
   const summary = isText || !asked || text.includes(asked) ? text : `${asked}\n\n${text}`
   if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
   // Some models answer with invisible characters only.
-  const isAnswer = /[^\s\p{Cf}]/u.test(text) && !isRefusal(answer, request)
+  const isAnswer = /[^\s\p{Cf}]/u.test(text) && !isRefusal(answer, request) && !hasCallMarkup(text)
   if (isAnswer && (isText || asked !== undefined)) {
     return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
   }
@@ -125,7 +136,24 @@ function endWithText(
     : undefined
 }
 
-function questionAfter({ finish_reason }: ModelAnswer, request: RunRequest): string {
+/** Returns why an answer brings the run no further, for the operator; undefined for one with calls or text. */
+function problemOf(answer: ModelAnswer, message: Message, { max_tokens, parameters }: RunRequest): string | undefined {
+  if (message.tool_calls) return undefined
+  const limit = parameters?.max_tokens ?? max_tokens
+  if (answer.finish_reason === 'length')
+    return `The last ${MAX_USELESS} answers of the model were cut at max_tokens (${limit}) before any tool call. Raise max_tokens in the profile, or make the model think less.`
+  if (hasCallMarkup(answer.text))
+    return `The last ${MAX_USELESS} answers of the model had markup of tool calls that cannot be read.`
+  return isEmptyAnswer(message) ? `The last ${MAX_USELESS} answers of the model were empty.` : undefined
+}
+
+/** Returns whether a text has the markup of a call that could not be read. In code it is only quoted. */
+function hasCallMarkup(text: string): boolean {
+  return text.split('```').some((part, n) => n % 2 === 0 && CALL_MARKUP.test(part))
+}
+
+function questionAfter({ finish_reason, text }: ModelAnswer, request: RunRequest): string {
+  if (hasCallMarkup(text)) return ASK_FOR_A_CALL
   return finish_reason === 'length' && request.ends !== 'text' ? ASK_AFTER_A_CUT : questionOf(request)
 }
 
@@ -172,6 +200,7 @@ function modelCall(request: RunRequest, messages: Message[]): ModelCall {
   }
 }
 
+const CALL_MARKUP = /(?<!`)(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/
 /** Common beginnings of answers that claim no success. This heuristic can only delay or prevent the end of a goal. */
 const FAILURE =
   /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|['’])?t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i

@@ -176,7 +176,7 @@ async function prepare(
     isTree(given) && parsed.error.issues.every(issue => isMissing(issue, given))
       ? ''
       : ` Its arguments follow this JSON Schema: ${JSON.stringify(schemaOf(tool))}`
-  throw new Error(`${all}. ${NOT_RUN}${schema}`)
+  throw new Error(`${all}${all.endsWith('?') ? '' : '.'} ${NOT_RUN}${schema}`)
 }
 
 function isMissing({ code, path: [name, ...further] }: z.core.$ZodIssue, given: Record<string, unknown>): boolean {

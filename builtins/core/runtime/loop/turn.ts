@@ -2,7 +2,7 @@ import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '#core/models/con
 import { recordInput } from '#lib/recording-context'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { Finish } from './finish.ts'
-import { addNotice, isRepeating } from './repeats.ts'
+import { addNotice, repeatedCalls } from './repeats.ts'
 import {
   type CallOutcome,
   type CallParts,
@@ -140,7 +140,7 @@ async function* runAll(
   const running = new Map<PlannedCall, ReturnType<typeof begin>>()
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   const groups = groupsOf(calls, request)
-  let repeating = false
+  let repeated: string[] | undefined
   let may: 'now' | 'later' | 'never' = 'now'
   try {
     for (;;) {
@@ -161,8 +161,8 @@ async function* runAll(
       else {
         const result = note(end.message)
         results.set(call, result)
-        repeating = results.size === calls.length && isRepeating([...messages, ...shownResults()])
-        const message = repeating ? addNotice(result) : result
+        if (results.size === calls.length) repeated = repeatedCalls([...messages, ...shownResults()])
+        const message = repeated ? addNotice(result) : result
         results.set(call, message)
         yield { type: 'outcome', call, ...end, message }
       }
@@ -189,7 +189,7 @@ async function* runAll(
   }
   showResults(messages, shownResults())
   if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
-  if (repeating) return { status: 'repeating', calls: [...new Set(calls.map(call => call.name))].join(', ') }
+  if (repeated) return { status: 'repeating', calls: repeated.join(', ') }
   return { status: 'on' }
 }
 

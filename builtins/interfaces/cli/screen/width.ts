@@ -58,7 +58,7 @@ export function fold(text: string, columns: number): string {
 function foldLine(line: string, columns: number): string {
   const [indent = ''] = /^ */.exec(line) ?? []
   const [head, ...rest] = line.slice(indent.length).split(/ {2,}/)
-  const [, bullet = ''] = /^([-*•→!✓✗…·+~] )/u.exec(line.slice(indent.length)) ?? []
+  const [, bullet = ''] = /^([-*•→!✓✗?…·+~] )/u.exec(line.slice(indent.length)) ?? []
   const named = rest.length === 1 && head !== '' ? widthOf(line.slice(0, -rest[0]!.length || undefined)) : columns
   const below = named <= columns / 2 ? named : indent.length + (rest.length > 0 ? 4 : bullet.length)
   // A very narrow terminal leaves no space for an indent.

@@ -125,10 +125,47 @@ describe('loop detection', () => {
     // The model has already read the reason, so a single repetition is enough.
     expect(home.server.requests).toHaveLength(1 + 3 + 1)
     expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(
-      /same result at least three times in a row/,
+      /same results at least three times in a row/,
     )
     expect(Date.parse(String((await detail(home, id)).next.at)) - home.clock.ms()).toBe(40_000)
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
+  })
+
+  it('ends a cycle of calls that bring the same results three times, also over several cycles of the agent', async () => {
+    const { plugin } = recordingTools()
+    const turns = [toolCall('list_dir', {}), toolCall('file_read', { path: 'none.md' }), toolCall('list_dir', {})]
+    let n = 0
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : turns[n++ % turns.length]),
+      { builtins: [plugin] },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_max_steps')
+    const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
+    await runHeartbeat(home)
+    await failed
+    expect(home.server.requests).toHaveLength(1 + 9)
+    expect((await detail(home, id)).error).toMatch(
+      /same calls three times in a row.*list_dir, file_read|file_read, list_dir/,
+    )
+  })
+
+  it('does not stop calls that wait in turn with others', async () => {
+    const { plugin } = recordingTools()
+    const turns = [toolCall('list_dir', { wait_seconds: 9 }), toolCall('file_read', { path: 'none.md' })]
+    let n = 0
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : turns[n++ % turns.length]),
+      { builtins: [plugin] },
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_max_steps')
+    const again = until(home, 'goal_max_steps')
+    await runHeartbeat(home)
+    await again
+    expect(home.server.requests).toHaveLength(1 + 10)
   })
 
   it('does not stop calls whose results differ', async () => {

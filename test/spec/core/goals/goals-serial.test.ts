@@ -205,6 +205,9 @@ describe('a goal strategy of a plugin', () => {
       waits.push(beats)
     }
     expect(waits).toEqual([2, 4, 8])
+    expect(home.server.requests.map(({ prompt }) => prompt.includes('could not be read'))).toEqual([
+      ...[false, true, true, true],
+    ])
     await home.kernel.invoke('agents.nudge', { id, message: 'anything new?' })
     const before = asked.times
     await runHeartbeat(home)
@@ -259,7 +262,7 @@ describe('an answer in prose to the question for a goal', () => {
     await home.kernel.invoke('agents.nudge', { id, message: 'water the plants' })
     home.kernel.heartbeat.start()
     await until(home, 'cycle_end', ({ result }) => result === 'error')
-    expect(JSON.stringify(await why(home, id))).toContain('did not answer with the JSON object')
+    expect(JSON.stringify(await why(home, id))).toContain('it wrote \\"I shall water the plants!\\"')
     const waits: number[] = []
     for (let n = 0; n < 3; n++) {
       const before = home.server.requests.length

@@ -9,7 +9,7 @@ import {
   PendingMessages,
   PromptSections,
 } from '#core/goals/contract'
-import { definePlugin, z } from '#kernel'
+import { definePlugin, Operations, z } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
 import { writeDirectly } from '../../../support/direct-access.ts'
@@ -119,6 +119,16 @@ describe('a goal', () => {
       'Tidy up the workspace',
     ],
     ['thoughts', '<think>{"goal": 1}</think>{"goal": "Tidy up the workspace"}', 'Tidy up the workspace'],
+    [
+      'single quotes and a trailing comma',
+      "Sure! {'goal': 'Tidy up the workspace', 'reasoning': 'x',}",
+      'Tidy up the workspace',
+    ],
+    [
+      'thoughts without an end',
+      '<think>Not {"goal": "Count the clouds outside"}. {"goal": "Tidy up the workspace", "reasoning": "x"}',
+      'Tidy up the workspace',
+    ],
     ['no JSON at all', 'I would like to tidy up', undefined],
     ['an empty goal', '{"goal": ""}', undefined],
     ['a goal too long', `{"goal": "${'x'.repeat(501)}"}`, undefined],
@@ -210,6 +220,44 @@ describe('a pursuit', () => {
       result: 'I have written it.\n\nYes, it is all there.',
     })
     expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
+  })
+
+  it('shows operators that an end is not confirmed', async () => {
+    await using home = await testHostWithModel(script(toolCall('list_dir'), text('All is tidy.'), text('It is.')))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const [goal] = await goalsOf(home, id)
+    const shown = async (name: string, input: object) => {
+      const operation = home.kernel.points.find(Operations, name)!
+      return operation.render!((await home.kernel.invoke(name, input)) as never)
+    }
+    expect(await shown('goals.history', { id })).toMatch(/^\? goal-\S+ {2}.*: not confirmed: All is tidy\./m)
+    expect(await shown('goals.get', { goal_id: goal?.goal_id })).toContain('completed, not confirmed')
+  })
+
+  it('is abandoned when texts claim that it is reached, and a file that they name is missing', async () => {
+    await using home = await testHostWithModel(script(toolCall('list_dir'), text('I have saved it to **report.md**.')))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_abandoned')
+    const problem = 'The file "report.md" does not exist'
+    expect((await goalsOf(home, id))[0]?.result).toMatch(/^Not confirmed: [\s\S]*The agent said: /)
+    expect((await goalsOf(home, id))[0]?.result).toContain(problem)
+    expect(home.server.requests.at(-1)?.prompt).toContain(`The goal is not finished. ${problem}`)
+  })
+
+  it('may name files that were worked on, and names that are no files, in its answer', async () => {
+    for (const steps of [
+      [text('Hello, as in https://example.com/a.html and Node.js!')],
+      [toolCall('file_write', { path: 'out/report.md', content: 'words' }), text('It is in report.md.')],
+    ]) {
+      await using home = await testHostWithModel(script(...steps))
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(home, 'goal_completed')
+      expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', unconfirmed: true })
+    }
   })
 
   it('is abandoned when the model declines', async () => {

@@ -144,7 +144,7 @@ describe('arguments that a tool does not know', () => {
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(results(home.server)[0]).toBe(
-      'Error: path: is missing; file_path is no parameter of file_read; did you mean path?. The tool was not run.',
+      'Error: path: is missing; file_path is no parameter of file_read; did you mean path? The tool was not run.',
     )
   })
 })

@@ -55,6 +55,15 @@ async function waitForCompleted(home: TestHost, id: string, number = 1): Promise
 }
 
 describe('a completed goal', () => {
+  it('is remembered as not confirmed when the model only said that it is reached', async () => {
+    const steps = [toolCall('list_dir'), text('The kiln is hot.'), text('It is.')]
+    await using home = await open(script(['Fire the kiln to its highest temperature'], () => steps.shift()!))
+    const id = await spawn(home)
+    await waitForCompleted(home, id)
+    const [kept] = await of(home, id).recent()
+    expect(kept?.thought).toMatch(/^Completed, not confirmed: Fire the kiln/)
+  })
+
   it('is remembered once, with its origin, and recalled by the next related goal', async () => {
     const objectives = [
       'Fire the kiln to its highest temperature',

@@ -10,7 +10,7 @@ import {
   testHostWithApprovals,
   waitForPendingCall,
 } from '../../safety/approvals-host.ts'
-import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-host.ts'
 import { QUICK, testHostForModels } from './models-host.ts'
 
 /** Pursues one goal with these answers, then finishes it. */
@@ -96,6 +96,42 @@ describe('mistakes of a model', () => {
     await using home = await pursueGoal(text(said))
     expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false })
+  })
+
+  it('calls in its text that name a tool of another harness, or one that is not offered now, are calls', async () => {
+    const call = (name: string) => `<tool_call>\n{"name": "${name}", "arguments": {"n": 1}}\n</tool_call>`
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 5\ncore: [notepad]\n' }
+    const { runs, plugin } = recordingTools()
+    const left = [text(call('write_file')), text(`[TOOL_CALLS]${'[{"name": "look", "arguments": {"n": 2}}]'}`)]
+    await using home = await testHostWithModel(
+      request =>
+        asksForGoal(request)
+          ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
+          : (left.shift() ?? finish()),
+      { builtins: [plugin], files },
+    )
+    await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result !== 'generated')
+    expect(results(home.server)[0]).toMatch(/there is no tool "write_file"\. Did you mean file_write\?/)
+    expect(runs).toEqual([{ tool: 'look', args: { n: 2 } }])
+  })
+
+  it('markup of a call that cannot be read is no answer, and the model is asked for the call', async () => {
+    await using home = await pursueGoal(text('<tool_call>look at it</tool_call>'), toolCall('look', { n: 1 }))
+    expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
+    expect(home.server.requests.at(-1)?.prompt).toContain('markup of a tool call that cannot be read')
+  })
+
+  it.each([
+    ['are cut at their limit', text('', { finish_reason: 'length' }), /cut at max_tokens/],
+    ['are empty', text(' '), /empty/],
+    ['have markup of calls that cannot be read', text('<tool_call>look at it</tool_call>'), /cannot be read/],
+  ])('three answers in a row that %s end the cycle with that as its reason', async (_, answer, reason) => {
+    await using home = await pursueGoal(answer, answer, answer)
+    expect(home.server.requests).toHaveLength(4)
+    expect((await detail(home, home.id)).error).toMatch(reason)
+    expect(home.goal?.status).toBe('active')
   })
 
   it('an answer of nothing but whitespace is not a completion, and counts as a step', async () => {

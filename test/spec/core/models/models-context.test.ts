@@ -47,6 +47,18 @@ describe('fitting a conversation into the window', () => {
     expect(messages.at(-2)!.content).toHaveLength(4_000)
   })
 
+  it('says of a cleared result of a failed call that it failed, with the beginning of the error', () => {
+    const failed = pursuit(30).map(message =>
+      message.role === 'tool'
+        ? { ...message, content: `Error: no such file. ${'x'.repeat(4_000)}`, is_error: true }
+        : message,
+    )
+    const { messages } = fitMessages(failed, 24_000)
+    expect(messages[3]!.content).toMatch(
+      /^\[Old result of file_read .*, which failed: .*It began: Error: no such file\. x+…\]$/,
+    )
+  })
+
   it('replaces the oldest turns with a digest, and keeps the goal, all user messages and the newest turn', () => {
     const said = pursuit(400)
     const { messages, digested } = fitMessages(said, 16_000)

@@ -42,6 +42,18 @@ describe('reasoning that a model writes into its text', () => {
     expect(answer.spend.output_tokens).toBe(server.bill[0]!.output_tokens)
   })
 
+  it('that the chat template began, so that only its end is in the text, is taken out of the text', async () => {
+    const { call } = await testHostForModels([
+      text('Let me see.\n</think>\n\nIt is blue.'),
+      text('The mark `</think>` ends it.\n```\n</think>\n```\nSo it is.'),
+    ])
+    const shown: string[] = []
+    const answer = await call({ onText: piece => shown.push(piece), onReset: () => shown.splice(0) })
+    expect(answer).toMatchObject({ text: 'It is blue.', reasoning: 'Let me see.' })
+    expect(shown.join('')).toBe('It is blue.')
+    expect(await call()).toMatchObject({ text: expect.stringMatching(/^The mark[\s\S]*So it is\.$/) })
+  })
+
   it('alone is not an answer', async () => {
     const { call } = await testHostForModels([text('<think>I should say something.</think>')])
     expect(await call()).toMatchObject({ text: '', reasoning: 'I should say something.' })

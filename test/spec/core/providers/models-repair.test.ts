@@ -44,7 +44,7 @@ describe('the repair of broken tool calls', () => {
     size => {
       for (const { text: said, calls } of CALLS_IN_TEXT) {
         const shown = streamText(said, size).texts.join('')
-        if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?<\/think>\s*/, ''))
+        if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?(?:<\/think>\s*|$)/, ''))
         else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
       }
     },
@@ -134,6 +134,15 @@ test('calls in the text are read only when there are no native ones, and only fo
   expect(both.text).toBe(said)
   expect(await call({ tools: [WRITE] })).toMatchObject({ text: '', finish_reason: 'tool_calls' })
   expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
+})
+
+test('a call in reasoning that the chat template began is only considered', async () => {
+  const said = (path: string) =>
+    `<tool_call>{"name": "file_write", "arguments": {"path": "${path}", "content": ""}}</tool_call>`
+  const { call } = await testHostForModels([text(`Maybe ${said('a')}?\n</think>\n\n${said('b')}`)])
+  const { text: left, tool_calls, reasoning } = await call({ tools: [WRITE] })
+  expect(tool_calls.map(each => JSON.parse(each.arguments).path)).toEqual(['b'])
+  expect({ left, reasoning }).toEqual({ left: '', reasoning: `Maybe ${said('a')}?` })
 })
 
 test('arguments of about a megabyte are read, or rejected as too long', async () => {
