@@ -179,6 +179,8 @@ export interface ModelProvider {
   reach?(): Promise<{ available: boolean; reason: string | null }>
   /** Returns the server's context window for a model, in tokens; null where the server does not report it. */
   contextWindow?(model: string): Promise<number | null>
+  /** Command that gives the server a larger context window, such as `llama-server -c 16384`. */
+  larger_window?: string
   /**
    * Returns whether a model sees images; null where unknown until a refusal. Without this method, no model of the
    * provider does.
