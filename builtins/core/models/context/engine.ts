@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { toolTokens } from '#lib/output-limit'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Abilities } from '../call/abilities.ts'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
@@ -225,11 +226,8 @@ function isSame(one: readonly Message[], other: readonly Message[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** Maximum share of the window for the tools. */
-const TOOLS_SHARE = 0.2
-
-function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
-  const most = Math.floor((window / ratio) * TOOLS_SHARE)
+function toolsFor({ tools, toolsWithin }: MeasuredCall, limits: ContextLimits): readonly ToolSpec[] {
+  const most = toolTokens(limits)
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 
