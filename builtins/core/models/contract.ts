@@ -152,6 +152,12 @@ export type ModelEvent =
 export const ToolCalls = z.enum(['native', 'prompted', 'auto'])
 export type ToolCalls = z.infer<typeof ToolCalls>
 
+/** A problem with a model, and what to do. */
+export interface ModelProblem {
+  problem: string
+  remedy: string
+}
+
 export interface ModelProvider {
   name: string
   /** Address of the server; limits learned from refusals apply to a model at this address. */
@@ -179,6 +185,10 @@ export interface ModelProvider {
    * For diagnosis.
    */
   reach?(): Promise<{ available: boolean; reason: string | null }>
+  /** Returns the models that the server lists; null if it lists none. */
+  listModels?(): Promise<readonly string[] | null>
+  /** Returns why the server cannot call a model, although it answers; null if it can, or if that is unknown. */
+  explainMissing?(model: string): Promise<ModelProblem | null>
   /** Returns the server's context window for a model, in tokens; null where the server does not report it. */
   contextWindow?(model: string): Promise<number | null>
   /** Command that gives the server a larger context window, such as `llama-server -c 16384`. */
@@ -393,6 +403,11 @@ export interface Models {
    * `resolve` does
    */
   measure?(call: MeasuredCall): Promise<ContextReport>
+  /**
+   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. Absent
+   * where another plugin provides the models. @throws as `resolve` does
+   */
+  findWindowProblem?(name: string | null): Promise<ModelProblem | null>
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

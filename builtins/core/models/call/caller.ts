@@ -17,6 +17,7 @@ import {
   type ModelCall,
   ModelError,
   ModelNameError,
+  type ModelProblem,
   modelOf,
   type ObservedCall,
   type ObservedEnd,
@@ -73,6 +74,11 @@ export class Caller {
     const name = modelOf(call, this.#parts.config.planning_model)
     const target = await this.#parts.resolve(name)
     return this.#context.measure(target, await this.#withParameters(target, call))
+  }
+
+  /** Returns why the context window of a model is too small. @throws ModelNameError, ModelError */
+  async findWindowProblem(name: string | null): Promise<ModelProblem | null> {
+    return this.#context.findWindowProblem(await this.#parts.resolve(name))
   }
 
   /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */

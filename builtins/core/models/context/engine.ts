@@ -15,6 +15,7 @@ import {
   type ModelCall,
   ModelError,
   type ModelFacts,
+  type ModelProblem,
   type ToolSpec,
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
@@ -122,6 +123,11 @@ export class ContextEngine {
     }
   }
 
+  /** Returns why the context window of a model is too small, and what to do; null if it is not. */
+  async findWindowProblem(target: Target): Promise<ModelProblem | null> {
+    return this.#windows.findProblem(target, await this.#facts(target))
+  }
+
   /** Measures a call without making it. */
   async measure(target: Target, call: MeasuredCall): Promise<ContextReport> {
     const { fitted, limits } = await this.#fit(target, call)
@@ -195,7 +201,7 @@ export class ContextEngine {
     const { system, tools, messages } = fitted.sections
     const read = `The server of ${target.id} read only ${cut_at} of about ${system + tools + messages} tokens`
     const why = 'it cuts requests to its context window and reports no error'
-    this.#log(purpose, 'context_cut', `${read}: ${why}. ${largerWindow(target.provider)}`)
+    this.#log(purpose, 'context_cut', `${read}: ${why}; ${largerWindow(target.provider)}`)
   }
 
   #log({ agent_id, goal_id, cycle_num }: CallPurpose, code: string, message: string): void {

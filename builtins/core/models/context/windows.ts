@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
-import type { CallPurpose, ModelFacts, ModelProvider, Spend } from '../contract.ts'
+import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
@@ -48,9 +48,12 @@ export function smallerWindow({ sections: { system, tools, messages }, window, m
   return Math.min(below, Math.floor(window * REFUSED_SHARE))
 }
 
+/** Window in which the prompt and the tools leave little for the work of an agent, in tokens. */
+const SMALL_WINDOW = 8_000
+
 /** Says how to give a model's server a larger context window. */
 export function largerWindow({ larger_window }: Pick<ModelProvider, 'larger_window'>): string {
-  return `Start its server with a larger context window${larger_window ? `: ${larger_window}` : ''}`
+  return `start its server with a larger context window${larger_window ? `: ${larger_window}` : ''}`
 }
 
 /** Known context windows of models, and their token ratio for each conversation, in this process. */
@@ -81,6 +84,18 @@ export class ContextWindows {
     const reported = learned !== null || context_window === null ? await this.#askServer(target) : null
     const isOutdated = reported !== null && reported !== reported_window
     return (isOutdated ? null : learned) ?? context_window ?? reported
+  }
+
+  /** Returns why the known window of a model is too small, and what to do; null if it is not. */
+  async findProblem(target: Target, facts: ModelFacts): Promise<ModelProblem | null> {
+    const window = await this.find(target, facts)
+    if (window === null || window >= SMALL_WINDOW) return null
+    const { context_window } = await this.#learned.of(target)
+    const forget = context_window === window ? `; if it already has one: svc models forget ${target.id}` : ''
+    return {
+      problem: `the context window of ${target.id} has ${window} tokens, and agents need ${SMALL_WINDOW} or more`,
+      remedy: `${largerWindow(target.provider)}${forget}`,
+    }
   }
 
   /**

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Message, ModelCall } from '#core/models/contract'
+import { type Message, type ModelCall, Models } from '#core/models/contract'
+import type { ModelsOverview } from '#core/models/overview'
+import { renderModels } from '#core/models/render'
 import { HeldClock } from '../../../support/clock.ts'
 import { text } from '../../../support/index.ts'
 import { modelServer, type Script } from '../../../support/model/model-server.ts'
@@ -108,7 +110,7 @@ test('requests that a server cuts silently are noticed, and the operator learns 
     [
       'context_cut',
       expect.stringMatching(
-        /^The server of ollama:llama3\.2 read only 4096 of about \d+ tokens: it cuts requests to its context window and reports no error\. Start/,
+        /^The server of ollama:llama3\.2 read only 4096 of about \d+ tokens: it cuts requests to its context window and reports no error; start/,
       ),
     ],
   ])
@@ -127,4 +129,29 @@ test('a first request is sent smaller when only its tools can shrink', async () 
   const answer = await ask(0, { tools, toolsWithin: () => tools.slice(0, 2) })
   expect(answer.text).toBe('Done.')
   expect(server.requests).toHaveLength(2)
+})
+
+test('a small window that a refusal taught is reported with the command that forgets it', async () => {
+  const { ask, host } = await localHost('llamacpp', {}, ({ body }) =>
+    tokensIn(body) > 4_096 ? refuse(400, 'exceeds the available context size (4096 tokens)') : text('Done.'),
+  )
+  await ask(10_000)
+  expect(await host.kernel.use(Models).findWindowProblem?.('llamacpp:llama3.2')).toEqual({
+    problem: 'the context window of llamacpp:llama3.2 has 4096 tokens, and agents need 8000 or more',
+    remedy:
+      'start its server with a larger context window: llama-server -m <model.gguf> --jinja -c 16384; if it already has one: svc models forget llamacpp:llama3.2',
+  })
+})
+
+test('a model that Ollama does not have is named with those that it has, and with the command that gets it', async () => {
+  const { failing, host, server } = await localHost('ollama', {}, () => refuse(404, "model 'qwen3' not found"))
+  const error = await failing({ model: 'ollama:qwen3' })
+  expect(error).toMatchObject({ kind: 'refused', http_status: 404 })
+  expect(error.problem).toBe(
+    `HTTP 404: model 'qwen3' not found; ${server.url} does not list the model qwen3; it has llama3.2; get it with: ollama pull qwen3`,
+  )
+  const overview = (await host.kernel.invoke('models.list')) as ModelsOverview
+  expect(overview.providers.find(({ name }) => name === 'ollama')).toMatchObject({ models: ['llama3.2'] })
+  expect(renderModels(overview)).toMatch(/^ollama +llama3\.2 +lite /m)
+  expect(renderModels(overview)).not.toContain('llama3.1')
 })
