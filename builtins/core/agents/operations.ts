@@ -214,7 +214,7 @@ export const agentsWhy = operation({
   output: NextRun.extend({
     agent_id: AgentSummary.shape.agent_id,
     status: AgentStatus,
-    warning: z.string().nullable().describe('Why its model has too small a context window; null if it has not'),
+    warning: z.string().nullable().describe('Why its model has too small a context window; null if it does not'),
   }),
   http: { method: 'GET', path: '/agents/{id}/why' },
   cli: { usage: 'why <id>' },

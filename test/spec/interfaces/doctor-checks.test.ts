@@ -108,7 +108,7 @@ it('a model that its server does not have is reported, with those that it has', 
 it('a small context window is reported with the way to a larger one, also by svc why', async () => {
   const files = { 'models.yaml': 'models: { "openai:scripted": { context_window: 4096 } }\n' }
   await using home = await testHostWithModel(() => undefined, { builtins: [doctor], files })
-  const problem = 'the context window of openai:scripted has 4096 tokens, and agents need 8000 or more'
+  const problem = 'the context window of openai:scripted has 4096 tokens, and most agents need 8000 or more'
   const remedy = 'start its server with a larger context window'
   expect(await runCheck(home, 'context_window')).toMatchObject({ level: 'warn', message: problem, remedy })
   const id = await spawn(home)

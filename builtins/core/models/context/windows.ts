@@ -93,7 +93,7 @@ export class ContextWindows {
     const { context_window } = await this.#learned.of(target)
     const forget = context_window === window ? `; if it already has one: svc models forget ${target.id}` : ''
     return {
-      problem: `the context window of ${target.id} has ${window} tokens, and agents need ${SMALL_WINDOW} or more`,
+      problem: `the context window of ${target.id} has ${window} tokens, and most agents need ${SMALL_WINDOW} or more`,
       remedy: `${largerWindow(target.provider)}${forget}`,
     }
   }

@@ -137,7 +137,7 @@ test('a small window that a refusal taught is reported with the command that for
   )
   await ask(10_000)
   expect(await host.kernel.use(Models).findWindowProblem?.('llamacpp:llama3.2')).toEqual({
-    problem: 'the context window of llamacpp:llama3.2 has 4096 tokens, and agents need 8000 or more',
+    problem: 'the context window of llamacpp:llama3.2 has 4096 tokens, and most agents need 8000 or more',
     remedy:
       'start its server with a larger context window: llama-server -m <model.gguf> --jinja -c 16384; if it already has one: svc models forget llamacpp:llama3.2',
   })
