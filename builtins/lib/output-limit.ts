@@ -4,6 +4,8 @@ export const RESULT_TOKENS = 8_000
 export const PROGRAM_TOKENS = 2_000
 /** Maximum share of a small context window for one result. */
 const WINDOW_SHARE = 0.2
+/** Maximum share of a context window for the offered tools. */
+const TOOLS_SHARE = 0.2
 /** Share of a result for the requested content; the rest is for the tool's remarks. */
 const CONTENT_SHARE = 0.9
 
@@ -16,6 +18,11 @@ export function resultTokens(
   { window, ratio = 1 }: { window: number; ratio?: number | undefined } = { window: Infinity },
 ) {
   return Math.min(RESULT_TOKENS, Math.floor((window / ratio) * WINDOW_SHARE))
+}
+
+/** Returns the maximum estimated tokens of the tools that a model is offered. */
+export function toolTokens({ window, ratio = 1 }: { window: number; ratio?: number | undefined }): number {
+  return Math.floor((window / ratio) * TOOLS_SHARE)
 }
 
 /**

@@ -122,7 +122,7 @@ export class AgentDirectory implements Agents {
     return `The daemon has been frozen since ${isoTime(since)}: no agent works. Resume it with: svc daemon resume`
   }
 
-  async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<AgentSummary[]> {
+  async #summaries(limit: number, offset: number, filter: AgentFilter): Promise<SummaryRow[]> {
     const over = await leasesOver(this.#svc)
     const found: SummaryRow[] = []
     while (found.length < limit) {

@@ -45,6 +45,7 @@ export type AgentFilter = z.input<typeof AgentFilter>
 /** An agent as it stands in the status of all agents. */
 export const StatusEntry = summary
   .extend({
+    failures: z.number().int().describe('Number of cycles that failed since the last success'),
     frozen_since: z.iso
       .datetime()
       .nullable()

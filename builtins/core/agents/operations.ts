@@ -1,5 +1,5 @@
 import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
-import { ModelNameError } from '#core/models/contract'
+import { ModelNameError, Models } from '#core/models/contract'
 import { ProfileNotFoundError } from '#core/profiles/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { type HiddenRows, Page } from '#lib/list'
@@ -211,16 +211,27 @@ export const agentsWhy = operation({
   summary: 'Explain what an agent waits for',
   description: 'Returns when the agent runs next, and what blocks it until then.',
   input: z.object({ id }),
-  output: NextRun.extend({ agent_id: AgentSummary.shape.agent_id, status: AgentStatus }),
+  output: NextRun.extend({
+    agent_id: AgentSummary.shape.agent_id,
+    status: AgentStatus,
+    warning: z.string().nullable().describe('Why its model has too small a context window; null if it does not'),
+  }),
   http: { method: 'GET', path: '/agents/{id}/why' },
   cli: { usage: 'why <id>' },
   mcp: true,
   errors: found,
   async run({ id }, { svc }) {
-    const { agent_id, status, next } = await svc.use(OwnAgents).detail(id)
-    return { agent_id, status, ...next }
+    const { agent_id, status, model, next } = await svc.use(OwnAgents).detail(id)
+    const problem = svc.has(Models)
+      ? await svc
+          .use(Models)
+          .findWindowProblem?.(model)
+          .catch(() => null)
+      : null
+    return { agent_id, status, ...next, warning: problem ? `${problem.problem}; ${problem.remedy}` : null }
   },
-  render: ({ agent_id, status, ...next }) => `${agent_id} (${status}): ${nextSentence(next)}`,
+  render: ({ agent_id, status, warning, ...next }) =>
+    [`${agent_id} (${status}): ${nextSentence(next)}`, ...(warning ? [`Warning: ${warning}`] : [])].join('\n'),
 })
 
 export const agentsUpdate = operation({

@@ -21,9 +21,17 @@ export function statusPage(agents: readonly StatusEntry[]): string {
   if (agents.length === 0) return 'There are no agents; spawn one with: svc spawn coder'
   const labels = agents.map(idAndName)
   const width = Math.max(...labels.map(({ length }) => length))
-  const lines = agents.map(({ status, model, role, goal }, n) => {
+  const lines = agents.map((agent, n) => {
+    const { agent_id, status, model, role, goal, failures } = agent
     const head = `${MARKS[status]} ${labels[n]!.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
-    return [head, `    ${oneLine(role)}`, ...(goal ? [`  → ${oneLine(goal)}`] : [])].join('\n')
+    const isFailing = failures > 0 && (status === 'idle' || status === 'waiting')
+    const failed = failures === 1 ? 'its last cycle' : `its last ${failures} cycles`
+    return [
+      head,
+      `    ${oneLine(role)}`,
+      ...(goal ? [`  → ${oneLine(goal)}`] : []),
+      ...(isFailing ? [`  ! ${failed} failed; see why with: svc why ${agent_id}`] : []),
+    ].join('\n')
   })
   if (agents.length === STATUS_PAGE)
     lines.push(

@@ -58,6 +58,7 @@ export async function listAgents(store: Store, over: number, limit: number, offs
 
 /** A summary, with the cursor at which the next page of the list begins. */
 export interface SummaryRow extends AgentSummary {
+  failures: number
   spawned_at: number
   n: number
 }
@@ -74,7 +75,8 @@ export function listSummaries(
   offset: number,
 ): Promise<SummaryRow[]> {
   return store.many<SummaryRow>(
-    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${activeGoalColumn('objective')} AS goal, a.spawned_at, a.rowid AS n
+    `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${activeGoalColumn('objective')} AS goal, a.failures,
+       a.spawned_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
      ${BY_AGE} LIMIT ? OFFSET ?`,

@@ -1,10 +1,11 @@
 import { mayPluginsAdd } from '#interfaces/plugins-admin/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
+import { type DoctorFinding, finding } from '#lib/doctor-check'
 import type { ConfigCheck } from '#platform/settings/contract'
 import { MODELS_FILE, readCatalogue } from './catalogue/models-file.ts'
 import { providerIn } from './catalogue/names.ts'
 import type { ModelConfig } from './config.ts'
-import { ModelNameError, ModelProviders } from './contract.ts'
+import { ModelNameError, ModelProviders, Models } from './contract.ts'
 import { isKnownProvider } from './providers/endpoints.ts'
 
 const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']
@@ -50,4 +51,14 @@ export function modelsFileCheck({ ports, project }: PluginHandle): ConfigCheck {
 /** Returns whether a provider exists regardless of the configuration. */
 function isFixed(name: string): boolean {
   return isKnownProvider(name) || name === 'sim'
+}
+
+/** Checks for models in use whose context window is too small for agents. */
+export async function windowsFinding(svc: PluginHandle): Promise<DoctorFinding> {
+  const models = svc.use(Models)
+  const found = await Promise.all((await models.inUse()).map(({ model }) => models.findWindowProblem?.(model)))
+  const [first, ...others] = found.filter(each => each !== null && each !== undefined)
+  if (!first) return finding.ok('no model in use is known to have a small one')
+  const more = others.map(({ problem }) => problem)
+  return finding.warn([first.problem, ...more].join('; '), first.remedy)
 }

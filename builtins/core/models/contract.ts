@@ -153,6 +153,12 @@ export type ModelEvent =
 export const ToolCalls = z.enum(['native', 'prompted', 'auto'])
 export type ToolCalls = z.infer<typeof ToolCalls>
 
+/** A problem with a model, and what to do. */
+export interface ModelProblem {
+  problem: string
+  remedy: string
+}
+
 export interface ModelProvider {
   name: string
   /** Address of the server; limits learned from refusals apply to a model at this address. */
@@ -167,6 +173,8 @@ export interface ModelProvider {
   free?: boolean
   /** Why it is free, such as '127.0.0.1:4000 is on this machine'. */
   free_because?: string
+  /** Whether its server runs in the operator's own network, so that its time limits allow for a slow machine. */
+  local?: boolean
   /** Notice shown beside the model's name, such as 'simulated, not an AI model'. */
   notice?: string
   /** What to do for a model without this notice; shown with it. */
@@ -178,8 +186,14 @@ export interface ModelProvider {
    * For diagnosis.
    */
   reach?(): Promise<{ available: boolean; reason: string | null }>
+  /** Returns the models that the server lists; null if it lists none. */
+  listModels?(): Promise<readonly string[] | null>
+  /** Returns why the server cannot call a model, although it answers; null if it can, or if that is unknown. */
+  explainMissing?(model: string): Promise<ModelProblem | null>
   /** Returns the server's context window for a model, in tokens; null where the server does not report it. */
   contextWindow?(model: string): Promise<number | null>
+  /** Command that gives the server a larger context window, such as `llama-server -c 16384`. */
+  larger_window?: string
   /**
    * Returns whether a model sees images; null where unknown until a refusal. Without this method, no model of the
    * provider does.
@@ -397,6 +411,11 @@ export interface Models {
    * `resolve` does
    */
   measure?(call: MeasuredCall): Promise<ContextReport>
+  /**
+   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. Absent
+   * where another plugin provides the models. @throws as `resolve` does
+   */
+  findWindowProblem?(name: string | null): Promise<ModelProblem | null>
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

@@ -1,5 +1,6 @@
 import { definePlugin, type PluginHandle } from '#kernel'
 import { currentService } from '#lib/current-service'
+import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
@@ -12,7 +13,7 @@ import { CATALOGUE, factsOf, tiersOf } from './catalogue/catalogue.ts'
 import { modelsInUse } from './catalogue/in-use.ts'
 import { merge, projectCatalogue } from './catalogue/models-file.ts'
 import { resolveName, type Target } from './catalogue/names.ts'
-import { modelsFileCheck, namesCheck } from './checks.ts'
+import { modelsFileCheck, namesCheck, windowsFinding } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import { readSummary, summaryRequest } from './context/summary.ts'
 import {
@@ -67,6 +68,7 @@ export default definePlugin({
     svc.add(ConfigChecks, namesCheck(svc))
     svc.add(ConfigChecks, modelsFileCheck(svc))
     svc.add(ConfigChecks, timeLimitsCheck)
+    svc.add(DoctorChecks, { name: 'context_window', run: () => windowsFinding(svc) })
     svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
@@ -83,6 +85,7 @@ export default definePlugin({
       describe,
       inUse,
       measure: call => caller.measure(call),
+      findWindowProblem: name => caller.findWindowProblem(name),
       summaries: withEarlierNames(
         {
           findDue: (call: MeasuredCall, keeps?: number) => caller.summaryDue(call, keeps),

@@ -53,6 +53,7 @@ export const modelsList = operation({
         free: provider.free ?? false,
         free_because: provider.free ? (provider.free_because ?? null) : null,
         tiers: catalogue.tiers[provider.name] ?? {},
+        models: await modelsOf(provider),
         traffic: view.governorOf(provider.name).state(),
       })),
     ])
@@ -73,6 +74,11 @@ export const modelsList = operation({
     }
   },
 })
+
+async function modelsOf(provider: ModelProvider): Promise<string[] | null> {
+  const models = await provider.listModels?.().catch(() => null)
+  return models ? [...models] : null
+}
 
 function modelView(model: string, price: Price, { models, configured }: ProjectCatalogue, now: number) {
   const { input, output, cached_input = null, cache_write = null, long_prompt, as_of, source } = price

@@ -27,6 +27,7 @@ const ProviderState = z.object({
   free: z.boolean().describe('Whether calls of its models are free, except those with a price in models.yaml'),
   free_because: z.string().nullable().describe('Why the provider is free'),
   tiers: z.partialRecord(z.enum(TIERS), z.string()),
+  models: z.array(z.string()).nullable().describe('Models that the server lists; null if unknown'),
   traffic: Traffic.describe('Calls from the process that answers this request to the provider'),
 })
 

@@ -79,20 +79,29 @@ function entryOf(price: Listed): string[] {
   ]
 }
 
+/** Maximum number of rows for the models that a server lists. */
+const LISTED_MOST = 20
+
 /**
- * Returns a row for each tier, or one for a provider that is unavailable or has no tiers. Provider details appear only
- * once.
+ * Returns a row for each model that the server lists, otherwise for each tier, or one row for a provider that is
+ * unavailable or has neither. Provider details appear only once.
  */
 function rowsOf(provider: Provider, overview: ModelsOverview): Row[] {
-  const { name, available, tiers } = provider
-  const named = TIERS.flatMap(tier => (tiers[tier] ? [[tier, tiers[tier]] as const] : []))
+  const { name, available, tiers, models } = provider
+  const tiersOf = (model: string) => TIERS.filter(tier => [tiers[tier], `${tiers[tier]}:latest`].includes(model))
+  const served = models?.slice(0, LISTED_MOST).map(model => [tiersOf(model).join(', '), model] as const)
+  const named = served?.length ? served : TIERS.flatMap(tier => (tiers[tier] ? [[tier, tiers[tier]] as const] : []))
   if (!available || named.length === 0) return [[name, '', '', '', breakerOf(provider), stateOf(provider)]]
-  return named.map(([tier, model], n) => {
-    const price = priceOf(provider, `${name}:${model}`, overview)
-    return n === 0
-      ? [name, model, tier, price, breakerOf(provider), stateOf(provider)]
-      : ['', model, tier, price, '', '']
-  })
+  const more = (models?.length ?? 0) - LISTED_MOST
+  return [
+    ...named.map(([tier, model], n): Row => {
+      const price = priceOf(provider, `${name}:${model}`, overview)
+      return n === 0
+        ? [name, model, tier, price, breakerOf(provider), stateOf(provider)]
+        : ['', model, tier, price, '', '']
+    }),
+    ...(more > 0 ? [['', `and ${more} more`, '', '', '', ''] satisfies Row] : []),
+  ]
 }
 
 function priceOf({ free }: Provider, id: string, { prices }: ModelsOverview): string {

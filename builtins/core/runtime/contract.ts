@@ -209,8 +209,11 @@ export interface ToolSet {
   instructions: readonly string[]
   /** Names of all tools, offered or not. */
   names: readonly string[]
-  /** Returns any of the tools, offered or not. */
-  find(name: string): Tool | undefined
+  /**
+   * Returns any of the tools, offered or not.
+   * @param offered returns the tools in view, which `find_tools` leaves out of its results; default: those at first
+   */
+  find(name: string, offered?: () => readonly ToolSpec[]): Tool | undefined
   /**
    * Returns the tools offered after these messages: tools that were found, named or called are added, within the same
    * budget.

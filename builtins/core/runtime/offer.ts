@@ -12,8 +12,21 @@ export interface Candidate {
   always: boolean
 }
 
-/** Maximum share of the budget for tools that were requested during the run, so that core tools stay. */
-const SHARE_OF_SAID = 0.5
+/** Maximum share of the budget for tools outside the core families, so that core tools stay. */
+const SHARE_OF_FOUND = 0.5
+
+/** The offer after some messages of a conversation. */
+interface Offered {
+  /** Number of messages, and the last of them. */
+  count: number
+  last: Message | undefined
+  specs: readonly ToolSpec[]
+  names: ReadonlySet<string>
+  /** Tools that were called or named, most recent first. */
+  recent: readonly string[]
+  /** Toolkits of called tools that were not offered at first. */
+  kits: ReadonlySet<string>
+}
 
 /** Returns the estimated number of prompt tokens for tools. */
 export function tokensOf(specs: readonly ToolSpec[]): number {
@@ -22,9 +35,9 @@ export function tokensOf(specs: readonly ToolSpec[]): number {
 
 /**
  * Selects the tools offered to a model within a budget: the core families as a whole, in order, as far as they fit.
- * Messages change the offer only when they name a tool that is not in it. Such tools are added, most recently named
- * first, then the other tools of their toolkits if called. The offer depends only on the messages, on any machine and
- * after any restart; an unchanged offer keeps the provider's prompt cache valid.
+ * The offer changes only when a message calls or names a tool that is not in it, which keeps the provider's prompt cache
+ * valid. Then tools are taken in the order in which they were last called or named, then the other tools of called
+ * toolkits, then the core families. The offer depends only on the messages, on any machine and after any restart.
  * @param budget tokens; Infinity sets no limit
  */
 export class Offer {
@@ -35,7 +48,9 @@ export class Offer {
   readonly #budget: number
   /** Tool names found in each message, cached because messages do not change. */
   readonly #named = new WeakMap<Message, { said: readonly string[]; called: readonly string[] }>()
-  #last: { key: string; specs: readonly ToolSpec[] }
+  /** The offer before any message, and the last one. */
+  readonly #begin: Offered
+  #now: Offered
 
   /** @param all core tools first, grouped by family */
   constructor(all: readonly Candidate[], budget: number) {
@@ -43,51 +58,58 @@ export class Offer {
     this.#byName = new Map(all.map(each => [each.spec.name, each]))
     this.#families = familiesOf(all)
     this.#budget = budget
-    this.first = this.#fitting([])
-    // The offer before any message.
-    this.#last = { key: '', specs: this.first }
+    this.first = this.#fitting([], new Set())
+    const names = new Set(this.first.map(({ name }) => name))
+    this.#begin = { count: 0, last: undefined, specs: this.first, names, recent: [], kits: new Set() }
+    this.#now = this.#begin
   }
 
   offerAfter(messages: readonly Message[]): readonly ToolSpec[] {
     if (this.first.length === this.#all.length) return this.first
-    const named = messages.toReversed().map(message => this.#namesIn(message))
-    const offered = new Set(this.first.map(({ name }) => name))
-    const found = named.flatMap(({ called }) => called).filter(name => !offered.has(name))
-    const kits = new Set(found.map(name => this.#byName.get(name)?.toolkit))
-    const isNeighbour = ({ toolkit }: Candidate) => kits.has(toolkit)
-    const neighbours = kits.size === 0 ? [] : this.#all.filter(isNeighbour).map(({ spec }) => spec.name)
-    const said = new Set(named.flatMap(each => each.said))
-    const key = [...said, '', ...kits].join(' ')
-    if (key !== this.#last.key) {
-      const wanted = [...new Set([...said, ...neighbours])].filter(name => !offered.has(name))
-      this.#last = { key, specs: wanted.length === 0 ? this.first : this.#fitting(wanted, said) }
-    }
-    return this.#last.specs
+    const { count, last } = this.#now
+    const isContinued = count <= messages.length && (count === 0 || messages[count - 1] === last)
+    this.#now = messages
+      .slice(isContinued ? count : 0)
+      .reduce((before, message) => this.#offerWith(before, message), isContinued ? this.#now : this.#begin)
+    return this.#now.specs
   }
 
-  #fitting(wanted: readonly string[], said: ReadonlySet<string> = new Set()): readonly ToolSpec[] {
+  /** Returns the offer after one more message. */
+  #offerWith(before: Offered, message: Message): Offered {
+    const { said, called } = this.#namesIn(message)
+    const now = { ...before, count: before.count + 1, last: message }
+    if (said.length === 0) return now
+    const recent = [...new Set([...said, ...before.recent])]
+    const found = called.filter(name => !this.#begin.names.has(name))
+    const kits = new Set([...before.kits, ...found.map(name => this.#byName.get(name)!.toolkit)])
+    if (kits.size === before.kits.size && said.every(name => before.names.has(name))) return { ...now, recent }
+    const neighbours = this.#all.filter(({ toolkit }) => kits.has(toolkit)).map(({ spec }) => spec.name)
+    const specs = this.#fitting([...new Set([...recent, ...neighbours])], new Set(recent))
+    return { ...now, recent, kits, specs, names: new Set(specs.map(({ name }) => name)) }
+  }
+
+  #fitting(wanted: readonly string[], said: ReadonlySet<string>): readonly ToolSpec[] {
     const chosen = new Set(this.#all.filter(({ always }) => always))
     let left = this.#budget - sizeOf([...chosen])
-    const take = (candidates: readonly Candidate[], limit: number) => {
-      const until = left - limit
-      for (const each of candidates) {
-        const tokens = jsonTokens(each.spec)
-        if (chosen.has(each) || left - tokens < until) continue
-        chosen.add(each)
-        left -= tokens
-      }
+    let leftForFound = Math.min(left, this.#budget * SHARE_OF_FOUND)
+    const take = (each: Candidate, most: number): number => {
+      const tokens = jsonTokens(each.spec)
+      if (chosen.has(each) || tokens > most) return 0
+      chosen.add(each)
+      left -= tokens
+      return tokens
     }
-    take(
-      wanted.flatMap(name => this.#byName.get(name) ?? []),
-      Math.min(left, this.#budget * SHARE_OF_SAID),
-    )
+    for (const each of wanted.flatMap(name => this.#byName.get(name) ?? [])) {
+      if (each.family === undefined) leftForFound -= take(each, Math.min(left, leftForFound))
+      else take(each, left)
+    }
     // Families in use stay before others.
     const inUse = (family: readonly Candidate[]) => (family.some(({ spec }) => said.has(spec.name)) ? 0 : 1)
     const families = [...this.#families.values()].sort((a, b) => inUse(a) - inUse(b))
     for (const [place, family] of families.entries()) {
       const rest = family.filter(each => !chosen.has(each))
       // The first family may be offered partly: a model with only find_tools is of no use.
-      if (place === 0 || sizeOf(rest) <= left) take(rest, left)
+      if (place === 0 || sizeOf(rest) <= left) for (const each of rest) take(each, left)
     }
     return this.#all.filter(each => chosen.has(each)).map(({ spec }) => spec)
   }
@@ -105,7 +127,12 @@ export class Offer {
           ? /(?<=^- )[\w-]{1,64}(?=\()|(?<=`)[\w-]{1,64}(?=`)/gm
           : /(?<=`)\w+(?=`)|\b\w+_\w+\b/g
       const names = message.content.match(pattern) ?? []
-      const isTool = (word: string) => this.#byName.has(word)
+      // The system prompt names core tools in passing, in no order of need.
+      const isPassing = ({ family }: Candidate) => message.role === 'system' && family !== undefined
+      const isTool = (word: string) => {
+        const tool = this.#byName.get(word)
+        return tool !== undefined && !isPassing(tool)
+      }
       found = { called: called.filter(isTool), said: [...new Set([...called, ...names])].filter(isTool) }
       this.#named.set(message, found)
     }

@@ -5,7 +5,7 @@ import { textTokens } from '#lib/text-tokens'
 import { getIn, isTree, type Tree } from '#lib/tree'
 import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
-import type { ToolSet } from './contract.ts'
+import { FIND_TOOLS, type ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'
 import { finishGoal } from './loop/finish.ts'
 import { briefSchemaOf } from './loop/tool-call.ts'
@@ -62,6 +62,10 @@ function build(
   budget: number,
 ): DescribedSet {
   const given = givenTools(svc, profile, only)
+  const notIn = (offered: readonly ToolSpec[]) => {
+    const names = new Set(offered.map(({ name }) => name))
+    return given.filter(({ spec }) => !names.has(spec.name))
+  }
   const own = (tool: Tool): Given => ({
     ...{ tool, toolkit: OWN, owner: OWN, family: OWN, always: true, spec: specOf(tool) },
   })
@@ -76,9 +80,7 @@ function build(
     // The description of find_tools names the hidden tools and takes tokens itself, so the second round uses the first
     // one's result.
     for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
-      const shown = new Set(offer.first.map(({ name }) => name))
-      const hidden = given.filter(({ spec }) => !shown.has(spec.name))
-      all = [...core, ...finish, own(findTools(given, hidden)), ...toFind]
+      all = [...core, ...finish, own(findTools(given, notIn(offer.first))), ...toFind]
       offer = new Offer(all, tokens - instructions_tokens)
     }
     return { tokens, all, offer }
@@ -96,7 +98,10 @@ function build(
     specs: offer.first,
     instructions: instructionsOf(core.filter(({ spec }) => shown.has(spec.name))),
     names: all.map(({ tool }) => tool.name),
-    find: name => byName.get(name),
+    find: (name, offered) => {
+      const found = byName.get(name)
+      return found && name === FIND_TOOLS && offered ? findTools(given, notIn(offered())) : found
+    },
     toolsAfter,
     offered: toolsAfter,
     tools: all,

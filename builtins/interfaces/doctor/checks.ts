@@ -43,9 +43,11 @@ async function defaultModel(svc: PluginHandle) {
     .resolve(null)
     .catch((error: unknown) => fail(errorMessage(error), other))
   if ('level' in found) return found
-  const { id, provider } = found
+  const { id, provider, model } = found
   if (provider.notice) return warn(`${id}: ${provider.notice}`, provider.remedy ?? other)
   const { available, reason } = await (provider.reach?.() ?? provider.availability())
+  const problem = available ? await provider.explainMissing?.(model) : undefined
+  if (problem) return warn(`${id}: ${problem.problem}`, `${problem.remedy}, or ${other}`)
   if (available) return reason ? warn(`${id}: ${reason}`, 'test it with: svc run <agent> "say hello"') : ok(id)
   const missing = /^(\w+) is not set$/.exec(reason ?? '')?.[1]
   const remedy = missing
@@ -118,7 +120,11 @@ async function budget(svc: PluginHandle) {
       'raise daemon.budget_usd or daemon.budget_tokens, or reset the counters with: svc budget reset',
     )
   if (!unlimited) return ok(message)
-  return warn('nothing limits what agents spend', 'set a limit: svc config set daemon.budget_usd 5')
+  const used = svc.has(Models) ? await svc.use(Models).inUse() : []
+  // A dollar limit has no effect on free models.
+  const isFree = used.length > 0 && used.every(({ price }) => price === 'free')
+  const limit = isFree ? 'daemon.budget_tokens 1000000' : 'daemon.budget_usd 5'
+  return warn('nothing limits what agents spend', `set a limit: svc config set ${limit}`)
 }
 
 async function eventLog(svc: PluginHandle) {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type AgentRow, BlockReasons } from '#core/agents/contract'
+import { type AgentRow, BlockReasons, type StatusEntry } from '#core/agents/contract'
+import { statusPage } from '#core/agents/page'
 import { DoctorChecks, type DoctorReport } from '#interfaces/doctor/contract'
 import doctor from '#interfaces/doctor/index'
 import daemon from '#platform/daemon/index'
@@ -80,4 +81,46 @@ it('a budget too small for one more call is reported before its limit is reached
     message: expect.stringMatching(/^Tight: /),
     remedy: expect.stringContaining('svc budget reset'),
   })
+})
+
+it('a limit in tokens is advised where no model in use costs anything', async () => {
+  await using home = await testHostWithModel(() => undefined, { builtins: [doctor] })
+  expect(await runCheck(home, 'budget')).toMatchObject({
+    level: 'warn',
+    remedy: 'set a limit: svc config set daemon.budget_tokens 1000000',
+  })
+})
+
+it('a model that its server does not have is reported, with those that it has', async () => {
+  const serving = { models: ['qwen3:8b', 'scripted:latest'] }
+  await using home = await testHostWithModel(() => undefined, { builtins: [doctor], serving })
+  expect(await runCheck(home, 'default_model')).toMatchObject({ level: 'ok' })
+  await using other = await testHostWithModel(() => undefined, {
+    ...{ builtins: [doctor], serving: { models: ['qwen3:8b'] } },
+  })
+  expect(await runCheck(other, 'default_model')).toMatchObject({
+    level: 'warn',
+    message: `openai:scripted: ${other.server.url} does not list the model scripted; it has qwen3:8b`,
+    remedy: expect.stringMatching(/^load it there, or choose a model from svc models/),
+  })
+})
+
+it('a small context window is reported with the way to a larger one, also by svc why', async () => {
+  const files = { 'models.yaml': 'models: { "openai:scripted": { context_window: 4096 } }\n' }
+  await using home = await testHostWithModel(() => undefined, { builtins: [doctor], files })
+  const problem = 'the context window of openai:scripted has 4096 tokens, and most agents need 8000 or more'
+  const remedy = 'start its server with a larger context window'
+  expect(await runCheck(home, 'context_window')).toMatchObject({ level: 'warn', message: problem, remedy })
+  const id = await spawn(home)
+  expect(await home.kernel.invoke('agents.why', { id })).toMatchObject({ warning: `${problem}; ${remedy}` })
+})
+
+it('agents whose cycles fail are shown so by svc status', async () => {
+  await using home = await testHostWithModel(() => refuse(401, 'Incorrect API key provided'))
+  const id = await spawn(home)
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  const entries = (await home.kernel.invoke('agents.status')) as StatusEntry[]
+  expect(entries).toMatchObject([{ agent_id: id, failures: 1 }])
+  expect(statusPage(entries)).toContain(`! its last cycle failed; see why with: svc why ${id}`)
 })

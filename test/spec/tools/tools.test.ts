@@ -252,6 +252,27 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(seen[0]).toEqual(seen[1])
   })
 
+  it('keeps the tools in use in a small context window, and reads of the tools that it has there', async () => {
+    const { script, requests } = scriptCalls(
+      { name: 'sharpen_knives' },
+      { name: 'find_tools', args: { query: 'prune roses' } },
+      { name: 'shovel_snow' },
+      { name: 'prune_roses' },
+    )
+    const window = 'models: { "openai:scripted": { context_window: 2735 } }\n'
+    await using home = await testHostWithModel(script, { builtins, files: { ...files, 'models.yaml': window } })
+    await driven(home)
+    const offered = requests.map(namesIn)
+    expect(offered[0]).toEqual([...GARDEN_TOOLS, 'finish_goal', 'find_tools'])
+    expect(offered[1]).toContain('sharpen_knives')
+    expect(offered[1]).not.toContain('prune_roses')
+    expect(requests[2]!.prompt).toContain('- prune_roses(what): ')
+    expect(offered[2]).toEqual(expect.arrayContaining(['prune_roses', 'sharpen_knives']))
+    expect(requests[3]!.prompt).toContain(`There are: ${offered[2]!.join(', ')}`)
+    // Nothing outside the offer was called since, so it stays the same for the provider's prompt cache.
+    expect(offered.slice(3)).toEqual([offered[2], offered[2]])
+  })
+
   it('gets a list of toolkits when a search finds nothing', async () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })

@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { toolTokens } from '#lib/output-limit'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Abilities } from '../call/abilities.ts'
 import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
@@ -14,6 +15,7 @@ import {
   type ModelCall,
   ModelError,
   type ModelFacts,
+  type ModelProblem,
   type ToolSpec,
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
@@ -22,7 +24,7 @@ import { returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
 import { hasImages, nameImages, selectImages } from './vision.ts'
-import { ContextWindows, smallerWindow } from './windows.ts'
+import { ContextWindows, largerWindow, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
   config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
@@ -72,7 +74,7 @@ export class ContextEngine {
     const facts = await this.#facts(target)
     /** A request refused for an unknown reason; it is sent once more, plain and about half as large. */
     let refused:
-      | { error: ModelError; fitted: FittedRequest; messages: readonly Message[]; repeated: boolean }
+      | { error: ModelError; fitted: FittedRequest; messages: readonly Message[]; tools: number; repeated: boolean }
       | undefined
     for (let refusals = 0; ; refusals++) {
       const known = await this.#windows.limits(target, facts, purpose)
@@ -89,7 +91,7 @@ export class ContextEngine {
       const { window, sections } = fitted
       const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
-      if (refused && isSame(messages, refused.messages)) throw refused.error
+      if (refused && isSame(messages, refused.messages) && tools.length === refused.tools) throw refused.error
       if (refused && !refused.repeated) {
         refused.repeated = true
         this.#log(
@@ -102,14 +104,15 @@ export class ContextEngine {
         const { max_tokens, thinking_tokens } = fitted
         const parameters = fittedParameters(call, thinking_tokens)
         const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
-        this.#windows.calibrate(target, purpose, fitted, answer.spend)
+        const cut_at = this.#windows.calibrate(target, purpose, fitted, answer.spend)
+        if (cut_at !== undefined) await this.#noteCutByServer(target, purpose, fitted, cut_at)
         // Only the size changed, so the first request was refused for its size.
         if (refused && isSame(said, plain(said))) await this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
         // A refused summary is replaced by a digest instead.
         if (isUnknownRefusal(error) && !refused && purpose.kind !== 'summary') {
-          refused = { error, fitted, messages, repeated: false }
+          refused = { error, fitted, messages, tools: tools.length, repeated: false }
           continue
         }
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
@@ -118,6 +121,11 @@ export class ContextEngine {
         if (refusals === MAX_REFUSALS) throw error
       }
     }
+  }
+
+  /** Returns why the context window of a model is too small, and what to do; null if it is not. */
+  async findWindowProblem(target: Target): Promise<ModelProblem | null> {
+    return this.#windows.findProblem(target, await this.#facts(target))
   }
 
   /** Measures a call without making it. */
@@ -187,6 +195,15 @@ export class ContextEngine {
     return this.#append(purpose, 'context_refused', data)
   }
 
+  /** Takes the count at which a server cuts requests as the window, so that what matters stays in them. */
+  async #noteCutByServer(target: Target, purpose: CallPurpose, fitted: FittedRequest, cut_at: number): Promise<void> {
+    await this.#windows.learn(target, cut_at, fitted)
+    const { system, tools, messages } = fitted.sections
+    const read = `The server of ${target.id} read only ${cut_at} of about ${system + tools + messages} tokens`
+    const why = 'it cuts requests to its context window and reports no error'
+    this.#log(purpose, 'context_cut', `${read}: ${why}; ${largerWindow(target.provider)}`)
+  }
+
   #log({ agent_id, goal_id, cycle_num }: CallPurpose, code: string, message: string): void {
     this.#svc.log.warn({ agent_id, goal_id, cycle_num, code }, message)
   }
@@ -215,11 +232,8 @@ function isSame(one: readonly Message[], other: readonly Message[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** Maximum share of the window for the tools. */
-const TOOLS_SHARE = 0.2
-
-function toolsFor({ tools, toolsWithin }: MeasuredCall, { window, ratio }: ContextLimits): readonly ToolSpec[] {
-  const most = Math.floor((window / ratio) * TOOLS_SHARE)
+function toolsFor({ tools, toolsWithin }: MeasuredCall, limits: ContextLimits): readonly ToolSpec[] {
+  const most = toolTokens(limits)
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 

@@ -10,7 +10,7 @@ interface OverflowSign {
 /**
  * Wordings of refusals, matched case-insensitively. Sources: the error tables of pi-mono
  * (packages/ai/src/utils/overflow.ts), OpenClaw, opencode (provider/error.ts) and the OpenHands SDK
- * (llm/exceptions/classifier.py), read on 2026-11-24.
+ * (llm/exceptions/classifier.py), read on 2026-11-24; LM Studio's, lmstudio-bug-tracker.
  */
 const OVERFLOW_SIGNS: readonly OverflowSign[] = [
   { of: 'Anthropic', says: /prompt is too long/i, window: />\s*(\d[\d,]*)\s*maximum/i },
@@ -35,8 +35,16 @@ const OVERFLOW_SIGNS: readonly OverflowSign[] = [
   },
   { of: 'vLLM', says: /context length is only/i, window: /context length is only (\d[\d,]*)/i },
   { of: 'vLLM', says: /input length.*exceeds.*context length/i, window: /context length\D*(\d[\d,]*)/i },
-  { of: 'llama.cpp', says: /exceeds the available context size/i, window: /context size \((\d[\d,]*)/i },
-  { of: 'LM Studio', says: /greater than the context length/i, window: /context length (?:of )?(\d[\d,]*)/i },
+  {
+    of: 'llama.cpp',
+    says: /exceeds the available context size|exceed_context_size_error/i,
+    window: /context size \((\d[\d,]*)/i,
+  },
+  {
+    of: 'LM Studio',
+    says: /greater than the context length|n_keep\W.{0,20}>= ?n_ctx|context length of only|context size has been exceeded/i,
+    window: /(?:n_ctx\W{0,3}|context length (?:of )?(?:only )?)(\d[\d,]*)/i,
+  },
   { of: 'GitHub Copilot', says: /prompt token count.*exceeds the limit of/i, window: /limit of (\d[\d,]*)/i },
   { of: 'MiniMax', says: /context window exceeds limit/i, window: /limit \D*(\d[\d,]*)/i },
   { of: 'Kimi', says: /exceeded model token limit/i, window: /token limit: (\d[\d,]*)/i },

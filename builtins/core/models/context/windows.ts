@@ -1,14 +1,18 @@
 import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
-import type { CallPurpose, ModelFacts, Spend } from '../contract.ts'
+import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 
 /** Assumed window of an unknown model, in tokens: large, because a refusal corrects it, while cutting loses content. */
 const ASSUMED_WINDOW = 400_000
-/** Time after which a server that did not report its window is asked again, in milliseconds. */
+/** Time after which a server is asked again for its window, in milliseconds: it may have been restarted. */
 const ASK_AGAIN_MS = 60_000
+/** Minimum number of estimated tokens by which a request must have grown to show that its server cuts it. */
+const MIN_GROWTH = 32
+/** Share of its estimated tokens below which a request may have been cut by its server. */
+const CUT_SHARE = 0.9
 /** Maximum number of conversations whose ratio is remembered; the least recently used is dropped. */
 const MAX_CONVERSATIONS = 1_000
 /** Step size of the ratio, so that a request keeps its beginning between calls. */
@@ -25,6 +29,17 @@ interface Conversation {
   ratio: number
   /** The amounts left out of its last request. */
   left_out: LeftOut
+  /** Tokens of its last request: estimated, and counted by the provider. */
+  last?: { estimate: number; counted: number }
+}
+
+/** The last answer of a server to the question for its window. */
+interface WindowAnswer {
+  /** Time from which the server is asked again. */
+  again_at: number
+  window: Promise<number | null>
+  /** Whether the model has answered a request since. Ollama reports the window only of loaded models. */
+  has_loaded: boolean
 }
 
 /** Returns a window for which a refused request would be made about half as large. */
@@ -33,11 +48,19 @@ export function smallerWindow({ sections: { system, tools, messages }, window, m
   return Math.min(below, Math.floor(window * REFUSED_SHARE))
 }
 
+/** Window in which the prompt and the tools leave little for the work of an agent, in tokens. */
+const SMALL_WINDOW = 8_000
+
+/** Says how to give a model's server a larger context window. */
+export function largerWindow({ larger_window }: Pick<ModelProvider, 'larger_window'>): string {
+  return `start its server with a larger context window${larger_window ? `: ${larger_window}` : ''}`
+}
+
 /** Known context windows of models, and their token ratio for each conversation, in this process. */
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #learned: LearnedModels
-  readonly #answers = new Map<string, { at: number; window: Promise<number | null> }>()
+  readonly #answers = new Map<string, WindowAnswer>()
   readonly #conversations = new Map<string, Conversation>()
 
   constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels) {
@@ -45,29 +68,69 @@ export class ContextWindows {
     this.#learned = learned
   }
 
-  /** Returns the limits of a request: from a recorded refusal, then the catalogue or `models.yaml`, then the server. */
+  /** Returns the limits of a request. */
   async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
-    const { max_output_tokens, context_window } = facts
-    const learned = await this.#learned.of(target)
-    const known = learned.context_window ?? context_window ?? (await this.#askServer(target))
     const { ratio } = this.#conversationOf(target.id, purpose)
-    return { window: known ?? ASSUMED_WINDOW, max_output_tokens, ratio }
+    const known = await this.find(target, facts)
+    return { window: known ?? ASSUMED_WINDOW, max_output_tokens: facts.max_output_tokens, ratio }
   }
 
-  /** Records the window that a refusal named, or otherwise one about half as large as the refused request. */
+  /**
+   * Returns the known window of a model: from a recorded refusal, then the catalogue or `models.yaml`, then the server;
+   * null if unknown. A refusal no longer counts once the server reports another window than it did then.
+   */
+  async find(target: Target, { context_window }: Pick<ModelFacts, 'context_window'>): Promise<number | null> {
+    const { context_window: learned, reported_window } = await this.#learned.of(target)
+    const reported = learned !== null || context_window === null ? await this.#askServer(target) : null
+    const isOutdated = reported !== null && reported !== reported_window
+    return (isOutdated ? null : learned) ?? context_window ?? reported
+  }
+
+  /** Returns why the known window of a model is too small, and what to do; null if it is not. */
+  async findProblem(target: Target, facts: ModelFacts): Promise<ModelProblem | null> {
+    const window = await this.find(target, facts)
+    if (window === null || window >= SMALL_WINDOW) return null
+    const { context_window } = await this.#learned.of(target)
+    const forget = context_window === window ? `; if it already has one: svc models forget ${target.id}` : ''
+    return {
+      problem: `the context window of ${target.id} has ${window} tokens, and most agents need ${SMALL_WINDOW} or more`,
+      remedy: `${largerWindow(target.provider)}${forget}`,
+    }
+  }
+
+  /**
+   * Records the window that a refusal named, or that the server reports now, or otherwise one about half as large as the
+   * refused request.
+   */
   async learn(target: Target, named: number | null, refused: FittedRequest): Promise<void> {
-    const context_window = named !== null && named < refused.window ? named : smallerWindow(refused)
-    await this.#learned.learn(target, { context_window })
+    this.#answers.delete(target.id)
+    const reported_window = await this.#askServer(target)
+    const limit = named ?? reported_window
+    const context_window = limit !== null && limit < refused.window ? limit : smallerWindow(refused)
+    await this.#learned.learn(target, { context_window, reported_window })
   }
 
-  /** Corrects the estimate of a conversation by the usage that its provider reported. */
-  calibrate(target: Target, purpose: CallPurpose, { sections }: FittedRequest, spend: Spend): void {
+  /**
+   * Corrects the estimate of a conversation by the usage that its provider reported.
+   * @returns the window at which the server cut the request, as Ollama does without an error; undefined if it did not
+   */
+  calibrate(target: Target, purpose: CallPurpose, { sections }: FittedRequest, spend: Spend): number | undefined {
+    this.#askOnceLoaded(target)
     const estimate = sections.system + sections.tools + sections.messages
-    if (spend.estimated || spend.attempts !== 1 || estimate === 0) return
-    const counted = Math.min(Math.max(spend.input_tokens / estimate, MIN_RATIO), MAX_RATIO)
+    if (spend.estimated || spend.attempts !== 1 || estimate === 0) return undefined
     const conversation = this.#conversationOf(target.id, purpose)
-    if (Math.abs(counted - conversation.ratio) < RATIO_STEP) return
+    const { last } = conversation
+    const { input_tokens } = spend
+    conversation.last = { estimate, counted: input_tokens }
+    const hasGrown = last !== undefined && estimate >= last.estimate + MIN_GROWTH
+    if (hasGrown && input_tokens === last.counted && input_tokens < estimate * CUT_SHARE) {
+      conversation.ratio = Math.max(conversation.ratio, 1)
+      return input_tokens
+    }
+    const counted = Math.min(Math.max(input_tokens / estimate, MIN_RATIO), MAX_RATIO)
+    if (Math.abs(counted - conversation.ratio) < RATIO_STEP) return undefined
     conversation.ratio = Math.ceil(counted / RATIO_STEP) * RATIO_STEP
+    return undefined
   }
 
   /**
@@ -93,15 +156,25 @@ export class ContextWindows {
     return conversation
   }
 
-  #askServer({ id, model, provider }: Target): Promise<number | null> | null {
+  async #askServer({ id, model, provider }: Target): Promise<number | null> {
     if (!provider.contextWindow) return null
     const previous = this.#answers.get(id)
     const now = this.#clock.monotonic()
-    if (previous && now - previous.at < ASK_AGAIN_MS) return previous.window
-    const window = provider.contextWindow(model).catch(() => null)
-    this.#answers.set(id, { at: now, window })
-    // A known window does not change while the server runs; after a restart with another one, a refusal corrects it.
-    void window.then(known => known !== null && this.#answers.set(id, { at: Number.POSITIVE_INFINITY, window }))
+    if (previous && now < previous.again_at) return previous.window
+    // A server that cannot be asked now, or has unloaded the model, keeps the window that it reported before.
+    const window = provider
+      .contextWindow(model)
+      .catch(() => null)
+      .then(found => found ?? previous?.window ?? null)
+    this.#answers.set(id, { again_at: now + ASK_AGAIN_MS, window, has_loaded: previous?.has_loaded ?? false })
     return window
+  }
+
+  /** Makes the server be asked again after the first answer of its model. */
+  #askOnceLoaded({ id }: Target): void {
+    const answer = this.#answers.get(id)
+    if (!answer || answer.has_loaded) return
+    answer.has_loaded = true
+    answer.again_at = 0
   }
 }

@@ -7,6 +7,12 @@ export const LearnedFacts = z.object({
     .int()
     .nullable()
     .describe('Maximum number of input and output tokens together; null if nothing was learned'),
+  reported_window: z
+    .number()
+    .int()
+    .nullable()
+    .default(null)
+    .describe('Context window that the server reported when another one was learned; null if it reported none'),
   omitted: z.array(z.string()).describe('Keys that the model does not accept in requests, which are left out'),
   lacks: z
     .array(z.enum(['tools', 'schemas', 'vision']))
@@ -15,7 +21,7 @@ export const LearnedFacts = z.object({
 export type LearnedFacts = z.infer<typeof LearnedFacts>
 
 /** Learned facts as shown to operators. */
-export const LearnedModel = LearnedFacts.extend({
+export const LearnedModel = LearnedFacts.omit({ reported_window: true }).extend({
   model: z.string().describe('`provider:model`'),
   endpoint: z.string().describe('Address of the server; empty if there is none'),
   learned_at: z.iso.datetime().describe('Time at which the latest of these facts was learned'),
@@ -23,4 +29,4 @@ export const LearnedModel = LearnedFacts.extend({
 export type LearnedModel = z.infer<typeof LearnedModel>
 
 /** A model of which nothing was learned. */
-export const NOTHING_LEARNED: LearnedFacts = { context_window: null, omitted: [], lacks: [] }
+export const NOTHING_LEARNED: LearnedFacts = { context_window: null, reported_window: null, omitted: [], lacks: [] }

@@ -54,6 +54,7 @@ export class LearnedModels {
     const before = await this.of(target)
     const facts: LearnedFacts = {
       context_window: more.context_window ?? before.context_window,
+      reported_window: more.context_window === undefined ? before.reported_window : (more.reported_window ?? null),
       omitted: [...new Set([...before.omitted, ...(more.omitted ?? [])])],
       lacks: [...new Set([...before.lacks, ...(more.lacks ?? [])])],
     }

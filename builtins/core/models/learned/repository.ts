@@ -47,7 +47,8 @@ export async function findLearned(
 export async function listLearned(store: Store): Promise<LearnedModel[]> {
   const rows = await store.all<Row>('SELECT * FROM learned_models ORDER BY model, endpoint')
   return rows.map(({ model, endpoint, learned_at, ...row }) => {
-    return { model, endpoint, learned_at: isoTime(learned_at), ...factsIn(row) }
+    const { reported_window: _, ...facts } = factsIn(row)
+    return { model, endpoint, learned_at: isoTime(learned_at), ...facts }
   })
 }
 

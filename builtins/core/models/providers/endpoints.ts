@@ -47,6 +47,8 @@ interface Known {
    * nothing.
    */
   start?: string
+  /** Command that gives the server a larger context window. */
+  larger_window?: string
 }
 
 const ANTHROPIC = 'anthropic'
@@ -57,10 +59,22 @@ const KNOWN: readonly Known[] = [
   { name: 'groq', base_url: 'https://api.groq.com/openai/v1' },
   { name: 'fireworks', base_url: 'https://api.fireworks.ai/inference/v1' },
   { name: 'openrouter', base_url: 'https://openrouter.ai/api/v1' },
-  { name: 'ollama', base_url: 'http://localhost:11434/v1', start: 'ollama serve' },
-  { name: 'lmstudio', base_url: 'http://localhost:1234/v1', start: 'lms server start' },
-  { name: 'vllm', base_url: 'http://localhost:8000/v1', start: 'vllm serve <model>' },
-  { name: 'llamacpp', base_url: 'http://localhost:8080/v1', start: 'llama-server -m <model.gguf> --jinja' },
+  {
+    ...{ name: 'ollama', base_url: 'http://localhost:11434/v1', start: 'ollama serve' },
+    larger_window: 'OLLAMA_CONTEXT_LENGTH=16384 ollama serve',
+  },
+  {
+    ...{ name: 'lmstudio', base_url: 'http://localhost:1234/v1', start: 'lms server start' },
+    larger_window: 'lms load <model> --context-length 16384',
+  },
+  {
+    ...{ name: 'vllm', base_url: 'http://localhost:8000/v1', start: 'vllm serve <model>' },
+    larger_window: 'vllm serve <model> --max-model-len 16384',
+  },
+  {
+    ...{ name: 'llamacpp', base_url: 'http://localhost:8080/v1', start: 'llama-server -m <model.gguf> --jinja' },
+    larger_window: 'llama-server -m <model.gguf> --jinja -c 16384',
+  },
 ]
 
 /** Returns whether a provider of this name is available without configuration. */
@@ -82,10 +96,14 @@ export interface Endpoint {
   free: boolean
   /** Why calls are free; undefined if they are not. */
   free_because?: string | undefined
+  /** Whether the server runs on this machine or in its private network. */
+  local?: boolean
   /** Model used when only the provider is named; set by `<NAME>_MODEL`. */
   model: string | undefined
   /** Command that starts the server, if it runs on the operator's machine. */
   start: string | undefined
+  /** Command that gives the server a larger context window. */
+  larger_window?: string | undefined
   /** OpenAI organization that calls are billed to. */
   organization: string | null
   project: string | null
@@ -123,7 +141,11 @@ export function realModelRemedy(endpoints: readonly Endpoint[], env: Ports['env'
   return 'to use a real model, set OPENAI_API_KEY or OPENAI_BASE_URL, or set model.default_model to a model from svc models'
 }
 
-function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings: ProviderSettings): Endpoint {
+function endpoint(
+  { name, base_url, start, larger_window }: Known,
+  env: Ports['env'],
+  settings: ProviderSettings,
+): Endpoint {
   const prefix = name.toUpperCase().replaceAll('-', '_')
   const variable = (suffix: string) => env[`${prefix}_${suffix}`]?.trim() || undefined
   const ofEnvironment = variable('BASE_URL')
@@ -140,8 +162,10 @@ function endpoint({ name, base_url, start }: Known, env: Ports['env'], settings:
     needs_key: settings.api_key_env !== undefined || (start === undefined && own === undefined),
     free: free_because !== undefined,
     free_because,
+    local: isLoopback(at) || isPrivate(at),
     model: variable('MODEL') ?? settings.model,
     start,
+    larger_window,
     organization: name === 'openai' ? (variable('ORG_ID') ?? null) : null,
     project: name === 'openai' ? (variable('PROJECT_ID') ?? null) : null,
   }
@@ -165,4 +189,12 @@ function isLoopback(url: string): boolean {
   if (!URL.canParse(url)) return false
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
+}
+
+/** Returns whether a URL is an address of a private network, a name without a dot, or a `.local` name. */
+function isPrivate(url: string): boolean {
+  if (!URL.canParse(url)) return false
+  const { hostname } = new URL(url)
+  const isName = !/[.:]/.test(hostname) || /\.(?:local|lan|internal)$/.test(hostname)
+  return isName || /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|169\.254\.|\[f[cd]|\[fe80)/.test(hostname)
 }

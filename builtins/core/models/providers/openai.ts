@@ -1,6 +1,6 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
-import type { ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract.ts'
+import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { dialectOf } from './dialects.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
@@ -26,7 +26,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** Provider for any server that speaks OpenAI's chat completions, using the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
-  const { availability, reach, firstModel, contextWindow, vision } = probe(endpoint, ports)
+  const { availability, reach, firstModel, listModels, explainMissing, contextWindow, vision } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   const dialect = dialectOf(endpoint)
 
@@ -66,8 +66,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     return new LazyStream(async () => {
       refuseWithoutKey(endpoint, model)
       const data = chunks(ports.clock)
-      const response = await open(request, signal).catch(error => {
-        throw fault(error)
+      const response = await open(request, signal).catch(async error => {
+        throw await withMissing(fault(error), request)
       })
       refuseWebPage(endpoint, model, response)
       if (isJson(response)) return readWholeAnswer(response, fault)
@@ -87,8 +87,18 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         ? await eventsOfStream(response, ports.clock)
         : eventsOfCompletion(await response.json())
     } catch (error) {
-      throw faultOf(error, model, endpoint, ports.clock)
+      throw await withMissing(faultOf(error, model, endpoint, ports.clock), request)
     }
+  }
+
+  /** Returns the error of an unknown model with the models of the server, and the others unchanged. */
+  const withMissing = async (error: ModelError, { model }: ModelRequest): Promise<ModelError> => {
+    const found = error.http_status === 404 && !endpoint.needs_key ? await explainMissing(model) : null
+    if (!found) return error
+    const problem = `${error.problem}; ${found.problem}; ${found.remedy}`
+    const { kind, transient, billed, http_status } = error
+    const described = new ModelError({ model: id(model), problem }, { cause: error })
+    return Object.assign(described, { kind, transient, billed, http_status })
   }
 
   const named = endpoint.model
@@ -97,12 +107,14 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     endpoint: base_url,
     free,
     ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
+    ...(endpoint.local ? { local: true } : {}),
+    ...(endpoint.larger_window ? { larger_window: endpoint.larger_window } : {}),
     structured: true,
     availability,
     reach,
     // A provider's public URL is only called for answers. Its models are in the catalogue; otherwise a refusal reveals
     // their limits.
-    ...(endpoint.needs_key ? {} : { contextWindow }),
+    ...(endpoint.needs_key ? {} : { contextWindow, listModels, explainMissing }),
     vision: endpoint.needs_key ? async () => null : vision,
     ...(named ? { defaultModel: async () => named } : endpoint.needs_key ? {} : { defaultModel: firstModel }),
     stream,

@@ -1,5 +1,5 @@
 import { errorMessage, type Ports, withTimeLimit, z } from '#kernel'
-import { ModelError } from '../contract.ts'
+import { ModelError, type ModelProblem } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
 import { causeCode } from './faults.ts'
 import { capBody } from './fetch.ts'
@@ -8,7 +8,7 @@ const PROBE_LIMIT_MS = 2_000
 const REMEMBERED_MS = 30_000
 
 const Tokens = z.number().int().min(256).optional().catch(undefined)
-/** `max_model_len` is vLLM's, `context_length` OpenRouter's, `max_context_length` LM Studio's. */
+/** `max_model_len` is vLLM's, `context_length` OpenRouter's, `max_context_length` Mistral's. */
 const ModelList = z.object({
   data: z.array(
     z.object({ id: z.string().min(1), max_model_len: Tokens, context_length: Tokens, max_context_length: Tokens }),
@@ -18,8 +18,10 @@ type Listed = z.infer<typeof ModelList>['data'][number]
 
 /** Loaded models that Ollama reports: https://github.com/ollama/ollama/blob/main/docs/api.md */
 const RunningModels = z.object({
-  models: z.array(z.object({ name: z.string(), model: z.string().optional(), context_length: Tokens })),
+  models: z.array(z.object({ name: z.string(), context_length: Tokens })),
 })
+/** Models that LM Studio reports: https://lmstudio.ai/docs/developer/rest/endpoints */
+const StudioModels = z.object({ data: z.array(z.object({ id: z.string(), loaded_context_length: Tokens })) })
 /** Properties that llama-server reports: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
 const Props = z.object({
   default_generation_settings: z.object({ n_ctx: Tokens }).optional(),
@@ -35,6 +37,19 @@ const ShownModel = z.object({ capabilities: z.array(z.string()) })
 const NO_LIST = [404, 405, 501]
 
 type Found = { available: true; models: Listed[]; reason: null } | { available: boolean; models: null; reason: string }
+
+/** Maximum number of models that a message names. */
+const NAMED_MOST = 8
+
+/** Returns a model's name as Ollama lists it: a name without a tag gets the tag `latest`. */
+function withTag(model: string): string {
+  return `${model}:latest`
+}
+
+function listSome(names: readonly string[]): string {
+  const more = names.length - NAMED_MOST
+  return `${names.slice(0, NAMED_MOST).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 /** Queries the models of a server at most every 30 s. A provider's public URL with a key is assumed to be available. */
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
@@ -116,23 +131,66 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
     }
   }
 
+  const windowReaders: readonly { of: string; read: (model: string) => Promise<number | undefined> }[] = [
+    {
+      of: 'llamacpp',
+      read: async () => Props.safeParse(await beside('/props')).data?.default_generation_settings?.n_ctx,
+    },
+    {
+      of: 'lmstudio',
+      read: async model => {
+        const listed = StudioModels.safeParse(await beside('/api/v0/models')).data?.data
+        return listed?.find(({ id }) => id === model)?.loaded_context_length
+      },
+    },
+    {
+      of: 'ollama',
+      read: async model => {
+        const running = RunningModels.safeParse(await beside('/api/ps')).data?.models
+        return running?.find(each => [model, withTag(model)].includes(each.name))?.context_length
+      },
+    },
+  ]
+
   return {
     /** Returns the context window of a model on this server, in tokens; null if unknown. */
     async contextWindow(model: string): Promise<number | null> {
-      if (name === 'ollama') {
-        const running = RunningModels.safeParse(await beside('/api/ps')).data?.models ?? []
-        return running.find(each => each.name === model || each.model === model)?.context_length ?? null
+      if (name !== 'ollama' && name !== 'lmstudio') {
+        const { available, models } = await cachedProbe()
+        const listed = models?.find(({ id }) => id === model)
+        const window = listed?.max_model_len ?? listed?.context_length ?? listed?.max_context_length
+        if (window !== undefined || needs_key || !available) return window ?? null
       }
-      const listed = (await cachedProbe()).models?.find(({ id }) => id === model)
-      const window = listed?.max_model_len ?? listed?.context_length ?? listed?.max_context_length
-      if (window !== undefined || needs_key) return window ?? null
-      return Props.safeParse(await beside('/props')).data?.default_generation_settings?.n_ctx ?? null
+      // A server of another name, such as `openai`, may be any of these.
+      const [only] = windowReaders.filter(reader => reader.of === name)
+      for (const { read } of only ? [only] : windowReaders) {
+        const window = await read(model)
+        if (window !== undefined) return window
+      }
+      return null
     },
     /** Returns whether a model accepts images; null if unknown. */
     async vision(model: string): Promise<boolean | null> {
       if (name !== 'ollama') return Props.safeParse(await beside('/props')).data?.modalities?.vision ?? null
       const init = { method: 'POST', body: JSON.stringify({ model }), headers: { 'content-type': 'application/json' } }
       return ShownModel.safeParse(await beside('/api/show', init)).data?.capabilities.includes('vision') ?? null
+    },
+    /** Returns the models that the server lists; null if it lists none. */
+    async listModels(): Promise<string[] | null> {
+      return (await cachedProbe()).models?.map(({ id }) => id) ?? null
+    },
+    /** Returns why a model cannot be called although the server answers; null if it can, or if that is unknown. */
+    async explainMissing(model: string): Promise<ModelProblem | null> {
+      const { models } = await cachedProbe()
+      // llama-server serves the model that it was started with under any name.
+      if (!models || name === 'llamacpp') return null
+      const ids = models.map(({ id }) => id)
+      if (ids.includes(model) || ids.includes(withTag(model))) return null
+      const others = ids.length > 0 ? `it has ${listSome(ids)}` : 'it has no model'
+      return {
+        problem: `${base_url} does not list the model ${model}; ${others}`,
+        remedy: name === 'ollama' ? `get it with: ollama pull ${model}` : 'load it there',
+      }
     },
     availability: () => availability(!needs_key),
     reach: () => availability(true),

@@ -65,6 +65,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     ]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
+    const { context } = answer.spend
     const { calls, dropped } = planCalls(answer, request, step)
     const message = assistantMessage(answer, calls, dropped)
     if (!isEmptyAnswer(message)) messages.push(message)
@@ -74,7 +75,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const end =
       calls.length > 0
         ? endOf(
-            yield* runTurn(calls, request, messages, { ...parts, result_tokens: resultTokens(answer.spend.context) }),
+            yield* runTurn(calls, request, messages, { ...parts, context, result_tokens: resultTokens(context) }),
             step,
           )
         : endWithText(answer, question === undefined ? undefined : asked, request, step)

@@ -1,5 +1,5 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
-import type { Message, ToolSpec } from '#core/models/contract'
+import type { ContextUse, Message, ToolSpec } from '#core/models/contract'
 import { type Clock, type Effect, errorMessage, issuesOf, withTimeLimit, z } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
@@ -61,6 +61,8 @@ export interface CallParts {
   result_tokens?: number | undefined
   /** Stores images that tools return; undefined if that module is disabled. */
   images?: Images | undefined
+  /** Use of the model's context window by the request that led to the call; it decides which tools were offered. */
+  context?: ContextUse | undefined
   /** Returns the tools that the model has been offered by now; by default those of the start. */
   offered?: () => readonly ToolSpec[]
 }
@@ -153,7 +155,7 @@ async function prepare(
   { tools }: RunRequest,
   { offered = () => tools.specs }: CallParts,
 ): Promise<Prepared> {
-  const tool = tools.find(name)
+  const tool = tools.find(name, offered)
   if (!tool) {
     const known = offered()
       .map(spec => spec.name)

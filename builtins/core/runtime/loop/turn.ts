@@ -1,6 +1,8 @@
-import { MAX_TOOL_CALLS, type Message, type ModelAnswer } from '#core/models/contract'
+import { MAX_TOOL_CALLS, type Message, type ModelAnswer, type ToolSpec } from '#core/models/contract'
+import { toolTokens } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
 import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
+import { tokensOf } from '../offer.ts'
 import { Finish } from './finish.ts'
 import { addNotice, repeatedCalls } from './repeats.ts'
 import {
@@ -59,8 +61,19 @@ export function planCalls(
 
 /** Runs the calls of an answer. */
 export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], parts: CallParts) {
-  const offered = () => request.tools.toolsAfter(messages)
+  const offered = () => offeredTools(request, messages, parts)
   return runAll(calls, call => executeCall(call, request, { ...parts, offered }), request, messages)
+}
+
+/** Returns the tools that the model is offered after these messages: fewer in a small context window. */
+function offeredTools(
+  { tools }: RunRequest,
+  messages: readonly Message[],
+  { context }: CallParts,
+): readonly ToolSpec[] {
+  const all = tools.toolsAfter(messages)
+  const most = context ? toolTokens(context) : Number.POSITIVE_INFINITY
+  return tokensOf(all) <= most ? all : tools.toolsAfter(messages, most)
 }
 
 /**

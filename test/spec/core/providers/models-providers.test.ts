@@ -202,7 +202,7 @@ test('svc models shows a table of providers with tiers, prices, breakers and rea
   const line = (start: string) => lines.find(each => each.startsWith(start)) ?? ''
   expect(lines[0]).toBe('Default: openai:scripted-1')
   expect(line('PROVIDER')).toMatch(/^PROVIDER +MODEL +TIER +USD\/M IN, OUT +BREAKER +STATE$/)
-  expect(line('openai')).toMatch(/ lite +free +open +2 failures in a row, next attempt in 10 s: HTTP 500/)
+  expect(line('openai')).toMatch(/^openai +scripted-1 +free +open +2 failures in a row, next attempt in 10 s: HTTP 500/)
   expect(line('groq')).toMatch(/openai\/gpt-oss-20b +lite +0\.075, 0\.3 +closed +ready$/)
   expect(line('anthropic')).toMatch(/closed +ANTHROPIC_API_KEY is not set$/)
   expect(line('sim')).toMatch(/closed +simulated, not an AI model$/)
