@@ -19,9 +19,15 @@ export async function database(root: string, { ports, database }: CheckContext):
     const loss = await (await database()).lossOf(file, ports)
     if (loss) throw loss
     if (!(await ports.files.stat(file).catch(() => undefined))) return noDatabase(root, ports)
-    const { version, bytes, faults } = await (await database()).checkDatabase(file, ports)
+    const { checkDatabase, schemaVersion } = await database()
+    const { version, bytes, faults } = await checkDatabase(file, ports)
     const [fault] = faults
     if (fault) return fail(`${file} is damaged: ${fault}`, 'stop the service, then: svc db restore .svc/backups/<file>')
+    if (version < schemaVersion)
+      return warn(
+        `intact, but has schema version ${version}, and this version of svc needs ${schemaVersion}`,
+        'svc stop, then svc start, which copies it to .svc/backups/ and migrates it',
+      )
     return ok(`intact, schema version ${version}, ${(bytes / MIB).toFixed(1)} MiB`)
   } catch (error) {
     return databaseFinding(error) ?? fail(errorMessage(error), 'check the database with: svc db check')

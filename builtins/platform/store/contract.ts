@@ -253,6 +253,14 @@ export const DatabaseInUseError = defineError({
   message: (p: { file: string }) =>
     `A process has ${p.file} open, so it was not replaced; stop the service (svc stop, and svc serve) and try again.`,
 })
+/** The schema is older than this program needs, and a process that may be of an older version has the database open. */
+export const MigrationBlockedError = defineError({
+  code: 'migration_blocked',
+  status: 503,
+  title: 'Migration blocked',
+  message: (p: { version: number; needed: number; by: string }) =>
+    `The database has schema version ${p.version} and this version of svc needs ${p.needed}, but ${p.by}, probably of an older version, has it open; nothing was changed. Stop it first (svc stop, and svc serve), then try again.`,
+})
 export const FileExistsError = defineError({
   code: 'file_exists',
   status: 409,
@@ -272,6 +280,8 @@ export interface DatabaseReport {
 
 /** Operations on database files, without starting a process of the project. */
 export interface DatabaseFiles {
+  /** Version of the schema that this program needs. */
+  schemaVersion: number
   /** Returns the version of SQLite. @throws when its native module cannot be loaded */
   engineVersion(): Promise<string>
   /** Returns whether another process has held the write lock longer than one of our commits takes. */

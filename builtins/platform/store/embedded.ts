@@ -25,6 +25,7 @@ export async function openEmbedded(
   const open = (file: string) =>
     openDatabase(file, svc.ports, {
       synchronous,
+      ...(file === svc.project.database ? { log: svc.log } : {}),
       check: svc.roles.has('daemon') || svc.roles.has('server'),
       medium: svc.has(Medium) ? svc.use(Medium) : undefined,
     })

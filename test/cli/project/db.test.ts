@@ -1,6 +1,8 @@
 import { copyFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { MIGRATIONS } from '#migrations'
+import { APPLICATION_ID } from '#platform/store/schema'
 import { RunningSvc } from '../../support/cli.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { svc } from '../../support/vitest/warm.ts'
@@ -182,5 +184,40 @@ describe('svc db', () => {
     }
     expect(await agentsOf(cwd)).toEqual(['coder'])
     expect((await readdir(join(cwd, '.svc'))).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+})
+
+describe('a database of an older version', () => {
+  /** Creates a database whose schema is of version 1, as an older svc has it open. */
+  function openOlder(file: string) {
+    const db = new Sqlite(file)
+    db.exec(
+      `PRAGMA journal_mode = WAL; ${MIGRATIONS[0]!.sql}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 1`,
+    )
+    return db
+  }
+
+  it('is not migrated while another process has it open, and then with a copy, which the log names', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await dir.write({ '.svc/.keep': '' })
+    const older = openOlder(at(cwd))
+    expect((await svc(['doctor'], { cwd })).stdout).toMatch(/has schema version 1, and this version of svc needs \d+/)
+    for (const words of [['status'], ['serve'], ['start', '-p', 'coder']]) {
+      const { code, stderr } = await svc(words, { cwd })
+      expect({ words, code }).toEqual({ words, code: 1 })
+      expect(stderr).toMatch(/has schema version 1 and .* needs \d+, but process \d+, .*svc stop/)
+    }
+    expect(older.pragma('user_version', { simple: true })).toBe(1)
+    expect(await readdir(at(cwd, 'backups')).catch(() => [])).toEqual([])
+    older.close()
+
+    await using daemon = new RunningSvc(['start', '-p', 'coder'], { cwd })
+    await daemon.waitForOutput(UP)
+    const [copy] = await readdir(at(cwd, 'backups'))
+    expect(await readFile(join(cwd, 'logs', 'svc.log'), 'utf8')).toContain(`${copy} is a copy of it`)
+    expect((await svc(['doctor'], { cwd })).stdout).toMatch(/intact, schema version/)
+    expect(await readdir(at(cwd, ''))).not.toContain('migration.lock')
+    expect(await daemon.end('SIGTERM')).toBe(0)
   })
 })

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { readProblem } from '#lib/errors'
+import { MIGRATIONS } from '#migrations'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from '../contract.ts'
 import { connect, identify } from './connection.ts'
 import { FROM_BACKUP, OTHER, unusable } from './damage.ts'
@@ -19,6 +20,9 @@ const LOCK_STAYS_MS = 2_000
 const LOCK_TRIED_MS = 50
 /** Maximum number of faults reported for a damaged file. */
 const FAULTS_MOST = 10
+
+/** Version of the schema that this program needs. */
+export const schemaVersion = MIGRATIONS.length
 
 /** Returns the version of SQLite. @throws NativeModuleError */
 export async function engineVersion(): Promise<string> {

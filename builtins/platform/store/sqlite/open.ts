@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import type { Ports } from '#kernel'
+import type { Log, Ports } from '#kernel'
 import { MIGRATIONS } from '#migrations'
 import { DatabaseUnusableError, type Medium } from '../contract.ts'
 import { createSchema } from '../schema.ts'
@@ -20,6 +20,7 @@ interface OpenOptions {
   check: boolean
   /** Wraps the connection to the file, to simulate failing disks. */
   medium?: Medium | undefined
+  log?: Log
 }
 
 /**
@@ -34,13 +35,23 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
   try {
     // SQLite would create the file by the umask; it holds transcripts, so only its owner may read it.
     await ports.files.open(file, 'a', 0o600).then(handle => handle.close())
-    database = await connect(file, ports.clock, { medium: options.medium })
-    await prepare(database, options)
+    const open = async () => {
+      database = await connect(file, ports.clock, { medium: options.medium })
+      await prepare(database, options)
+      return database
+    }
+    database = await open()
     if (database.version() === 0) await createSchema(database)
     if (database.version() < MIGRATIONS.length) {
       // Loaded only when needed: the migrator takes longer than everything else in a short command.
-      const { migrate } = await import('../migrate.ts')
-      await migrate(database, ports, join(dirname(file), 'backups'))
+      const { withMigrationLock, migrate } = await import('../migrate.ts')
+      // Closed meanwhile, so that of several processes that start at once, one has the file to itself.
+      database.close()
+      database = await withMigrationLock(file, ports, async () => {
+        const alone = await open()
+        if (alone.version() < MIGRATIONS.length) await migrate(alone, ports, options.log)
+        return alone
+      })
     }
     database.remember(ports)
     return database
