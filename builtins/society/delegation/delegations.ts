@@ -4,6 +4,7 @@ import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
+import { fence } from '#safety/net/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'
 import { Specialists } from '#society/swarm/contract'
 import type { DelegationConfig } from './config.ts'
@@ -14,7 +15,7 @@ import {
   type NewDelegation,
   NoBestPeerError,
 } from './contract.ts'
-import { delegationIdOf } from './policy.ts'
+import { delegationIdOf, taskOf } from './policy.ts'
 import {
   type DelegationRow,
   delegationOf,
@@ -38,10 +39,10 @@ export class DelegationService implements Delegations {
     this.#config = config
   }
 
-  async give({ from_agent, to: named, objective, from_goal_id, waits }: NewDelegation) {
+  async give({ from_agent, to: named, objective, details, from_goal_id, waits }: NewDelegation) {
     const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent) : named
     const posted = await this.#svc.use(Mail).post({
-      ...{ type: 'delegate', from_agent, to, body: objective },
+      ...{ type: 'delegate', from_agent, to, body: [objective, details].filter(Boolean).join('\n\n') },
       metadata: { from_goal_id, waits },
     })
     const { message, answer, effects } = posted
@@ -67,25 +68,38 @@ export class DelegationService implements Delegations {
     const row = await findDelegation(this.#svc.use(Store), delegation_id)
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
     const delegation = delegationOf(row)
-    return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
+    return {
+      ...delegation,
+      result: delegation.result && (await this.#sanitizeIncoming(delegation.result, from_agent, 'result')),
+    }
   }
 
-  /** Returns who gave a delegated goal, and how its result gets there, for the agent that begins it. */
+  /**
+   * Returns the details of a delegated goal, who gave it, and how its result gets there, for the agent that begins it.
+   */
   async opening(agent: AgentRow, { goal_id }: GoalRow): Promise<string | undefined> {
     const row = await findDelegator(this.#svc.use(Store), goal_id)
-    if (!row?.from_agent) return undefined
-    const sender = await this.#svc.use(Agents).find(row.from_agent)
+    if (!row) return undefined
+    const { details } = taskOf(row.body ?? '')
+    const text = details && (await this.#sanitizeIncoming(details, agent.agent_id, 'details'))
+    const parts = [text && `The details of this goal stand between <<< and >>>.\n${fence(text)}`]
+    if (row.from_agent !== null) parts.push(await this.#delegatorOf(agent, row.from_agent))
+    return parts.filter(Boolean).join('\n\n')
+  }
+
+  async #delegatorOf(agent: AgentRow, from_agent: string): Promise<string> {
+    const sender = await this.#svc.use(Agents).find(from_agent)
     const [own, other] = [agent, sender].map(each => agentReach(this.#svc.project, each).workspace)
     const where = own === other ? 'It works in the same workspace as you.' : 'Its workspace is not yours.'
     return `${sender.name} (${sender.agent_id}) delegated this goal to you. ${where} It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`
   }
 
-  /** Returns the recipient's result after cleaning and guardrails. */
-  async #sanitizeResult(result: string, agent_id: string): Promise<string> {
-    const clean = removeControlCharacters(result)
+  /** Returns text of another agent after cleaning and guardrails. */
+  async #sanitizeIncoming(given: string, agent_id: string, what: 'result' | 'details'): Promise<string> {
+    const clean = removeControlCharacters(given)
     if (!this.#svc.has(Guardrails)) return clean
     const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
-    return action === 'block' ? '[A guardrail withheld the result.]' : text
+    return action === 'block' ? `[A guardrail withheld the ${what}.]` : text
   }
 
   /**
@@ -111,7 +125,8 @@ export class DelegationService implements Delegations {
     const tooOld = goal_status === 'active'
     const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} no longer exists.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
-    const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
+    const said = goal_status === null || tooOld ? why : (goal_result ?? '')
+    const result = said.length > LONGEST_RESULT ? `${said.slice(0, LONGEST_RESULT - 1)}…` : said
     const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []
     const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...resultEffects])

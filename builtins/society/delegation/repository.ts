@@ -25,9 +25,19 @@ export function findDelegation(store: Store, delegation_id: string): Promise<Del
   return store.get(`SELECT ${COLUMNS} FROM delegations WHERE delegation_id = ?`, [delegation_id])
 }
 
-/** Returns the agent that delegated a goal; null for the operator, or for an agent that was deleted. */
-export function findDelegator(store: Store, goal_id: string): Promise<{ from_agent: string | null } | undefined> {
-  return store.get('SELECT from_agent FROM delegations WHERE goal_id = ?', [goal_id])
+/**
+ * Returns the agent that delegated a goal, null for the operator or a deleted agent, and the text of its message, null
+ * once it was removed.
+ */
+export function findDelegator(
+  store: Store,
+  goal_id: string,
+): Promise<{ from_agent: string | null; body: string | null } | undefined> {
+  return store.get(
+    `SELECT d.from_agent, m.body FROM delegations d LEFT JOIN a2a_messages_view m ON m.message_id = d.message_id
+     WHERE d.goal_id = ?`,
+    [goal_id],
+  )
 }
 
 /** Returns the delegations that an agent gave or received, newest first. */

@@ -1,7 +1,7 @@
 import { type PluginHandle, z } from '#kernel'
 import { markUntrusted } from '#safety/net/contract'
 import { Peers } from '#society/a2a/contract'
-import { Delegations, LONGEST_OBJECTIVE } from '#society/delegation/contract'
+import { Delegations, LONGEST_DETAILS, LONGEST_OBJECTIVE } from '#society/delegation/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
@@ -22,14 +22,20 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
             .trim()
             .min(10)
             .max(LONGEST_OBJECTIVE)
-            .describe('The task, with all that the other agent needs to know, in one or two sentences'),
+            .describe(`The task in one or two sentences, at most ${LONGEST_OBJECTIVE} characters`),
+          details: z
+            .string()
+            .trim()
+            .max(LONGEST_DETAILS)
+            .optional()
+            .describe('All else that the other agent needs to know, such as a text to review'),
           wait: z.boolean().default(false),
         }),
         idempotent: true,
-        async execute({ agent_name, objective, wait }, call) {
+        async execute({ agent_name, objective, details, wait }, call) {
           const { agent_id: from_agent, goal_id: from_goal_id } = call
           const waits = wait && from_goal_id !== null
-          const task = { from_agent, to: agent_name, objective, from_goal_id, waits }
+          const task = { from_agent, to: agent_name, objective, details, from_goal_id, waits }
           const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
           for (const effect of effects) call.effect(effect)
           if (delegation_id === null) return `${to_agent} declined the task: ${answer}`
