@@ -6,7 +6,7 @@ import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { fence } from '#safety/net/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'
-import { Specialists } from '#society/swarm/contract'
+import { REVIEW, Specialists } from '#society/swarm/contract'
 import type { DelegationConfig } from './config.ts'
 import {
   BEST_PEER,
@@ -17,12 +17,14 @@ import {
 } from './contract.ts'
 import { delegationIdOf, taskOf } from './policy.ts'
 import {
+  agentsBelow,
   type DelegationRow,
   delegationOf,
   endDelegation,
   endedDelegations,
   findDelegation,
   findDelegator,
+  goalsAbove,
 } from './repository.ts'
 
 /** Maximum length of the result that is reported; the whole result stays with the goal. */
@@ -40,7 +42,7 @@ export class DelegationService implements Delegations {
   }
 
   async give({ from_agent, to: named, objective, details, from_goal_id, waits }: NewDelegation) {
-    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent) : named
+    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent, from_goal_id) : named
     const posted = await this.#svc.use(Mail).post({
       ...{ type: 'delegate', from_agent, to, body: [objective, details].filter(Boolean).join('\n\n') },
       metadata: { from_goal_id, waits },
@@ -55,12 +57,26 @@ export class DelegationService implements Delegations {
     }
   }
 
-  /** Returns the agent that does such work best. @throws NoBestPeerError */
-  async #bestPeer(objective: string, from_agent: string): Promise<string> {
+  /**
+   * Returns the agent that does such work best, other than those that gave it, and for a review those that did the work.
+   * @throws NoBestPeerError
+   */
+  async #bestPeer(objective: string, from_agent: string, from_goal_id: string | null): Promise<string> {
     const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
     if (!specialists?.acting) throw new NoBestPeerError({ problem: 'the swarm policy is passive (swarm.policy)' })
-    const [best] = await specialists.candidates(objective, from_agent)
-    if (!best) throw new NoBestPeerError({ problem: 'all other agents are paused, busy or have poor results' })
+    const store = this.#svc.use(Store)
+    const givers = from_goal_id === null ? [] : await goalsAbove(store, from_goal_id)
+    const doers = await agentsBelow(
+      store,
+      givers.map(({ goal_id }) => goal_id),
+    )
+    const candidates = await specialists.candidates(objective, from_agent)
+    const best = candidates.find(
+      ({ agent_id, task_type }) =>
+        !givers.some(each => each.agent_id === agent_id) && !(task_type === REVIEW && doers.includes(agent_id)),
+    )
+    const problem = 'all other agents are paused, busy, have poor results or take part in this work'
+    if (!best) throw new NoBestPeerError({ problem })
     return best.agent_id
   }
 

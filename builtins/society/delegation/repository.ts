@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { OPERATOR } from '#society/a2a/contract'
 import type { Delegation } from './contract.ts'
 
@@ -90,6 +90,17 @@ export function goalsAbove(store: Store, goal_id: string) {
      FROM above JOIN goals_view g ON g.goal_id = above.goal_id ORDER BY above.n`,
     [goal_id],
   )
+}
+
+/** Returns the agents to which tasks of these goals, or of their subgoals, were delegated. */
+export async function agentsBelow(store: Store, goal_ids: readonly string[]): Promise<string[]> {
+  const ids = jsonList(goal_ids)
+  const rows = await store.all<{ to_agent: string }>(
+    `SELECT DISTINCT d.to_agent FROM delegations d JOIN goals_view g ON g.goal_id = d.from_goal_id
+     WHERE g.goal_id ${AMONG} OR g.parent_goal_id ${AMONG}`,
+    [ids, ids],
+  )
+  return rows.map(({ to_agent }) => to_agent)
 }
 
 /**

@@ -1,13 +1,19 @@
 import { type PluginHandle, z } from '#kernel'
 import { markUntrusted } from '#safety/net/contract'
 import { Peers } from '#society/a2a/contract'
-import { Delegations, LONGEST_DETAILS, LONGEST_OBJECTIVE } from '#society/delegation/contract'
+import { BEST_PEER, Delegations, LONGEST_DETAILS, LONGEST_OBJECTIVE } from '#society/delegation/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 
-/** Tools for delegating tasks. A delegation is committed with the call's outcome, so a repeated call creates none. */
-export function delegationToolkit(svc: PluginHandle): Toolkit {
+/**
+ * Tools for delegating tasks. A delegation is committed with the call's outcome, so a repeated call creates none.
+ * @param hasBestPeer whether the swarm can choose the agent
+ */
+export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Toolkit {
+  const agent = hasBestPeer
+    ? `Agent's name or id, or ${BEST_PEER}: the agent with the best results in such work, or with a role that fits it`
+    : "Agent's name or id"
   return {
     name: 'delegation',
     tools: [
@@ -16,7 +22,7 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         description:
           'Give a task to another agent as its goal. With wait, your goal is suspended until the task has ended, and then gets its result. Without wait, you continue, and the result comes as a message.',
         parameters: z.object({
-          agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
+          agent_name: z.string().min(1).max(128).describe(agent),
           objective: z
             .string()
             .trim()
