@@ -167,12 +167,15 @@ export class AgentDirectory implements Agents {
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ name, role, objective }) => `${name} (${role}): ${objective ?? 'idle'}`)
+    return peers.map(({ name, role, objective, paused_at }) => {
+      const state = paused_at === null ? (objective ?? 'idle') : 'paused'
+      return `${name} (${role}): ${state}`
+    })
   }
 
   async listOthers(agent_id: string, limit: number) {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ objective: _, ...rest }) => rest)
+    return peers.map(({ agent_id: id, name, role }) => ({ agent_id: id, name, role }))
   }
 
   waitingNudges(agent_id: string) {
