@@ -284,11 +284,13 @@ export interface Goals {
 }
 export const Goals = token<Goals>('goals')
 
-/** A message to an agent from anyone but the operator. */
+/** A message to an agent, other than a nudge. */
 export interface PendingMessage {
   /** The sender, as the prompt shows it: `Message from your parent`, `Your alarm`. */
   from: string
   text: string
+  /** Whether it is from the operator, whose messages come first. */
+  is_operator?: boolean | undefined
 }
 
 /** Unread messages of an agent. `acknowledgements` are written in the commit that records the answer to their prompt. */

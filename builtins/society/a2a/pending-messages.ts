@@ -1,7 +1,7 @@
 import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { Mail } from './contract.ts'
+import { Mail, OPERATOR } from './contract.ts'
 import { fencedMessage, headOf } from './fence.ts'
 
 /** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
@@ -22,6 +22,7 @@ export function mailMessages(svc: PluginHandle): MessageSource {
       const items = messages.map(async message => ({
         from: await headOf(svc.use(Store), message, agent_id),
         text: fencedMessage(message, LONGEST),
+        is_operator: message.from_agent === OPERATOR,
       }))
       return {
         items: await Promise.all(items),
