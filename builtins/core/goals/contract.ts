@@ -359,9 +359,10 @@ export interface PromptSection {
   stage: number
   /**
    * `goal_pursuit` is the system prompt, made anew for each cycle; `goal_opening` is the first message of a goal, made
-   * once. What changes often, or belongs to one goal, stands in the latter, so that the provider's prompt cache holds.
+   * once; `goal_state` is a message after it, which later cycles repeat when it has changed. What changes often, or
+   * belongs to one goal, stands in a message, so that the provider's prompt cache holds.
    */
-  prompts: readonly ('goal_generation' | 'goal_pursuit' | 'goal_opening')[]
+  prompts: readonly ('goal_generation' | 'goal_pursuit' | 'goal_opening' | 'goal_state')[]
   /**
    * Part of the agent's inner life that this section shows; a pursuit includes it only if the profile's `inner_life`
    * names it.
