@@ -168,12 +168,15 @@ export class AgentDirectory implements Agents {
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(each => `${each.agent_id} (${each.name}): ${each.role}; ${each.objective ?? 'idle'}`)
+    return peers.map(({ agent_id: id, name, role, objective, paused_at }) => {
+      const state = paused_at === null ? (objective ?? 'idle') : 'paused'
+      return `${id} (${name}): ${role}; ${state}`
+    })
   }
 
   async listOthers(agent_id: string, limit: number) {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ objective: _, ...rest }) => rest)
+    return peers.map(({ agent_id: id, name, role }) => ({ agent_id: id, name, role }))
   }
 
   waitingNudges(agent_id: string) {

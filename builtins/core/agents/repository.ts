@@ -208,12 +208,18 @@ const GLANCE_CHARS = 60
 const cut = (column: string) =>
   `CASE WHEN length(${column}) > ${GLANCE_CHARS} THEN substr(${column}, 1, ${GLANCE_CHARS}) || '…' ELSE ${column} END`
 const PEERS = `SELECT a.agent_id, a.name, ${cut('a.role')} AS role, (SELECT ${cut('objective')} FROM goals_view WHERE agent_id = a.agent_id
-    AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective
+    AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective, a.paused_at
   FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`
 
 /** Returns the newest agents, at most `limit`, so that a prompt does not grow with their number. */
 export function listPeers(store: Store, agent_id: string, limit: number) {
-  return store.all<{ agent_id: string; name: string; role: string; objective: string | null }>(PEERS, [agent_id, limit])
+  return store.all<{
+    agent_id: string
+    name: string
+    role: string
+    objective: string | null
+    paused_at: number | null
+  }>(PEERS, [agent_id, limit])
 }
 
 export async function spendOf(store: Store, agent_id: string): Promise<{ cost_micros: number; tokens: number }> {

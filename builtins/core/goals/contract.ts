@@ -314,11 +314,13 @@ export const OpenWorkSources = point<OpenWorkSource>('open_work', {
   asked: 'open',
 })
 
-/** A message to an agent from anyone but the operator. */
+/** A message to an agent, other than a nudge. */
 export interface PendingMessage {
   /** The sender, as the prompt shows it: `Message from your parent`, `Your alarm`. */
   from: string
   text: string
+  /** Whether it is from the operator, whose messages come first. */
+  is_operator?: boolean | undefined
 }
 
 /** Unread messages of an agent. `acknowledgements` are written in the commit that records the answer to their prompt. */
@@ -387,9 +389,10 @@ export interface PromptSection {
   stage: number
   /**
    * `goal_pursuit` is the system prompt, made anew for each cycle; `goal_opening` is the first message of a goal, made
-   * once. What changes often, or belongs to one goal, stands in the latter, so that the provider's prompt cache holds.
+   * once; `goal_state` is a message after it, which later cycles repeat when it has changed. What changes often, or
+   * belongs to one goal, stands in a message, so that the provider's prompt cache holds.
    */
-  prompts: readonly ('goal_generation' | 'goal_pursuit' | 'goal_opening')[]
+  prompts: readonly ('goal_generation' | 'goal_pursuit' | 'goal_opening' | 'goal_state')[]
   /**
    * Part of the agent's inner life that this section shows; a pursuit includes it only if the profile's `inner_life`
    * names it.

@@ -51,6 +51,6 @@ function moodWords(persona: NonNullable<Profile['persona']>): string {
     `social drive ${level(social_drive)}`,
     `concentration ${level(concentration)}`,
     `autonomy ${level(autonomy_level)}`,
-    `happiness ${Math.round(happiness * 100)} %`,
+    `cheerfulness ${Math.round(happiness * 100)} %`,
   ].join(', ')
 }

@@ -1,7 +1,7 @@
 import type { MessageSource, PromptSection } from '#core/goals/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { Mail } from './contract.ts'
+import { Mail, OPERATOR } from './contract.ts'
 import { fencedMessage, headOf, labelOf } from './fence.ts'
 import { messageOf, questionsToOperator } from './repository.ts'
 
@@ -26,6 +26,7 @@ export function mailMessages(svc: PluginHandle): MessageSource {
       const items = messages.map(async message => ({
         from: await headOf(svc.use(Store), message, agent_id),
         text: fencedMessage(message, LONGEST),
+        is_operator: message.from_agent === OPERATOR,
       }))
       return {
         items: await Promise.all(items),

@@ -28,6 +28,8 @@ export interface NewDelegation {
    */
   to: string
   objective: string
+  /** What else the other agent needs to know. */
+  details?: string | undefined
   /** Goal that the task belongs to; with `waits`, this goal is suspended until the delegation ends. */
   from_goal_id: string | null
   waits: boolean
@@ -55,8 +57,9 @@ export const DelegateMetadata = z.object({
   waits: z.boolean().default(false),
 })
 
-/** Maximum length of a delegated goal, in characters. */
+/** Maximum length of a delegated goal and of its details, in characters. One message holds both. */
 export const LONGEST_OBJECTIVE = 500
+export const LONGEST_DETAILS = 7_000
 
 export const DelegationEnded = z
   .object({

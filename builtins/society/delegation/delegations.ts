@@ -4,8 +4,9 @@ import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
+import { fence } from '#safety/net/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'
-import { Specialists } from '#society/swarm/contract'
+import { REVIEW, Specialists } from '#society/swarm/contract'
 import type { DelegationConfig } from './config.ts'
 import {
   BEST_PEER,
@@ -14,14 +15,16 @@ import {
   type NewDelegation,
   NoBestPeerError,
 } from './contract.ts'
-import { delegationIdOf } from './policy.ts'
+import { delegationIdOf, taskOf } from './policy.ts'
 import {
+  agentsBelow,
   type DelegationRow,
   delegationOf,
   endDelegation,
   endedDelegations,
   findDelegation,
   findDelegator,
+  goalsAbove,
   openDelegationsOf,
   waitForDelegation,
 } from './repository.ts'
@@ -40,10 +43,10 @@ export class DelegationService implements Delegations {
     this.#config = config
   }
 
-  async give({ from_agent, to: named, objective, from_goal_id, waits }: NewDelegation) {
-    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent) : named
+  async give({ from_agent, to: named, objective, details, from_goal_id, waits }: NewDelegation) {
+    const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent, from_goal_id) : named
     const posted = await this.#svc.use(Mail).post({
-      ...{ type: 'delegate', from_agent, to, body: objective },
+      ...{ type: 'delegate', from_agent, to, body: [objective, details].filter(Boolean).join('\n\n') },
       metadata: { from_goal_id, waits },
     })
     const { message, answer, effects } = posted
@@ -56,12 +59,26 @@ export class DelegationService implements Delegations {
     }
   }
 
-  /** Returns the agent that does such work best. @throws NoBestPeerError */
-  async #bestPeer(objective: string, from_agent: string): Promise<string> {
+  /**
+   * Returns the agent that does such work best, other than those that gave it, and for a review those that did the work.
+   * @throws NoBestPeerError
+   */
+  async #bestPeer(objective: string, from_agent: string, from_goal_id: string | null): Promise<string> {
     const specialists = this.#svc.has(Specialists) ? this.#svc.use(Specialists) : undefined
     if (!specialists?.acting) throw new NoBestPeerError({ problem: 'the swarm policy is passive (swarm.policy)' })
-    const [best] = await specialists.candidates(objective, from_agent)
-    if (!best) throw new NoBestPeerError({ problem: 'all other agents are paused, busy or have poor results' })
+    const store = this.#svc.use(Store)
+    const givers = from_goal_id === null ? [] : await goalsAbove(store, from_goal_id)
+    const doers = await agentsBelow(
+      store,
+      givers.map(({ goal_id }) => goal_id),
+    )
+    const candidates = await specialists.candidates(objective, from_agent)
+    const best = candidates.find(
+      ({ agent_id, task_type }) =>
+        !givers.some(each => each.agent_id === agent_id) && !(task_type === REVIEW && doers.includes(agent_id)),
+    )
+    const problem = 'all other agents are paused, busy, have poor results or take part in this work'
+    if (!best) throw new NoBestPeerError({ problem })
     return best.agent_id
   }
 
@@ -69,7 +86,10 @@ export class DelegationService implements Delegations {
     const row = await findDelegation(this.#svc.use(Store), delegation_id)
     if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
     const delegation = delegationOf(row)
-    return { ...delegation, result: delegation.result && (await this.#sanitizeResult(delegation.result, from_agent)) }
+    return {
+      ...delegation,
+      result: delegation.result && (await this.#sanitizeIncoming(delegation.result, from_agent, 'result')),
+    }
   }
 
   /** Returns the tasks that others still do for a goal which does not wait for them. */
@@ -81,22 +101,32 @@ export class DelegationService implements Delegations {
     }))
   }
 
-  /** Returns who gave a delegated goal, and how its result gets there, for the agent that begins it. */
+  /**
+   * Returns the details of a delegated goal, who gave it, and how its result gets there, for the agent that begins it.
+   */
   async opening(agent: AgentRow, { goal_id }: GoalRow): Promise<string | undefined> {
     const row = await findDelegator(this.#svc.use(Store), goal_id)
-    if (!row?.from_agent) return undefined
-    const sender = await this.#svc.use(Agents).find(row.from_agent)
+    if (!row) return undefined
+    const { details } = taskOf(row.body ?? '')
+    const text = details && (await this.#sanitizeIncoming(details, agent.agent_id, 'details'))
+    const parts = [text && `The details of this goal stand between <<< and >>>.\n${fence(text)}`]
+    if (row.from_agent !== null) parts.push(await this.#delegatorOf(agent, row.from_agent))
+    return parts.filter(Boolean).join('\n\n')
+  }
+
+  async #delegatorOf(agent: AgentRow, from_agent: string): Promise<string> {
+    const sender = await this.#svc.use(Agents).find(from_agent)
     const [own, other] = [agent, sender].map(each => agentReach(this.#svc.project, each).workspace)
     const where = own === other ? 'It works in the same workspace as you.' : 'Its workspace is not yours.'
     return `${sender.name} (${sender.agent_id}) delegated this goal to you. ${where} It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`
   }
 
-  /** Returns the recipient's result after cleaning and guardrails. */
-  async #sanitizeResult(result: string, agent_id: string): Promise<string> {
-    const clean = removeControlCharacters(result)
+  /** Returns text of another agent after cleaning and guardrails. */
+  async #sanitizeIncoming(given: string, agent_id: string, what: 'result' | 'details'): Promise<string> {
+    const clean = removeControlCharacters(given)
     if (!this.#svc.has(Guardrails)) return clean
     const { action, text } = await this.#svc.use(Guardrails).check('peer', clean, { agent_id })
-    return action === 'block' ? '[A guardrail withheld the result.]' : text
+    return action === 'block' ? `[A guardrail withheld the ${what}.]` : text
   }
 
   /**
@@ -122,7 +152,8 @@ export class DelegationService implements Delegations {
     const tooOld = goal_status === 'active'
     const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} no longer exists.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
-    const result = (goal_status === null || tooOld ? why : (goal_result ?? '')).slice(0, LONGEST_RESULT)
+    const said = goal_status === null || tooOld ? why : (goal_result ?? '')
+    const result = said.length > LONGEST_RESULT ? `${said.slice(0, LONGEST_RESULT - 1)}…` : said
     const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []
     const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...resultEffects])

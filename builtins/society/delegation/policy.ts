@@ -1,6 +1,7 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import type { Effect, PluginHandle } from '#kernel'
+import { oneLine } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { type A2AMessage, type AutoReply, OPERATOR } from '#society/a2a/contract'
 import type { DelegationConfig } from './config.ts'
@@ -25,7 +26,7 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
       const { from_goal_id, waits } = await findParentGoal(svc, message)
       const reason = await reasonAgainst(svc, config, message, recipient, from_goal_id)
       if (reason) return { type: 'reject', body: reason }
-      const objective = objectiveOf(message.body)
+      const { objective } = taskOf(message.body)
       const { goal_id, effects } = svc.use(Goals).add({
         ...{ agent_id: recipient.agent_id, objective, priority: PRIORITY, origin: 'delegated' },
         parent_goal_id: waits ? from_goal_id : null,
@@ -77,27 +78,36 @@ async function reasonAgainst(
   const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
   if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
   if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
+  const { objective } = taskOf(body)
   // Chain patterns limit their own delegations.
-  const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objectiveOf(body)))
+  const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objective))
   if (again) return `The same task is already delegated to ${again.to_agent}, as ${again.delegation_id}.`
   const above = from_goal_id === null ? [] : await goalsAbove(svc.use(Store), from_goal_id)
   if (above.some(goal => goal.agent_id === agent_id))
     return `The task came from ${agent_id}; delegating it back would be circular.`
   if (above.filter(goal => goal.delegated).length >= config.max_depth)
     return `The task was already delegated ${config.max_depth} times (delegation.max_depth).`
-  const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, body))
+  const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, objective))
   // The list includes the sender's own goal.
   if (unchanged.length > MAX_UNCHANGED) return 'The task was already delegated unchanged: do it yourself, or divide it.'
   return undefined
 }
 
-function objectiveOf(body: string): string {
-  return body.replace(/\s+/g, ' ').slice(0, LONGEST_OBJECTIVE)
+/**
+ * Returns the parts of a DELEGATE message: its first paragraph is the objective, and the rest are details. The details
+ * repeat an objective that is cut.
+ */
+export function taskOf(body: string): { objective: string; details: string } {
+  const [first = '', ...rest] = body.trim().split(/\n\s*\n/)
+  const objective = oneLine(first)
+  return objective.length <= LONGEST_OBJECTIVE
+    ? { objective, details: rest.join('\n\n') }
+    : { objective: `${objective.slice(0, LONGEST_OBJECTIVE - 1)}…`, details: body.trim() }
 }
 
 function sameWords(one: string, other: string): boolean {
   const words = (text: string) =>
-    objectiveOf(text)
+    text
       .toLowerCase()
       .replace(/[^\p{L}\p{N}]+/gu, ' ')
       .trim()

@@ -1,6 +1,6 @@
 import { adoptGoal } from '#core/goals/statements'
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { OPERATOR } from '#society/a2a/contract'
 import type { Delegation } from './contract.ts'
 
@@ -30,9 +30,19 @@ export function findDelegation(store: Store, delegation_id: string): Promise<Del
   return store.get(`SELECT ${COLUMNS} FROM delegations WHERE delegation_id = ?`, [delegation_id])
 }
 
-/** Returns the agent that delegated a goal; null for the operator, or for an agent that was deleted. */
-export function findDelegator(store: Store, goal_id: string): Promise<{ from_agent: string | null } | undefined> {
-  return store.get('SELECT from_agent FROM delegations WHERE goal_id = ?', [goal_id])
+/**
+ * Returns the agent that delegated a goal, null for the operator or a deleted agent, and the text of its message, null
+ * once it was removed.
+ */
+export function findDelegator(
+  store: Store,
+  goal_id: string,
+): Promise<{ from_agent: string | null; body: string | null } | undefined> {
+  return store.get(
+    `SELECT d.from_agent, m.body FROM delegations d LEFT JOIN a2a_messages_view m ON m.message_id = d.message_id
+     WHERE d.goal_id = ?`,
+    [goal_id],
+  )
 }
 
 /** Returns the delegations that an agent gave or received, newest first. */
@@ -85,6 +95,17 @@ export function goalsAbove(store: Store, goal_id: string) {
      FROM above JOIN goals_view g ON g.goal_id = above.goal_id ORDER BY above.n`,
     [goal_id],
   )
+}
+
+/** Returns the agents to which tasks of these goals, or of their subgoals, were delegated. */
+export async function agentsBelow(store: Store, goal_ids: readonly string[]): Promise<string[]> {
+  const ids = jsonList(goal_ids)
+  const rows = await store.all<{ to_agent: string }>(
+    `SELECT DISTINCT d.to_agent FROM delegations d JOIN goals_view g ON g.goal_id = d.from_goal_id
+     WHERE g.goal_id ${AMONG} OR g.parent_goal_id ${AMONG}`,
+    [ids, ids],
+  )
+  return rows.map(({ to_agent }) => to_agent)
 }
 
 /**

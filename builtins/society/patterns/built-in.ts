@@ -129,13 +129,14 @@ const chain: CollaborationPattern = {
     const sent: Step[] = []
     for (const [n, agent] of participants.entries()) {
       const before = results.at(-1)
+      const place = `Part ${n + 1} of ${participants.length}`
+      const result = quote(before?.result ?? '')
       sent.push({
         ...{ step: `link-${n + 1}`, type: 'delegate', from: initiator, to: agent },
-        subject: `Part ${n + 1} of ${participants.length}`,
-        // A delegated goal is short, so the task and the earlier result are cut.
+        subject: place,
         body: before
-          ? `${task.slice(0, 220)} (part ${n + 1}; result of the previous part: ${before.result.replace(/\s+/g, ' ').slice(0, 220)})`
-          : task.slice(0, 480),
+          ? `${quote(task, QUOTED - result.length)}\n\nThis is part ${n + 1} of ${participants.length}. The result of the previous part, by ${before.agent}:\n\n${result}`
+          : quote(task),
       })
       const answer = answerTo(`link-${n + 1}`)
       if (!answer) return { send: sent }

@@ -86,11 +86,13 @@ async function afterGoal(
   completed: boolean,
   home: PersonaFields,
 ): Promise<PersistedState> {
-  const { steps, declined } = await endOfGoal(svc.use(Store), goal_id)
+  const { steps, refused, declined } = await endOfGoal(svc.use(Store), goal_id)
   const moved = afterOutcome(inner, completed ? 'completed' : 'abandoned', home)
+  // To say that a goal cannot be reached is no failure.
+  if (declined) return moved
   const next = { ...moved, outcomes: [...inner.outcomes, [completed, steps] as [boolean, number]].slice(-OUTCOMES) }
   if (completed) return { ...next, hours_without_goal: 0 }
-  return declined ? countRefusal(next) : next
+  return refused ? countRefusal(next) : next
 }
 
 function countRefusal(inner: PersistedState): PersistedState {

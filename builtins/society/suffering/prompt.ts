@@ -7,8 +7,9 @@ const URGENCY: Readonly<Record<SufferingState['level'], string | undefined>> = {
   calm: undefined,
   prominent: undefined,
   constrained: 'This constrains you: of two things worth doing, do the one that resolves some of it.',
-  dominant: 'This dominates you: before anything else, do something that resolves some of it.',
-  crisis: 'You are in a crisis: do now, in the simplest way, what relieves most of this. Nothing else matters as much.',
+  dominant: 'This dominates you: if nothing else is asked of you, do something that resolves some of it.',
+  crisis:
+    'You are in a crisis: if nothing else is asked of you, do now, in the simplest way, what relieves most of this.',
 }
 
 /** Returns an agent's suffering as prompt text; undefined below the first threshold. */
@@ -30,7 +31,7 @@ export function innerSections(stateOf: (agent: AgentRow) => Promise<SufferingSta
       name: 'suffering',
       stage: 60,
       inner: 'mood',
-      prompts: ['goal_generation', 'goal_pursuit'],
+      prompts: ['goal_generation', 'goal_state'],
       async text(agent) {
         const state = await stateOf(agent)
         return state ? sufferingText(state) : undefined
@@ -40,7 +41,7 @@ export function innerSections(stateOf: (agent: AgentRow) => Promise<SufferingSta
       name: 'mood',
       stage: 61,
       inner: 'mood',
-      prompts: ['goal_pursuit'],
+      prompts: ['goal_state'],
       async text(agent) {
         const state = await stateOf(agent)
         return state && !state.crisis ? `Mood: ${state.mood}` : undefined

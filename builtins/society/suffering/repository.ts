@@ -84,12 +84,20 @@ export async function findLife(
 }
 
 /** Returns the number of steps of an ended goal, and whether the model declined it. */
-export async function endOfGoal(store: Store, goal_id: string): Promise<{ steps: number; declined: boolean }> {
+export async function endOfGoal(
+  store: Store,
+  goal_id: string,
+): Promise<{ steps: number; refused: boolean; declined: boolean }> {
   const row = await store.get<{ steps: number; result: string | null }>(
     'SELECT steps_completed AS steps, result FROM goals_view WHERE goal_id = ?',
     [goal_id],
   )
-  return { steps: row?.steps ?? 0, declined: row?.result?.startsWith('The model declined') ?? false }
+  const result = row?.result ?? ''
+  return {
+    steps: row?.steps ?? 0,
+    refused: result.startsWith('The model declined'),
+    declined: result.startsWith('Declined: '),
+  }
 }
 
 /** Writes the state after a cycle. Does nothing when another write, such as a restored checkpoint, came in between. */

@@ -68,9 +68,13 @@ export class SufferingService implements Suffering {
     const life = await findLife(svc.use(Store), cycle.agent_id)
     if (!life) return
     const { lot, events } = life
-    const home = homeOf(await this.#unshapedPersona(lot, 'beat'))
+    const profile = await this.#unshapedProfile(lot, 'beat')
+    const home = homeOf(profile)
     const before = lot.inner ?? (await this.#newInner(lot.agent_id, home))
-    const { inner, seq, heard_at } = await applyEvents(svc, lot, before, events, home, this.#settings)
+    const applied = await applyEvents(svc, lot, before, events, home, this.#settings)
+    const { seq, heard_at } = applied
+    // An agent without goals of its own lacks nothing while it waits for one.
+    const inner = profile.own_goals ? applied.inner : { ...applied.inner, hours_without_goal: 0 }
     const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
     const judged = await runStressors(svc, inner, facts, this.#settings)
     const next = pass(judged, this.#restSince(lot), lot.busy === 1, this.#settings)
@@ -133,7 +137,7 @@ export class SufferingService implements Suffering {
     const { agent_id } = agent
     const living = this.#living.get(agent_id)
     return (
-      living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshapedPersona(agent)))
+      living?.look ?? this.#lookAt(agent_id, await this.#innerOf(agent_id), homeOf(await this.#unshapedProfile(agent)))
     )
   }
 
@@ -197,12 +201,12 @@ export class SufferingService implements Suffering {
   }
 
   /** Returns the profile before this module changes it. A broken or missing profile does not stop the cycle. */
-  async #unshapedPersona(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona'>> {
+  async #unshapedProfile(agent: NewAgent, when?: 'beat'): Promise<Pick<Profile, 'persona' | 'own_goals'>> {
     try {
       const others = this.#svc.list(ProfileShapes).filter(({ name }) => name !== this.#svc.name)
       return await shapeProfile(others, agent, await this.#svc.use(Profiles).get(agent.preset, when))
     } catch {
-      return { persona: null }
+      return { persona: null, own_goals: true }
     }
   }
 

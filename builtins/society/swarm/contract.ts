@@ -4,12 +4,16 @@ import { defineError, point, token, z } from '#kernel'
 export interface TaskType {
   name: string
   /**
-   * Weights by word prefixes of the objective, in lower case: `analy` matches analyse and analysis. Each counts once.
+   * Weights by word prefixes of the objective, in lower case: `analy` matches analyse and analysis. Each counts once, or
+   * twice where it begins the objective.
    */
   words: Readonly<Record<string, number>>
   /** Weights by names of called tools. Each counts once. */
   tools: Readonly<Record<string, number>>
 }
+/** Kind of work that an agent must not do on its own work. */
+export const REVIEW = 'review'
+
 const Weights = z.record(z.string(), z.number())
 export const TaskTypes = point<TaskType>('task_types', {
   key: type => type.name,

@@ -97,9 +97,11 @@ export function lastCompleted(store: Store, agent_id: string, task_type: string)
 }
 
 /** Returns agents that a task may be given to: alive, not paused, and no sub-agents. */
-export function listAvailableAgents(store: Store): Promise<{ agent_id: string; active: number }[]> {
+export function listAvailableAgents(
+  store: Store,
+): Promise<{ agent_id: string; name: string; role: string; active: number }[]> {
   return store.all(
-    `SELECT agent_id, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
+    `SELECT agent_id, name, role, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active
      FROM agents_view a WHERE died_at IS NULL AND paused_at IS NULL AND spawned_by IS NULL ORDER BY agent_id`,
   )
 }

@@ -46,6 +46,11 @@ const LONGEST_RESULT = 1_500
 /** Number of active goals from which an agent counts as busy, when delegation is off. */
 const BUSY = 5
 
+/** Words that say nothing about the kind of work. */
+const COMMON_WORDS = new Set(
+  'this that with from into your their them they what when which where have will work'.split(' '),
+)
+
 /** Findings that are reported again when they change. */
 const findingsOf = ({ figures, recommendations }: SwarmLearning) => ({ figures, recommendations })
 
@@ -108,19 +113,23 @@ export class Swarm implements Specialists {
     const most = Number(this.#svc.config.get('delegation.max_active_goals') ?? BUSY)
     return (await listAvailableAgents(this.#store))
       .filter(({ agent_id, active }) => agent_id !== except && active < most && !rests.has(agent_id))
-      .map(({ agent_id, active }) => {
+      .map(agent => {
+        const { agent_id, active } = agent
         const specialization = known.get(agent_id)
         const goals = specialization?.types.find(type => type.task_type === task_type)?.goals ?? 0
         const score = routeScore(specialization, task_type)
-        return { agent_id, task_type, score, goals, active_goals: active, preferred: preferred.has(agent_id) }
+        const fit = sharedWords(task, agent)
+        return { agent_id, task_type, score, goals, active_goals: active, preferred: preferred.has(agent_id), fit }
       })
       .sort(
         (a, b) =>
           Number(b.preferred) - Number(a.preferred) ||
           b.score - a.score ||
+          b.fit - a.fit ||
           a.active_goals - b.active_goals ||
           (a.agent_id < b.agent_id ? -1 : 1),
       )
+      .map(({ fit: _, ...candidate }) => candidate)
   }
 
   /** @throws SwarmReportNotFoundError */
@@ -226,6 +235,13 @@ export class Swarm implements Specialists {
     }
     return { learned, specializations, best: task_type => best.get(task_type) }
   }
+}
+
+/** Returns the number of the task's words that the agent's name and role contain. */
+function sharedWords(task: string, { name, role }: { name: string; role: string }): number {
+  const own = `${name} ${role}`.toLowerCase()
+  const words = new Set(task.toLowerCase().match(/\p{L}{4,}/gu) ?? [])
+  return [...words].filter(word => !COMMON_WORDS.has(word) && own.includes(word)).length
 }
 
 const isMemory = ({ kind }: SwarmEffect) => kind === 'memory'

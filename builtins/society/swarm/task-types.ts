@@ -1,4 +1,4 @@
-import type { TaskType } from './contract.ts'
+import { REVIEW, type TaskType } from './contract.ts'
 
 /** Type of goals that match no other type. */
 const GENERAL = 'general'
@@ -61,11 +61,15 @@ export const TASK_TYPES: readonly TaskType[] = [
         evaluat: 1.5,
         estimat: 1.5,
         data: 1.5,
-        review: 1,
       },
       ...{ number: 1, check: 0.5 },
     },
     tools: { file_read: 0.5, git_log: 0.5, list_dir: 0.25 },
+  },
+  {
+    name: REVIEW,
+    words: { review: 2.5, critiq: 2, proofread: 2, audit: 2, feedback: 1.5, finding: 1, approv: 1 },
+    tools: {},
   },
   {
     name: 'communication',
@@ -110,16 +114,18 @@ export const TASK_TYPES: readonly TaskType[] = [
 
 /**
  * Returns the kind of work of a goal: the type with the highest sum of weights, over word prefixes of the objective and
- * called tools, each counted once. Ties go to the type listed first; `general` when no sum reaches 1.
+ * called tools, each counted once, but twice for the first word, which usually names the work. Ties go to the type listed first; `general` when no sum reaches 1.
  */
 export function classify(types: readonly TaskType[], objective: string, tools: readonly string[]): string {
-  const words = new Set(objective.toLowerCase().match(/\p{L}+/gu) ?? [])
+  const [first = '', ...rest] = objective.toLowerCase().match(/\p{L}+/gu) ?? []
+  const words = new Set([first, ...rest])
   const called = new Set(tools)
   let best = { name: GENERAL, score: 0 }
   for (const type of types) {
     const said = Object.entries(type.words).filter(([stem]) => [...words].some(word => word.startsWith(stem)))
     const done = Object.entries(type.tools).filter(([tool]) => called.has(tool))
-    const score = [...said, ...done].reduce((sum, [, weight]) => sum + weight, 0)
+    const begun = said.filter(([stem]) => first.startsWith(stem))
+    const score = [...said, ...begun, ...done].reduce((sum, [, weight]) => sum + weight, 0)
     if (score >= THRESHOLD && score > best.score) best = { name: type.name, score }
   }
   return best.name

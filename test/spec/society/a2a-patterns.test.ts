@@ -108,11 +108,16 @@ describe('a built-in pattern', () => {
 
   it('chain delegates each part with the result of the part before', async () => {
     await using home = await openHost(answering(() => null))
-    const run = await runPattern(home, 'chain', ['bob', 'cleo'], 'Count the sheep and write it down.')
+    const task = `Count the sheep.\n\nWrite down each: ${'white, '.repeat(200)}and black.`
+    const run = await runPattern(home, 'chain', ['bob', 'cleo'], task)
     expect(run).toMatchObject({ status: 'completed', result: { output: 'cleo did it' } })
-    expect((await goalsOf(home, 'cleo')).map(({ objective }) => objective)).toEqual([
-      expect.stringContaining('bob did it'),
-    ])
+    for (const name of ['bob', 'cleo'])
+      expect((await goalsOf(home, name)).map(({ objective }) => objective)).toEqual(['Count the sheep.'])
+    const openings = home.server.requests.filter(({ prompt }) => prompt.includes('Goal: Count the sheep.'))
+    expect(openings.filter(({ prompt }) => prompt.includes('and black.')).length).toBe(openings.length)
+    expect(openings.find(request => isOf(request, 'cleo'))?.prompt).toMatch(
+      /This is part 2 of 2\. The result of the previous part, by bob-\w+:\n\nbob did it\n>>>/,
+    )
   })
 
   it('swarm asks all at once, until each has answered or declined', async () => {

@@ -44,6 +44,10 @@ describe('a message', () => {
     await home.clock.advance(2_000)
     const { message_id, answer } = await send(home, 'bob', 'Which draft?', { type: 'query', subject: 'Drafts' })
     await waitUntilIdle(home)
+    // Messages of the operator come first, by whatever way they are sent.
+    const prompt = home.server.requests.findLast(request => isOf(request, 'bob'))!.prompt
+    expect(prompt).toContain(`Messages from the operator:\n- Message ${message_id} (query) from operator`)
+    expect(prompt).not.toContain('Other messages')
     expect(answer).toBeNull()
     expect(await messages(home, bob)).toEqual([
       {

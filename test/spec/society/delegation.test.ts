@@ -74,6 +74,26 @@ describe('a delegated task', () => {
     expect(reports).toHaveLength(1)
   })
 
+  it('shows its details to the other agent under a short objective', async () => {
+    const details = `Each field:\n\n${Array.from({ length: 300 }, (_, n) => `- field ${n}`).join('\n')}`
+    await using home = await openHost(delegating({ details }))
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    home.kernel.heartbeat.start()
+    for (let n = 0; n < 6 && (await goalsOf(home, bob))[0]?.status !== 'completed'; n++) await runHeartbeat(home)
+    expect((await goalsOf(home, bob)).map(({ objective }) => objective)).toEqual([COUNT])
+    const opening = home.server.requests.find(r => isOf(r, 'bob') && r.prompt.includes(`Goal: ${COUNT}`))
+    expect(opening?.prompt).toContain(
+      `Goal: ${COUNT}\n\nThe details of this goal stand between <<< and >>>.\n<<<\n${details}\n>>>\n\nann (${ann}) delegated`,
+    )
+    // A long message of the operator loses nothing either.
+    await send(home, bob, `Shear ${'the sheep, '.repeat(60)}and sweep.`, { type: 'delegate' })
+    for (let n = 0; n < 4; n++) await runHeartbeat(home)
+    const sheared = home.server.requests.find(r => isOf(r, 'bob') && r.prompt.includes('Goal: Shear'))
+    expect(sheared?.prompt).toMatch(
+      /Goal: Shear .*…\n\nThe details of this goal stand[^<]*<<< and >>>\.\n<<<\nShear .*and sweep\.\n>>>/,
+    )
+  })
+
   it('with `wait` parks the goal that needs it, which then continues with the result', async () => {
     let release = false
     await using home = await openHost(

@@ -15,8 +15,15 @@ import { Moods, Stressors, Suffering, type SufferingMoment, type SufferingState 
 import suffering from '#society/suffering/index'
 import { plotOf } from '#society/suffering/plot'
 import { ask } from '../../interfaces/rest/rest-server.ts'
-import { HeldClock, runHeartbeat, type TestHost, type TestHostOptions, waitUntilIdle } from '../../support/index.ts'
-import { asksForGoal, detail, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import {
+  HeldClock,
+  runHeartbeat,
+  type TestHost,
+  type TestHostOptions,
+  toolCall,
+  waitUntilIdle,
+} from '../../support/index.ts'
+import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { finish, goalAnswer } from '../safety/approvals-host.ts'
 
 type Report = SufferingState & {
@@ -235,6 +242,22 @@ describe('the stressors of an agent', () => {
     await goal(home, home.id, 'garden gate')
     await runHeartbeats(home, 2)
     expect(await trendOf(home, home.id, 'purposelessness')).toBe('easing')
+  })
+
+  it('repeated_failure does not count declined goals, nor purposelessness an agent that waits for goals', async () => {
+    const declines = (asked: { prompt: string }) =>
+      asksForGoal(asked) ? goalAnswer('') : toolCall('finish_goal', { reached: false, summary: 'There is no network.' })
+    await using home = await testHostWithModel(declines, {
+      config: HOURLY,
+      builtins: [a2a, suffering],
+      files: { 'profiles/worker.yaml': `${PERSON}own_goals: false\n` },
+    })
+    const id = await spawn(home)
+    for (let n = 0; n < 5; n++) await goal(home, id, `plants of row ${n}`)
+    home.kernel.heartbeat.start()
+    await runHeartbeats(home, 9)
+    expect((await goalsOf(home, id)).map(({ status }) => status)).toEqual(Array(5).fill('abandoned'))
+    expect(await severities(home, id)).toEqual({})
   })
 
   it('invisibility rises with unanswered messages, until another agent writes', async () => {
@@ -461,7 +484,7 @@ describe("the suffering in an agent's prompt", () => {
   it.each([
     [0.36, /constrains|dominates|crisis/, false],
     [0.56, /This constrains you/, true],
-    [0.76, /This dominates you/, true],
+    [0.76, /This dominates you: if nothing else is asked/, true],
     [0.95, /You are in a crisis/, true],
   ])('shows the load of %s with a bar for each stressor, and how urgent that is', async (load, urgency, isSaid) => {
     await using home = await testHostWithAgent({ config: { suffering: { time_scale: 0 } } })

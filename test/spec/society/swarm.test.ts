@@ -69,6 +69,7 @@ describe("an agent's specialization", () => {
       ['Research the history of sheep', 'research'],
       ['Draft an essay about wool', 'writing'],
       ['Calculate how many sheep there are', 'analysis'],
+      ['Review the code and the tests of the parser: report findings', 'review'],
       ['Answer the message of bob', 'communication'],
       ['Plan and schedule the week', 'planning'],
       ['Install and configure the backup', 'operations'],
@@ -288,7 +289,10 @@ describe('delegation to best_peer', () => {
   const giving = (outcomes: string[]): Script => {
     let asked = 0
     return request => {
-      if (asksForGoal(request)) return isOf(request, 'cleo') && !asked++ ? goalOf('Have the essay written') : NOTHING
+      if (asksForGoal(request))
+        return isOf(request, 'cleo') && (!asked++ || request.prompt.includes('another'))
+          ? goalOf('Have the essay written')
+          : NOTHING
       const result = request.body.messages.findLast(({ role }) => role === 'tool')?.content
       if (result && isOf(request, 'cleo')) outcomes.push(result)
       if (result || !isOf(request, 'cleo')) return toolCall('finish_goal', { summary: 'An essay about sheep.' })
@@ -311,6 +315,44 @@ describe('delegation to best_peer', () => {
     expect((await goalsOf(home, ann)).every(({ origin }) => origin !== 'delegated')).toBe(true)
   })
 
+  it('gives a review to an agent whose role fits, and never to the one that did the work', async () => {
+    const REVIEW = 'Review the tool for counting sheep: its code, tests and readme'
+    const outcomes: string[] = []
+    let asked = 0
+    const files = {
+      'profiles/abe.yaml': 'name: abe\nrole: writes programs\n',
+      'profiles/zoe.yaml': 'name: zoe\nrole: Reviewer who reads closely\n',
+    }
+    await using home = await openHost({ ...ACTIVE, files }, request => {
+      if (asksForGoal(request)) return isOf(request, 'cleo') && !asked++ ? goalOf('Have a tool written') : NOTHING
+      if (!isOf(request, 'cleo')) return toolCall('finish_goal', { summary: 'Done.' })
+      const results = request.body.messages.filter(({ role }) => role === 'tool')
+      outcomes.splice(0, outcomes.length, ...results.map(({ content }) => content ?? ''))
+      const to = ['zoe', 'best_peer', 'best_peer'][results.length]
+      return to
+        ? toolCall('delegate_task', {
+            agent_name: to,
+            objective: [COUNTER, REVIEW, `${REVIEW}, again`][results.length]!,
+          })
+        : toolCall('finish_goal', { summary: 'Done.' })
+    })
+    const COUNTER = 'Write the tool for counting sheep'
+    const [abe, zoe, cleo] = [await spawn(home, 'abe'), await spawn(home, 'zoe'), await spawn(home, 'cleo')]
+    const route = () => home.kernel.invoke('swarm.route', { task: REVIEW }) as Promise<{ agent_id: string }[]>
+    expect((await route()).map(({ agent_id }) => agent_id)[0]).toBe(zoe)
+    home.kernel.heartbeat.start()
+    await until(() => outcomes.length === 3)
+    expect(outcomes).toEqual([
+      expect.stringContaining(`${zoe} accepted`),
+      expect.stringContaining(`${abe} accepted`),
+      expect.stringContaining('Name an agent.'),
+    ])
+    const tool = home.server.requests
+      .flatMap(({ body }) => body.tools ?? [])
+      .find(each => each.function.name === 'delegate_task')
+    expect([cleo, JSON.stringify(tool)]).toEqual([cleo, expect.stringContaining('best_peer: the agent')])
+  })
+
   it('finds no agent while the policy is passive', async () => {
     const outcomes: string[] = []
     await using home = await openHost({ config: { daemon: { heartbeat: 30 } } }, giving(outcomes))
@@ -318,5 +360,16 @@ describe('delegation to best_peer', () => {
     home.kernel.heartbeat.start()
     for (let n = 0; n < 6 && outcomes.length === 0; n++) await runHeartbeat(home)
     expect(outcomes[0]).toContain('the swarm policy is passive')
+    // The tool names best_peer from when a policy acts.
+    const tool = () =>
+      home.server.requests
+        .flatMap(({ body }) => body.tools ?? [])
+        .findLast(each => each.function.name === 'delegate_task')
+    expect(JSON.stringify(tool())).not.toContain('best_peer')
+    await home.kernel.config.patch({ swarm: { policy: 'active' } })
+    await home.kernel.hooks.emit('config_changed', { keys: await home.kernel.config.reload() })
+    await home.kernel.invoke('agents.nudge', { id: 'cleo', message: 'Have another one written' })
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    expect(JSON.stringify(tool())).toContain('best_peer')
   })
 })

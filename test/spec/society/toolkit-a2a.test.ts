@@ -6,6 +6,7 @@ import delegation from '#society/delegation/index'
 import { endDelegation } from '#society/delegation/repository'
 import { type ToolCall, Toolkits } from '#tools/toolkits/contract'
 import delegationTools from '#tools/toolkits/delegation/index'
+import { writeDirectly } from '../../support/direct-access.ts'
 import { spawn } from '../core/models/model-host.ts'
 import { messages, NOTHING, send, testHostWithMail } from './mail-host.ts'
 
@@ -143,6 +144,20 @@ describe('the message toolkits', () => {
     expect(await call(home, ann, 'list_peers')).toContain('6 more')
     expect(await call(home, ann, 'find_agent', { capability: 'BOB does' })).toMatch(/^bob-/)
     expect(await call(home, ann, 'find_agent', { capability: "quantum' OR 1=1 --%_" })).toBe('No agents found.')
+  })
+
+  it('say of other agents whether they are paused or wait for the operator', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    expect(await call(home, ann, 'list_peers')).toBe(`${bob} (bob): does what bob does; idle`)
+    await home.kernel.invoke('goals.add', { id: bob, objective: 'Count the sheep' })
+    await writeDirectly(
+      home.root,
+      `INSERT INTO approvals (approval_id, agent_id, tool_name, arguments, args_hash, created_at) VALUES ('ap-1', '${bob}', 'shear', '{}', 'x', 1)`,
+    )
+    expect(await call(home, ann, 'list_peers')).toMatch(/; Count the sheep; waits for the operator$/)
+    await home.kernel.invoke('agents.pause', { id: bob })
+    for (const tool of ['list_agents', 'list_peers']) expect(await call(home, ann, tool)).toMatch(/sheep; paused$/)
   })
 
   it('delegate a task, and show its state and result only to the agent that delegated it', async () => {

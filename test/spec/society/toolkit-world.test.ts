@@ -60,20 +60,23 @@ describe('the world toolkit', () => {
 
 it('an agent learns its situation, takes a job, works in its own pursuit, and is paid on later heartbeats', async () => {
   const prompts: string[] = []
+  const pursuits: string[][] = []
   let goals = 0
   const script = (request: ModelServerRequest) => {
     prompts.push(request.prompt)
+    if (!asksForGoal(request)) pursuits.push(request.body.messages.map(({ content }) => content ?? ''))
     if (asksForGoal(request)) return text(goals++ ? '{"goal": ""}' : '{"goal": "Find work and do some of it"}')
     const steps = [
       toolCall('apply_job', { job_id: 'analyst' }),
       toolCall('work'),
+      toolCall('query_world'),
       toolCall('finish_goal', { summary: 'I have work.' }),
     ]
     return steps[request.body.messages.filter(({ role }) => role === 'tool').length]!
   }
   await using home = await testHostWithModel(script, {
     builtins: WORLD,
-    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\ninner_life: [economy]\n' },
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 2\ninner_life: [economy]\n' },
     config: { economy: { enabled: true, life_events: false }, daemon: { heartbeat: 20 } },
   })
   const id = await spawn(home)
@@ -86,5 +89,13 @@ it('an agent learns its situation, takes a job, works in its own pursuit, and is
   expect((await citizen(home, id)).balance).toBeGreaterThanOrEqual(balance + 100)
   expect(prompts.at(-1)).toContain('Economic status: You have')
   expect(prompts.at(-1)).toContain('You are Analyst and are paid 50.00 at each payday.')
+  // The system prompt stays the same for the provider's cache; a later cycle is sent the state that has changed.
+  expect(new Set(pursuits.map(([system]) => system)).size).toBe(1)
+  const states = pursuits.map(contents => contents.join('\n').split('Your state:').slice(1))
+  expect(states.map(({ length }) => length)).toEqual([1, 1, 2, 2])
+  expect(states.at(-1)).toEqual([
+    expect.stringContaining('You have no job'),
+    expect.stringContaining('You are Analyst'),
+  ])
   expect(prompts.at(-1)).toMatch(/Condition: Health \d+ %, energy \d+ %/)
 })

@@ -16,7 +16,7 @@ const effects = z.array(z.custom<Effect>())
 /** `told` is the earlier name of `acknowledgements`; it is accepted for one version. */
 const SourceAnswer = z
   .object({
-    items: z.array(z.object({ from: z.string(), text: z.string() })),
+    items: z.array(z.object({ from: z.string(), text: z.string(), is_operator: z.boolean().optional() })),
     acknowledgements: effects.optional(),
     told: effects.optional(),
   })
@@ -60,15 +60,15 @@ interface SilentSources {
 const silences = new WeakMap<PluginHandle, Map<string, SilentSources>>()
 
 /**
- * Returns messages to an agent from others than the operator, each cleaned and checked, the writes that acknowledge
- * them, and whether there may be more. Sources that wake the agent are not asked again until it was woken.
+ * Returns messages to an agent besides nudges, each cleaned and checked, which of them are the operator's, the writes
+ * that acknowledge them, and whether there may be more. Sources that wake the agent are not asked again until it was woken.
  * @param wakes the agent's wake counter, read before
  */
 export async function pendingMessagesFor(
   svc: PluginHandle,
   agent_id: string,
   wakes: number,
-): Promise<{ texts: string[]; acknowledgements: Effect[]; more: boolean }> {
+): Promise<{ texts: string[]; orders: string[]; acknowledgements: Effect[]; more: boolean }> {
   const all = messageSources(svc)
   const known = silences.get(svc) ?? new Map<string, SilentSources>()
   silences.set(svc, known)
@@ -80,14 +80,16 @@ export async function pendingMessagesFor(
   const found = await Promise.all(sources.map(source => readSource(source, agent_id)))
   if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
-  const texts = found.flatMap(({ items }) =>
+  const items = found.flatMap(each => each.items)
+  const texts = await Promise.all(
     items.map(
       async ({ from, text }) =>
         `${from}: ${await checkText(svc, 'peer', agent_id, removeControlCharacters(text), BLOCKED)}`,
     ),
   )
   return {
-    texts: await Promise.all(texts),
+    texts,
+    orders: texts.filter((_, n) => items[n]?.is_operator),
     acknowledgements: found.flatMap(({ acknowledgements }) => acknowledgements),
     more,
   }

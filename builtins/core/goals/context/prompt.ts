@@ -1,3 +1,4 @@
+import type { Message } from '#core/models/contract'
 import { moodPrompt, type Profile, personaPrompt, rolePrompt } from '#core/profiles/contract'
 import type { ToolSet } from '#core/runtime/contract'
 import { isoTime } from '#platform/store/contract'
@@ -35,9 +36,23 @@ export function pursuitParts(
     // Each skill as a part of its own, split at its heading.
     ...skills.split(/\n\n(?=# )/),
     profile.inner_life.includes('persona') && personaPrompt(profile),
-    profile.inner_life.includes('mood') && moodPrompt(profile),
     ...sections.map(({ text }) => text),
   ].filter((part): part is string => part !== false && part !== '')
+}
+
+const STATE = 'Your state:'
+
+/** Returns a message with the agent's state in a pursuit; undefined where the conversation has it already. */
+export function stateMessage(
+  profile: Profile,
+  sections: GoalContext['sections'],
+  messages: readonly Message[],
+): string | undefined {
+  const mood = profile.inner_life.includes('mood') && moodPrompt(profile)
+  const state = section([mood, ...sections.map(({ text }) => text)])
+  const text = section([STATE, state])
+  const last = messages.findLast(({ role, content }) => role === 'user' && content.startsWith(STATE))
+  return state === '' || text === last?.content ? undefined : text
 }
 
 /**

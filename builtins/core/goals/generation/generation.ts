@@ -78,7 +78,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const images = nudges.flatMap(nudge => nudge.images)
   const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
-  const context = await contextFor(svc, cycle, standing.last, orders, images, news.texts, recent)
+  const others = news.texts.filter(text => !news.orders.includes(text))
+  const context = await contextFor(svc, cycle, standing.last, [...orders, ...news.orders], images, others, recent)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {

@@ -36,6 +36,7 @@ import {
   largerGoalMessage,
   nudgeMessages,
   pursuitParts,
+  stateMessage,
   waitingMessage,
 } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
@@ -186,6 +187,8 @@ class Pursuit {
   /** Ids of nudges, and of ended subgoals, in the prompt of the current model call. */
   #reading: string[] = []
   #reportedGoals: string[] = []
+  /** Whether this cycle has read the agent's state. */
+  #hasReadState = false
   /** The writes that mark the messages of that prompt as read. */
   #acknowledgements: readonly Effect[] = []
   /** When the calls of the last answer began, on the monotonic clock. */
@@ -368,13 +371,14 @@ class Pursuit {
     const texts = news.texts.map(text => userMessage(text))
     const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
+    const state = (await this.#newState()) ?? []
     const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
     const operator = nudgeMessages(messages, tools).map((text, n) => userMessage(text, nudges[n]!.images))
     const more = waiting > 0 ? [waitingMessage(waiting)] : []
     const blocked = this.#atHand?.blocked && texts.length + operator.length > 0 ? [await this.#blockedMessage()] : []
-    const notices = [plan, ...subgoals].flat().map(noticeMessage)
+    const notices = [state, plan, ...subgoals].flat().map(noticeMessage)
     return [...first, ...notices, ...texts, ...operator, ...[...more, ...blocked].map(noticeMessage)]
   }
 
@@ -383,6 +387,15 @@ class Pursuit {
     const { agent_id, goal_id } = this.#goal
     const awaited = await awaitedGoals(this.#svc.use(Store), goal_id)
     return blockedMessage(listAwaited(agent_id, awaited))
+  }
+
+  /** Returns the agent's state at the beginning of a cycle, if it is not in the conversation. */
+  async #newState(): Promise<string | undefined> {
+    if (this.#hasReadState) return undefined
+    this.#hasReadState = true
+    const { agent, profile } = assemblyOf(this.#cycle)
+    const sections = await sectionsFor(this.#svc, 'goal_state', agent, profile)
+    return stateMessage(profile, sections, this.#transcript.messages)
   }
 
   async #opening(): Promise<Message> {

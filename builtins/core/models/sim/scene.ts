@@ -67,8 +67,16 @@ function objectiveOf(text: string): string {
   return lineOf(text, 'Goal') ?? oneLine(text).slice(0, 500)
 }
 
+/** Returns what others said; of the loop's own notices only its question whether the goal is reached. */
 function remarksOf(messages: readonly Message[]): string[] {
-  return messages.flatMap(({ role, content }) => (role === 'user' ? [oneLine(content.replace(NUDGE, ''))] : []))
+  const isRemark = ({ role, content, is_notice }: Message) =>
+    role === 'user' && (!is_notice || isQuestionOfEnd(content))
+  return messages.filter(isRemark).map(({ content }) => oneLine(content.replace(NUDGE, '')))
+}
+
+/** Returns whether a remark is the loop's own question after an answer without a tool call. */
+export function isQuestionOfEnd(remark: string): boolean {
+  return /finish_goal|are you (done|finished)/i.test(remark)
 }
 
 function actsOf(messages: readonly Message[]): Act[] {

@@ -1,4 +1,4 @@
-import { type Act, quote, type Scene } from './scene.ts'
+import { type Act, isQuestionOfEnd, quote, type Scene } from './scene.ts'
 
 /** Text to say next, and at most one tool call. */
 export interface Step {
@@ -73,9 +73,4 @@ function hasOnlyFailures(acts: readonly Act[]): boolean {
   const done = tried.filter(({ tool }) => !LOOKING.test(tool))
   const judged = done.length > 0 ? done : tried
   return judged.length > 0 && judged.every(({ failed }) => failed)
-}
-
-/** Returns whether a remark is the loop's own question after an answer without a tool call. */
-export function isQuestionOfEnd(remark: string): boolean {
-  return /finish_goal|are you (done|finished)/i.test(remark)
 }

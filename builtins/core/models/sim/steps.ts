@@ -2,18 +2,8 @@ import { argumentsFor } from './arguments.ts'
 import { slug } from './lore.ts'
 import { answer } from './mail.ts'
 import { afterthoughtFor, footerOf, pageFor, pathOf } from './page.ts'
-import { type Act, pathIn, quote, type Scene } from './scene.ts'
-import {
-  act,
-  callsOf,
-  end,
-  isQuestionOfEnd,
-  pageIn,
-  REMARK_FOLDER,
-  REMARK_NOTE,
-  type Step,
-  withoutReplies,
-} from './step.ts'
+import { type Act, isQuestionOfEnd, pathIn, quote, type Scene } from './scene.ts'
+import { act, callsOf, end, pageIn, REMARK_FOLDER, REMARK_NOTE, type Step, withoutReplies } from './step.ts'
 import { live } from './world.ts'
 
 type Rule = (scene: Scene) => Step | undefined

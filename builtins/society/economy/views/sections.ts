@@ -10,7 +10,7 @@ import { conditionLine, shownCitizen, statusLine } from './describe.ts'
 /** Returns the prompt sections with an agent's money, work and condition. */
 export function worldSections(svc: PluginHandle, config: EconomyConfig): PromptSection[] {
   const row = (agent_id: string) => findCitizen(svc.use(Store), agent_id)
-  const common = { inner: 'economy', prompts: ['goal_generation', 'goal_pursuit'] } as const
+  const common = { inner: 'economy', prompts: ['goal_generation', 'goal_state'] } as const
   return [
     {
       ...{ ...common, name: 'economic_status', stage: 40 },

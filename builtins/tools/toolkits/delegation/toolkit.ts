@@ -1,13 +1,19 @@
 import { type PluginHandle, z } from '#kernel'
 import { markUntrusted } from '#safety/net/contract'
 import { Peers } from '#society/a2a/contract'
-import { Delegations, LONGEST_OBJECTIVE } from '#society/delegation/contract'
+import { BEST_PEER, Delegations, LONGEST_DETAILS, LONGEST_OBJECTIVE } from '#society/delegation/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
 const LISTED = 20
 
-/** Tools for delegating tasks. A delegation is committed with the call's outcome, so a repeated call creates none. */
-export function delegationToolkit(svc: PluginHandle): Toolkit {
+/**
+ * Tools for delegating tasks. A delegation is committed with the call's outcome, so a repeated call creates none.
+ * @param hasBestPeer whether the swarm can choose the agent
+ */
+export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Toolkit {
+  const agent = hasBestPeer
+    ? `Agent's name or id, or ${BEST_PEER}: the agent with the best results in such work, or with a role that fits it`
+    : "Agent's name or id"
   return {
     name: 'delegation',
     tools: [
@@ -16,20 +22,26 @@ export function delegationToolkit(svc: PluginHandle): Toolkit {
         description:
           'Give a task to another agent as its goal. With wait, your goal is suspended until the task has ended, and then gets its result. Without wait, you continue, and the result comes as a message; an answer without a tool call then waits for it.',
         parameters: z.object({
-          agent_name: z.string().min(1).max(128).describe("Agent's name or id, or: best_peer"),
+          agent_name: z.string().min(1).max(128).describe(agent),
           objective: z
             .string()
             .trim()
             .min(10)
             .max(LONGEST_OBJECTIVE)
-            .describe('The task, with all that the other agent needs to know, in one or two sentences'),
+            .describe(`The task in one or two sentences, at most ${LONGEST_OBJECTIVE} characters`),
+          details: z
+            .string()
+            .trim()
+            .max(LONGEST_DETAILS)
+            .optional()
+            .describe('All else that the other agent needs to know, such as a text to review'),
           wait: z.boolean().default(false),
         }),
         idempotent: true,
-        async execute({ agent_name, objective, wait }, call) {
+        async execute({ agent_name, objective, details, wait }, call) {
           const { agent_id: from_agent, goal_id: from_goal_id } = call
           const waits = wait && from_goal_id !== null
-          const task = { from_agent, to: agent_name, objective, from_goal_id, waits }
+          const task = { from_agent, to: agent_name, objective, details, from_goal_id, waits }
           const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
           for (const effect of effects) call.effect(effect)
           if (delegation_id === null) return `${to_agent} declined the task: ${answer}`

@@ -52,11 +52,11 @@ async function firstRequests(presets: readonly string[], options: TestHostOption
   await until(() => requests.length >= presets.length)
   const { tools } = (await home.kernel.invoke('tools.list', {})) as { tools: { name: string }[] }
   const firsts = requests.map(({ body }): [string, First] => {
-    const [system, goal] = body.messages.map(({ content }) => content ?? '')
+    const [system, ...said] = body.messages.map(({ content }) => content ?? '')
     const name = /You are (\w+)\./.exec(system!)![1]!
     // Ids are random.
     const shown = system!.replace(/\b([a-z]+)-[0-9a-f]{8}\b/g, '$1-00000000')
-    return [name, { system: shown, goal: goal!, tools: body.tools ?? [] }]
+    return [name, { system: shown, goal: said.join('\n\n'), tools: body.tools ?? [] }]
   })
   return { firsts: new Map(firsts), names: tools.map(({ name }) => name) }
 }
@@ -111,7 +111,7 @@ describe('the first prompt of each preset', () => {
   })
 })
 
-it('a prompt holds persona and mood only where the profile asks for them, after the rules', async () => {
+it('a prompt holds persona and mood only where the profile asks for them, after the rules and the goal', async () => {
   const worker = (name: string, inner: string) =>
     `name: ${name}\nrole: works\npersona: { purpose: to be useful }\ninner_life: [${inner}]\ncore: []\n`
   const files = {
@@ -120,9 +120,14 @@ it('a prompt holds persona and mood only where the profile asks for them, after 
   }
   const { firsts } = await firstRequests(['plain', 'someone'], { files })
   const marks = ['call finish_goal', 'Purpose: to be useful', 'Just now: ', 'Mood: ']
-  const placesIn = (name: string) => marks.map(mark => firsts.get(name)!.system.indexOf(mark))
+  const placesIn = (name: string) => {
+    const { system, goal } = firsts.get(name)!
+    return marks.map(mark => `${system}${goal}`.indexOf(mark))
+  }
   expect(placesIn('plain')).toEqual([expect.any(Number), -1, -1, -1])
   const places = placesIn('someone')
   expect(places).toEqual([...places].sort((a, b) => a - b))
   expect(places[0]).toBeGreaterThan(0)
+  // What changes is no part of the system prompt, so that the provider's prompt cache holds.
+  expect(firsts.get('someone')!.system).not.toMatch(/Just now|Mood/)
 }, 60_000)
