@@ -72,17 +72,15 @@ export const ModelConfig = z.object({
   summary_model: z.string().max(200).default('').describe("Model that writes summaries; empty for the agent's own"),
   idle_timeout: z
     .number()
-    .min(0)
-    .default(0)
-    .describe(
-      'Seconds without a chunk after which a stream counts as stalled; 0 means 30, or total_timeout for your own servers, some of which send a long tool call in one chunk',
-    ),
+    .positive()
+    .default(30)
+    .describe('Seconds without a chunk after which a stream counts as stalled'),
   first_byte_timeout: z
     .number()
     .min(0)
     .default(0)
     .describe(
-      'Maximum time until the first chunk of an answer, in seconds; 0 means four times idle_timeout, or eight times for your own servers, which may load the model first, and at most total_timeout; an idle_timeout of 0 counts as 30',
+      'Maximum time until the first chunk of an answer, in seconds; 0 means four times idle_timeout, or eight times for your own servers, which may load the model first, and at most total_timeout',
     ),
   total_timeout: z
     .number()
@@ -131,9 +129,6 @@ export const RetryConfig = z.object({
     .describe('Number of retries of a failed model call'),
 })
 
-/** Seconds without a chunk after which a stream counts as stalled, where `idle_timeout` is 0. */
-const DEFAULT_IDLE = 30
-
 /**
  * Factors of the first-byte limit. The user's own servers may have to load the model, or read a long prompt slowly,
  * before they answer.
@@ -147,13 +142,7 @@ type Timeouts = Readonly<Pick<ModelConfig, 'idle_timeout' | 'first_byte_timeout'
  * own
  */
 export function firstByteTimeout({ first_byte_timeout, idle_timeout, total_timeout }: Timeouts, own: boolean): number {
-  const factor = own ? OWN_SERVER_FACTOR : FIRST_BYTE_FACTOR
-  return first_byte_timeout || Math.min((idle_timeout || DEFAULT_IDLE) * factor, total_timeout)
-}
-
-/** Returns the maximum wait between two chunks of an answer, in seconds. @param own whether the server is the user's own */
-export function idleTimeout({ idle_timeout, total_timeout }: Timeouts, own: boolean): number {
-  return idle_timeout || (own ? total_timeout : DEFAULT_IDLE)
+  return first_byte_timeout || Math.min(idle_timeout * (own ? OWN_SERVER_FACTOR : FIRST_BYTE_FACTOR), total_timeout)
 }
 
 /** Returns the maximum duration of one call with all its retries, in milliseconds. */

@@ -173,8 +173,6 @@ export interface ModelProvider {
   free?: boolean
   /** Why it is free, such as '127.0.0.1:4000 is on this machine'. */
   free_because?: string
-  /** Whether its server runs in the operator's own network, so that its time limits allow for a slow machine. */
-  local?: boolean
   /** Notice shown beside the model's name, such as 'simulated, not an AI model'. */
   notice?: string
   /** What to do for a model without this notice; shown with it. */

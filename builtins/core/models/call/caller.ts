@@ -3,7 +3,7 @@ import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
-import { firstByteTimeout, idleTimeout, longestCallMs, type ModelConfig } from '../config.ts'
+import { firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
 import { ContextEngine } from '../context/engine.ts'
 import {
   CallLimits,
@@ -165,12 +165,11 @@ export class Caller {
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observe({ call_id, model: target.id, call })
-    const own = target.provider.free === true || target.provider.local === true
-    const timeouts = { ...config, total_timeout: share }
-    const [idle_timeout, first_byte_timeout] = [idleTimeout(timeouts, own), firstByteTimeout(timeouts, own)]
+    const own = target.provider.free === true
+    const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.adapt(target, mode), {
       ...{ ...config, max_retries: retries.max_retries, share, shown, ports, log, call_id, price, failover_from },
-      ...{ admit, unbilled, idle_timeout, first_byte_timeout },
+      ...{ admit, unbilled, first_byte_timeout },
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

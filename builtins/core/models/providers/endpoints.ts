@@ -96,8 +96,6 @@ export interface Endpoint {
   free: boolean
   /** Why calls are free; undefined if they are not. */
   free_because?: string | undefined
-  /** Whether the server runs on this machine or in its private network. */
-  local?: boolean
   /** Model used when only the provider is named; set by `<NAME>_MODEL`. */
   model: string | undefined
   /** Command that starts the server, if it runs on the operator's machine. */
@@ -162,7 +160,6 @@ function endpoint(
     needs_key: settings.api_key_env !== undefined || (start === undefined && own === undefined),
     free: free_because !== undefined,
     free_because,
-    local: isLoopback(at) || isPrivate(at),
     model: variable('MODEL') ?? settings.model,
     start,
     larger_window,
@@ -189,12 +186,4 @@ function isLoopback(url: string): boolean {
   if (!URL.canParse(url)) return false
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
-}
-
-/** Returns whether a URL is an address of a private network, a name without a dot, or a `.local` name. */
-function isPrivate(url: string): boolean {
-  if (!URL.canParse(url)) return false
-  const { hostname } = new URL(url)
-  const isName = !/[.:]/.test(hostname) || /\.(?:local|lan|internal)$/.test(hostname)
-  return isName || /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|169\.254\.|\[f[cd]|\[fe80)/.test(hostname)
 }

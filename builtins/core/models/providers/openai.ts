@@ -107,7 +107,6 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     endpoint: base_url,
     free,
     ...(endpoint.free_because ? { free_because: endpoint.free_because } : {}),
-    ...(endpoint.local ? { local: true } : {}),
     ...(endpoint.larger_window ? { larger_window: endpoint.larger_window } : {}),
     structured: true,
     availability,

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { inputTokens } from '#core/models/call/spend'
-import { HeldClock } from '../../../support/clock.ts'
 import { FAULTS, type FaultMode, fault, refuse, text, toolCall } from '../../../support/model/model-server.ts'
 import { IMPATIENT, QUICK, testHostForModels } from '../models/models-host.ts'
 
@@ -253,23 +252,6 @@ test.for(['hang', 'stall', 'drip'] as const)(
     expect((error.cause as Error).message).toBe('The operator said so.')
   },
 )
-
-test('a local server may send a long tool call in one chunk, minutes after the one before', async () => {
-  const clock = new HeldClock()
-  let release = () => {}
-  const until = new Promise<void>(resolve => {
-    release = resolve
-  })
-  const { server, call } = await testHostForModels(() => text('It is written.', { until }), {
-    clock,
-    config: { model: { retry_delay: 0 } },
-  })
-  const answer = call()
-  await server.request(1)
-  for (let n = 0; n < 20; n++) await clock.advance(10_000)
-  release()
-  expect(await answer).toMatchObject({ text: 'It is written.', spend: { attempts: 1 } })
-})
 
 test('an abort before the call sends no request and costs nothing', async () => {
   const { server, failing } = await testHostForModels()
