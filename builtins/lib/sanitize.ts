@@ -1,3 +1,19 @@
+const ARABIC = String.raw`(?=\p{Script=Arabic})\p{L}`
+/** Arabic letters that never join the next one, so that a joiner after them would be invisible. */
+const UNJOINED = String.raw`[\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5\u06ee\u06ef]`
+/** Signs of Indian scripts that join two consonants. */
+const VIRAMAS = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`
+/**
+ * Source of a pattern for a zero-width joiner or non-joiner that changes how its neighbours look, as in Persian and
+ * Hindi words and in emoji. Elsewhere these characters are invisible, and could disguise a text.
+ */
+export const JOINER = [
+  String.raw`(?<=(?!${UNJOINED})${ARABIC}\p{M}*)\u200c(?=${ARABIC})`,
+  String.raw`(?<=\p{L}\p{M}*${VIRAMAS})[\u200c\u200d](?=\p{L})`,
+  String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})`,
+].join('|')
+const CONTROL = new RegExp(String.raw`(?![\t\n]|${JOINER})[\p{Cc}\p{Cf}]`, 'gu')
+
 /**
  * Prepares text from outside for a prompt: removes control characters and simple HTML tags, however they are nested.
  * For text that may contain code, use `removeControlCharacters`.
@@ -6,9 +22,9 @@ export function sanitize(text: string): string {
   return withoutTags(removeControlCharacters(text)).trim()
 }
 
-/** Removes control characters except tabs and line breaks. */
+/** Removes control characters except tabs, line breaks and joiners that have a use. */
 export function removeControlCharacters(text: string): string {
-  return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}]/gu, '').trim()
+  return text.replace(CONTROL, '').trim()
 }
 
 /** Puts text on one line. */

@@ -4,6 +4,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import type { CommandTree } from '#interfaces/cli/contract'
+import { printable } from '#interfaces/cli/screen/printable'
+import { removeControlCharacters } from '#lib/sanitize'
 import { RunningSvc } from '../support/cli.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/vitest/warm.ts'
@@ -233,6 +235,38 @@ describe('command output', () => {
     const nudged = await svc(['nudge', 'coder', '--', 'one\ntwo', '🦊', '--three'], { cwd: dir.path })
     expect(nudged).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nudge-[0-9a-f]{8}/) })
   })
+})
+
+it('joiners that change how a word or an emoji looks stay, and invisible ones are shown', () => {
+  for (const text of [
+    '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
+    '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}',
+    '\u0915\u094d\u200d\u0937',
+  ]) {
+    expect(printable(text)).toBe(text)
+    expect(removeControlCharacters(text)).toBe(text)
+  }
+  for (const text of [
+    'rm\u200dx',
+    'a\u200cb',
+    '\u0627\u200c\u0628',
+    '\u0645\u200c\u200c\u062e',
+    '\u200d\u{1f468}',
+    'a\u094d\u200cb\u200d',
+  ])
+    expect(printable(text), text).toMatch(/\\u200[cd]/)
+})
+
+it('output that cannot be written is an error, except into a closed pipe', async () => {
+  await using dir = await project()
+  const run = (to: string, words: string[], env = {}) =>
+    new RunningSvc(words, { cwd: dir.path, within: ['sh', '-c', `"$@" ${to}`, 'sh'], env })
+  await using full = run('> /dev/full', ['config', '--json'])
+  expect(await full.ended).toBe(1)
+  expect(full.stderr).toBe('svc: standard output cannot be written: the disk is full; free some space.\n')
+  await using piped = run('| true', ['config', '--json'], { NO_COLOR: '1', FORCE_COLOR: '1' })
+  expect(await piped.ended).toBe(0)
+  expect(piped.stderr).toBe('')
 })
 
 describe('startup cost', () => {

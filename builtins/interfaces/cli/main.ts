@@ -10,7 +10,7 @@ import { parse } from './parsing/parse.ts'
 import { sendToParent } from './process/detached.ts'
 import { watchStrays } from './process/strays.ts'
 import { withFiles } from './project/files.ts'
-import { explainReadOnly } from './project/make-files.ts'
+import { cannotWrite, explainUnwritable } from './project/make-files.ts'
 import { findProject } from './project/project.ts'
 import { hasPlugins, trustByCommand } from './project/trust.ts'
 import { INTERRUPTED } from './screen/interrupt.ts'
@@ -30,15 +30,15 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
       reportFailure(thrown, ports, terminal, includesAny(argv, '--json')),
     )
     // After an interruption, no reader waits for the output.
-    if (exit !== INTERRUPTED) await terminal.flush()
-    return exit
+    const failure = exit === INTERRUPTED ? undefined : await terminal.flush()
+    return failure ? await reportFailure(cannotWrite('standard output', failure), ports, terminal, false) : exit
   } finally {
     await unwatch()
   }
 }
 
 async function reportFailure(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
-  const error = explainReadOnly(thrown)
+  const error = explainUnwritable(thrown)
   const exit = report(error, terminal, json)
   await sendToParent(env, { failed: errorMessage(error), exit })
   return exit

@@ -13,7 +13,9 @@ export const RetentionConfig = z.object({
     .max(36_500)
     .default(30)
     .meta({ reload: 'applied' })
-    .describe('Days for which ended records, and files of deleted agents, are kept'),
+    .describe(
+      'Days for which ended records, and files of deleted agents, are kept; the newest 10,000 events always stay',
+    ),
   ended_sub_agent_hours: z
     .number()
     .int()

@@ -40,11 +40,12 @@ export class ThreadCounter {
       // A detached process has the log as its standard error.
       echo: !command.includes('--detach'),
     }
+    if (command.includes('--dev')) this.#startThread()
   }
 
   /**
-   * Starts the watchdog thread with the first plugin file: a thread takes ten megabytes, and the service's own code has
-   * no endless loops.
+   * Starts the watchdog thread with the first plugin file, or for developers at once: a thread takes ten megabytes, and
+   * only code that is being changed has endless loops.
    */
   #startThread(): Worker {
     if (this.#thread) return this.#thread

@@ -95,6 +95,8 @@ describe('svc db', () => {
     await using dir = await project(FAST)
     await svc(['spawn', 'coder'], { cwd: dir.path })
     await writeFile(join(dir.path, 'taken.db'), 'mine')
+    const missing = await svc(['db', 'backup', 'nosuch/x.db'], { cwd: dir.path })
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such folder') })
     const refused = await svc(['db', 'backup', 'taken.db'], { cwd: dir.path })
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('was not overwritten')

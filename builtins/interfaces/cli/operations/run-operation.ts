@@ -1,7 +1,7 @@
-import { errorMessage, type Kernel, type Operation, type Role, type SvcError } from '#kernel'
+import { errorMessage, type Kernel, type Operation, type Role, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import { type CommandSpec, NeedsDaemonError, type OperationRef } from '../contract.ts'
+import { type CommandSpec, DaemonAnswerError, NeedsDaemonError, type OperationRef } from '../contract.ts'
 import { hiddenLine } from '../parsing/hidden.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
 import { openWithWarnings } from '../process/warnings.ts'
@@ -42,12 +42,19 @@ export async function runOperation(
         ? await findRenderer(spec.operation!, root, context)
         : undefined
     const shown = show(answer.output, as, answerContext(spec, input, answer.around), context, signal)
-    return await (endless ? shown.catch(error => reportStopped(error, context)) : shown)
+    return await shown.catch(error => {
+      if (!(error instanceof SvcError)) throw new DaemonAnswerError({ problem: UNKNOWN_FORM }, { cause: error })
+      if (!endless) throw error
+      return reportStopped(error, context)
+    })
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))
   return exit
 }
+
+const UNKNOWN_FORM =
+  'it has carried out the command, but answered in a form that this version does not know, as an older version may; restart it with: svc restart'
 
 /** Checks a plugin file in a child process, because its code may do anything. */
 async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {

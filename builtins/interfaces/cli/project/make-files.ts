@@ -33,10 +33,14 @@ export function cannotWrite(path: string, cause: unknown): Error {
   return new CannotWriteError({ path, ...explain(cause) }, { cause })
 }
 
-/** Replaces an error of a read-only file system by one that says what to do; returns others unchanged. */
-export function explainReadOnly(error: unknown): unknown {
-  const { code, path } = error as NodeJS.ErrnoException
-  return code === 'EROFS' && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
+/**
+ * Replaces the error of a folder that cannot be made, or of a read-only file system, by one that says what to do;
+ * returns others unchanged.
+ */
+export function explainUnwritable(error: unknown): unknown {
+  const { code, path, syscall } = error as NodeJS.ErrnoException
+  const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && (code === 'EACCES' || code === 'EPERM'))
+  return isUnwritable && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
 }
 
 function explain(error: unknown): { problem: string; remedy: string } {
@@ -56,5 +60,6 @@ function explain(error: unknown): { problem: string; remedy: string } {
   if (code === 'ENOTDIR' || code === 'EEXIST') {
     return { problem: 'a file exists where a folder is needed', remedy: 'move the file away, or choose another folder' }
   }
+  if (code === 'ENOSPC') return { problem: 'the disk is full', remedy: 'free some space' }
   return { problem: errorMessage(error), remedy: 'choose another folder' }
 }

@@ -1,8 +1,9 @@
+import { JOINER } from '#lib/sanitize'
 import type { Context } from '../context.ts'
 
 // Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and Unicode line breaks that terminals do
 // not break at.
-const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const UNPRINTABLE = new RegExp(String.raw`(?![\n\t]|${JOINER})[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`, 'gu')
 
 /**
  * Makes text from agents, users or files safe for a terminal: characters that move the cursor, hide or reorder text

@@ -7,7 +7,13 @@ const CODES = {
 } as const
 export type Style = Record<keyof typeof CODES, (text: string) => string>
 
+/** First error of standard output, such as a full disk. A reader that has closed its end is none. */
+let outputError: NodeJS.ErrnoException | undefined
+
 /** One listener for all terminals of a process, as tests open many. */
+function keepError(error: NodeJS.ErrnoException) {
+  if (error.code !== 'EPIPE') outputError ??= error
+}
 function dropText() {}
 
 /**
@@ -19,7 +25,8 @@ export class Terminal {
   /** Styles of standard output and of standard error. */
   readonly style: Style
   readonly errStyle: Style
-  readonly #movesCursor: boolean
+  /** Whether the terminal moves its cursor when it is sent the code for that. */
+  readonly movesCursor: boolean
   /** Text of the growing answer on the screen, and lines that standard error printed meanwhile. */
   #grown = ''
   #said: string[] = []
@@ -28,9 +35,11 @@ export class Terminal {
 
   constructor(env: Ports['env']) {
     const { stdout, stderr } = process
-    for (const stream of [stdout, stderr]) stream.off('error', dropText).on('error', dropText)
+    outputError = undefined
+    stdout.off('error', keepError).on('error', keepError)
+    stderr.off('error', dropText).on('error', dropText)
     this.watched = stderr.isTTY === true
-    this.#movesCursor = env.TERM !== undefined && env.TERM !== 'dumb'
+    this.movesCursor = env.TERM !== undefined && env.TERM !== 'dumb'
     this.style = styleOf(isColoured(env, stdout.isTTY === true))
     this.errStyle = styleOf(isColoured(env, this.watched))
   }
@@ -66,7 +75,7 @@ export class Terminal {
     const lines = linesOf(this.#grown, columns)
     const said = this.#said
     this.settle()
-    if (!this.#movesCursor || lines === undefined || lines > rows) return false
+    if (!this.movesCursor || lines === undefined || lines > rows) return false
     this.part(`\r${lines > 1 ? `\x1b[${lines - 1}A` : ''}\x1b[J`)
     for (const text of said) this.err(text)
     return true
@@ -81,10 +90,14 @@ export class Terminal {
   /**
    * Resolves once standard output was read, or closed: a pipe holds 64 KiB, and the rest would be lost with the
    * process.
+   * @returns the error that kept text from being written
    */
-  async flush(): Promise<void> {
+  async flush(): Promise<Error | undefined> {
     const { stdout } = process
     if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
+    // The error of a written file arrives before the next turn of the event loop.
+    else await new Promise(setImmediate)
+    return outputError
   }
 
   err(text: string): void {
@@ -98,10 +111,11 @@ export class Terminal {
   }
 
   /**
-   * Prints a temporary progress line that the next one replaces. Does nothing for an empty line or without a terminal.
+   * Prints a temporary progress line that the next one replaces. Does nothing for an empty line, or without a terminal
+   * that moves its cursor.
    */
   pass(text: string): void {
-    if (!this.watched || (text === '' && !this.#passing)) return
+    if (!this.watched || !this.movesCursor || (text === '' && !this.#passing)) return
     process.stderr.write(text === '' ? '\r\x1b[K' : `\r${this.errStyle.dim(text)}\x1b[K`)
     this.#passing = text !== ''
   }

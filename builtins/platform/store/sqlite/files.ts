@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
-import { readProblem } from '#lib/errors'
+import { DiskFullError, readProblem } from '#lib/errors'
 import { MIGRATIONS } from '#migrations'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from '../contract.ts'
 import { connect, identify } from './connection.ts'
@@ -219,7 +219,11 @@ async function copyChecked(file: string, target: string, copy: (beside: string) 
   const folder = await files.mkdtemp(join(dirname(target), '.copy-'))
   const beside = join(folder, 'svc.db')
   try {
-    await copy(beside)
+    await copy(beside).catch(error => {
+      // The copy may be on another disk than the database.
+      if (error instanceof DiskFullError) throw new DiskFullError({ what: target, next: '' }, { cause: error })
+      throw error
+    })
     crashPoint('database copied')
     await files.chmod(beside, 0o600)
     const report = await withFile(beside, ports, damageOf)

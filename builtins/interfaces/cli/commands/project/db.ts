@@ -6,6 +6,7 @@ import { readYaml } from '#lib/yaml'
 import { DaemonRunningError } from '#platform/daemon/contract'
 import type { DatabaseFiles, DatabaseReport } from '#platform/store/contract'
 import type { Context, HandWritten } from '../../context.ts'
+import { CannotWriteError } from '../../contract.ts'
 import { askDaemon } from '../../operations/ask-daemon.ts'
 import { operationRef } from '../../operations/calls.ts'
 import { invokeMasked } from '../../operations/invoke-masked.ts'
@@ -39,7 +40,13 @@ export const backup: HandWritten = async ({ file }, context) => {
 }
 
 async function backUp(files: DatabaseFiles, database: string, target: string, ports: Ports): Promise<DatabaseReport> {
-  await makeFolder(ports.files, dirname(target), 0o700)
+  const isOwn = dirname(target) === join(dirname(database), 'backups')
+  if (isOwn) await makeFolder(ports.files, dirname(target), 0o700)
+  else
+    await ports.files.stat(dirname(target)).catch(error => {
+      if (error.code !== 'ENOENT') throw error
+      throw new CannotWriteError({ path: target, problem: 'there is no such folder', remedy: 'create it first' })
+    })
   return files.backupDatabase(database, target, ports)
 }
 

@@ -17,7 +17,7 @@ const watch: HandWritten = async ({ compact, all }, context) => {
   return interruptible(ports.clock, async signal => {
     await using calls = new Calls(root, context)
     const feed = new Feed(calls, ports.clock, all === true)
-    if (json || terminal.columns === undefined || !process.stdin.isTTY) {
+    if (json || terminal.columns === undefined || !terminal.movesCursor || !process.stdin.isTTY) {
       return await printUpdates(feed, compact === true, signal, context)
     }
     // Awaited here, because the calls are closed afterwards.
