@@ -25,7 +25,7 @@ export const NotAcceptedError = defineError({
 
 /** Beginning of an answer that is itself the result of the goal. */
 const IS_RESULT = /^\W*answer\s*:/i
-const NOTHING_DONE = 'no tool call for this goal has succeeded, so nothing was done.'
+const NOTHING_DONE = 'no tool call for this goal has succeeded, so nothing was done'
 const ANSWER_ONLY = 'Only if the goal asks for nothing but an answer, give it again, beginning with "Answer:".'
 
 /** Checks what agents say they achieved: a goal completes only when no check objects. */
@@ -100,14 +100,14 @@ export class GoalClaimCheck {
     const claim = { goal_id, profile, text: summary, reach: this.#reach }
     const untrue = await recordInput('claims', () => untrueAnswer(this.#svc, claim))
     const isUndone = untrue.isUndone && !IS_RESULT.test(summary)
-    const missing = untrue.missing.map(file => `the file ${JSON.stringify(file)} does not exist in your workspace.`)
-    const problem = [...(isUndone ? [NOTHING_DONE] : []), ...missing].join(' ')
+    const missing = untrue.missing.map(file => `the file ${JSON.stringify(file)} does not exist in your workspace`)
+    const problem = [...(isUndone ? [NOTHING_DONE] : []), ...missing].join('; ')
     if (problem === '') return undefined
-    if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
+    if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem: `${problem}.`, summary })
     this.#goal.claims_refused = 1
     await this.#save([claimsRefused({ goal_id })])
     const instead = untrue.isUndone ? ` ${ANSWER_ONLY}` : ''
-    return `The goal is not finished: ${problem} Do what is missing now, by tool calls, then call finish_goal.${instead}`
+    return `The goal is not finished: ${problem}. Do what is missing now, by tool calls, then call finish_goal.${instead}`
   }
 
   async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
