@@ -149,7 +149,7 @@ const UnusableAnswersError = defineError({
   code: 'unusable_answers',
   status: 502,
   title: 'Unusable answers',
-  message: (p: { problem: string }) => p.problem,
+  message: (p: { problem: string }) => `The agent cannot go on: ${p.problem}`,
 })
 
 function userMessage(content: string, images: readonly ImageRef[] = []): Message {

@@ -142,10 +142,10 @@ function problemOf(answer: ModelAnswer, message: Message, { max_tokens, paramete
   if (message.tool_calls) return undefined
   const limit = parameters?.max_tokens ?? max_tokens
   if (answer.finish_reason === 'length')
-    return `The last ${MAX_USELESS} answers of the model were cut at max_tokens (${limit}) before any tool call. Raise max_tokens in the profile, or make the model think less.`
+    return `the last ${MAX_USELESS} answers of the model were cut at max_tokens (${limit}) before any tool call. Raise max_tokens in the profile, or make the model think less.`
   if (hasCallMarkup(answer.text))
-    return `The last ${MAX_USELESS} answers of the model had markup of tool calls that cannot be read.`
-  return isEmptyAnswer(message) ? `The last ${MAX_USELESS} answers of the model were empty.` : undefined
+    return `the last ${MAX_USELESS} answers of the model had markup of tool calls that cannot be read.`
+  return isEmptyAnswer(message) ? `the last ${MAX_USELESS} answers of the model were empty.` : undefined
 }
 
 /** Returns whether a text has the markup of a call that could not be read. In code it is only quoted. */
