@@ -39,7 +39,8 @@ async function aboutNote(store: Store, { reply_to }: A2AMessage, reader: string)
   // Another program's line may name any message; what others wrote stays between fences.
   if (asked?.from_agent !== reader) return ''
   const words = asked.body.replace(/\s+/g, ' ')
-  return `; it answers your ${asked.type} ${JSON.stringify(words.length > QUOTED ? `${words.slice(0, QUOTED - 1)}…` : words)}`
+  const whose = asked.pattern_id === null ? `your ${asked.type}` : `the ${asked.type} that a pattern sent in your name`
+  return `; it answers ${whose} ${JSON.stringify(words.length > QUOTED ? `${words.slice(0, QUOTED - 1)}…` : words)}`
 }
 
 /** Returns a foreign message between fences that it cannot contain, cut to a number of characters. */

@@ -7,6 +7,8 @@ import type { CollaborationPattern, PatternState, Step } from './contract.ts'
  */
 const QUOTED = 7_000
 const QUOTED_TWICE = 3_500
+/** Maximum number of characters that say what a message is about. */
+const ABOUT = 1_000
 
 function quote(text: string, longest = QUOTED): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text
@@ -24,12 +26,13 @@ const review: CollaborationPattern = {
   rounds: { usual: 3, max: 10 },
   next({ initiator, participants: [reviewer = ''], task, rounds, answerTo }) {
     let work = task
+    const about = `The first version:\n${quote(task, ABOUT)}\n\n`
     const sent: Step[] = []
     for (let round = 1; round <= rounds; round++) {
       sent.push({
         ...{ step: `review-${round}`, type: 'review', from: initiator, to: reviewer },
         subject: `Review, round ${round} of ${rounds}`,
-        body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${quote(work)}`,
+        body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${round === 1 ? quote(work) : `${about}The version after your last review:\n${quote(work, QUOTED - about.length)}`}`,
       })
       const feedback = answerTo(`review-${round}`)
       if (!feedback) return { send: sent }
@@ -40,7 +43,7 @@ const review: CollaborationPattern = {
       sent.push({
         ...{ step: `revise-${round}`, type: 'request', from: reviewer, to: initiator },
         subject: `Changes, round ${round} of ${rounds}`,
-        body: `Please revise your work and answer with the whole new version.\n\n${quote(feedback.body)}`,
+        body: `Please revise your work and answer with the whole new version.\n\nYour work:\n${quote(work, QUOTED_TWICE)}\n\nThe review:\n${quote(feedback.body, QUOTED_TWICE)}`,
       })
       const revised = answerTo(`revise-${round}`)
       if (!revised) return { send: sent }

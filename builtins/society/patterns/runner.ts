@@ -57,6 +57,11 @@ const MOST_STEPS = 1_000
 
 export const OwnPatterns = token<PatternRunner>('patterns/runner')
 
+/** Returns whether a step repeats the text of an answer to its recipient, who then need not read the answer as well. */
+function repeats({ to, body }: Step, { reply_to, to_agent, body: text }: A2AMessage): boolean {
+  return reply_to !== null && to_agent === to && body.includes(text)
+}
+
 /** Runs patterns: after each message of a run, asks the pattern for its next move, based only on stored messages. */
 export class PatternRunner {
   readonly #svc: PluginHandle
@@ -99,7 +104,7 @@ export class PatternRunner {
       effects: [
         insertRun({ pattern_id, ...run, ...budget, within }),
         appendEvent({ type: 'pattern_started', agent_id: initiator, data: { agent_id: initiator, pattern_id, name } }),
-        ...('send' in move ? await this.#steps(pattern_id, move.send) : []),
+        ...('send' in move ? await this.#steps({ pattern_id, ...run }, move.send) : []),
       ],
     }
   }
@@ -186,21 +191,26 @@ export class PatternRunner {
     if (spent) return this.#end(row, 'over_budget', this.#partial(row, messages), spent)
     const sent = new Set(messages.map(({ message_id }) => message_id))
     try {
-      const effects = await this.#steps(
-        pattern_id,
-        move.send.filter(({ step }) => !sent.has(idOf(pattern_id, step))),
-        true,
-      )
-      if (effects.length > 0) await store.apply(effects)
+      const steps = move.send.filter(({ step }) => !sent.has(idOf(pattern_id, step)))
+      const effects = await this.#steps(row, steps, true)
+      if (effects.length === 0) return
+      const repeated = messages.filter(answer => steps.some(step => repeats(step, answer)))
+      await store.apply([...effects, this.#svc.use(Mail).read(repeated.map(({ message_id }) => message_id))])
     } catch (error) {
       if (!(error instanceof SvcError)) throw error
       await this.#end(row, 'declined', { ...this.#partial(row, messages), reason: error.message })
     }
   }
 
-  async #steps(pattern_id: string, steps: readonly Step[], once = false): Promise<Effect[]> {
+  async #steps(
+    { pattern_id, name, initiator }: Pick<PatternRow, 'pattern_id' | 'name' | 'initiator'>,
+    steps: readonly Step[],
+    once = false,
+  ): Promise<Effect[]> {
     const effects: Effect[] = []
-    for (const { step, type, from, to, subject, body } of steps) {
+    for (const { step, type, from, to, subject: about, body } of steps) {
+      // The sender did not write it.
+      const subject = `${about} (sent by the pattern ${name} for ${initiator})`.trim()
       const message_id = idOf(pattern_id, step)
       const posted = await this.#svc
         .use(Mail)

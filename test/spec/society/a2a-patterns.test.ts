@@ -65,8 +65,16 @@ describe('a built-in pattern', () => {
       result: { approved: true, rounds: 2, work: 'Sheep are white.' },
       messages: 6,
     })
-    const types = (await messages(home, 'bob')).map(({ type }) => type).reverse()
-    expect(types).toEqual(['review', 'feedback', 'request', 'response', 'review', 'feedback'])
+    const sent = (await messages(home, 'bob')).reverse()
+    expect(sent.map(({ type }) => type)).toEqual(['review', 'feedback', 'request', 'response', 'review', 'feedback'])
+    const [, , revise, , again] = sent
+    expect(revise?.subject).toMatch(/^Changes, round 1 of 3 \(sent by the pattern review for ann-\w+\)$/)
+    expect(revise?.body).toContain('Your work:\nSheep are animals.\n\nThe review:\nCHANGES: say the colour.')
+    expect(again?.body).toContain('The first version:\nSheep are animals.')
+    // What the pattern passes on is read once.
+    const read = home.server.requests.filter(({ prompt }) => prompt.includes('(feedback) from bob'))
+    expect(read[0]?.prompt).toContain('it answers the review that a pattern sent in your name')
+    expect(read.filter(({ prompt }) => prompt.includes('CHANGES: say the colour.'))).toEqual([])
   })
 
   it('mentor alternates answers and questions until all is clear', async () => {
