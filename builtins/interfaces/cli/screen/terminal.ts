@@ -93,10 +93,8 @@ export class Terminal {
    * @returns the error that kept text from being written
    */
   async flush(): Promise<Error | undefined> {
-    const { stdout } = process
-    if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
-    // The error of a written file arrives before the next turn of the event loop.
-    else await new Promise(setImmediate)
+    // Written after the rest, it is called back after an error of the rest was reported.
+    await new Promise<void>(resolve => process.stdout.write('', () => resolve()))
     return outputError
   }
 
