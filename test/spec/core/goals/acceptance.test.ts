@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import shell from '#tools/toolkits/shell/index'
@@ -185,6 +186,19 @@ describe('evidence given by an agent', () => {
     await using stubborn = await accepting([claim(['none.md'])], [])
     expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
   })
+})
+
+it('evidence may name a file of another folder by its relative name, where only one folder has it', async () => {
+  const claim = (...evidence: string[]) => toolCall('finish_goal', { summary: 'done', evidence })
+  await using home = await asking([claim('one.md', 'two.md'), claim('one.md')], { builtins: [shell] })
+  await home.write({ 'a/one.md': '1', 'a/two.md': '2', 'b/two.md': '2', 'work/x.md': 'x' })
+  const folders = ['work', 'a', 'b'].map(name => ({ path: join(home.root, name), access: 'read-only' }))
+  await home.kernel.invoke('agents.spawn', { preset: 'worker', workspace: folders[0]!.path, folders })
+  home.kernel.heartbeat.start()
+  await until(() => home.server.requests.length >= 3)
+  expect(shown(home)[0]).toContain(
+    'confirmed: the file "two.md" does not exist in your workspace (name files of other folders by their absolute path). Do',
+  )
 })
 
 describe('finish_goal with reached: false', () => {
