@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
-import { exists } from './claims.ts'
+import { evidenceFile } from './claims.ts'
 import { hasSucceeded } from './repository.ts'
 
 /** Endings of files that agents write. Names such as Node.js and example.com are no files. */
@@ -15,7 +15,8 @@ export async function missingFiles(svc: PluginHandle, goal_id: string, text: str
   const missing: string[] = []
   for (const file of filesIn(text)) {
     // A file that a call has named may be in another folder, or be gone again.
-    const isKnown = (await exists(svc, reach, file)) || (await hasSucceeded(svc.use(Store), goal_id, file))
+    const isKnown =
+      (await evidenceFile(svc, reach, file)) !== undefined || (await hasSucceeded(svc.use(Store), goal_id, file))
     if (!isKnown) missing.push(file)
   }
   return missing

@@ -1,3 +1,4 @@
+import { isAbsolute, join } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
@@ -16,12 +17,13 @@ export async function untrueClaims(
   reach: Reach,
 ): Promise<string[]> {
   const files = evidence.map(each => each.trim()).filter(each => FILE.test(each))
-  const isThere = await Promise.all(files.map(file => exists(svc, reach, file)))
+  const found = await Promise.all(files.map(file => evidenceFile(svc, reach, file)))
+  const hint = otherFolders(reach).length > 0 ? ' (name files of other folders by their absolute path)' : ''
   const commands = await namedCommands(svc, goal_id, evidence)
   return [
     ...files
-      .filter((_, n) => !isThere[n])
-      .map(file => `the file ${JSON.stringify(file)} does not exist in your workspace`),
+      .filter((_, n) => found[n] === undefined)
+      .map(file => `the file ${JSON.stringify(file)} does not exist in your workspace${hint}`),
     ...commands.filter(({ run }) => !run).map(({ command }) => `\`${command}\` was not run for this goal`),
   ]
 }
@@ -47,12 +49,25 @@ export async function namedCommands(
   })
 }
 
-/** Checks whether a file exists. Files outside the agent's reach are not looked up, and count as existing. */
-export async function exists(svc: PluginHandle, reach: Reach, file: string): Promise<boolean> {
-  if (!svc.has(Jail)) return true
+/**
+ * Returns the path of a file of the evidence, in the workspace or in the only other folder that has it; undefined if
+ * there is none. Files outside the agent's reach are not looked up, and count as existing.
+ */
+export async function evidenceFile(svc: PluginHandle, reach: Reach, file: string): Promise<string | undefined> {
+  if (!svc.has(Jail)) return file
+  const exists = async (path: string) => (await svc.use(Jail).resolve(reach, path)).exists
   try {
-    return (await svc.use(Jail).resolve(reach, file)).exists
+    if (await exists(file)) return file
+    if (isAbsolute(file)) return undefined
+    const paths = otherFolders(reach).map(folder => join(folder, file))
+    const areThere = await Promise.all(paths.map(exists))
+    const found = paths.filter((_, n) => areThere[n])
+    return found.length === 1 ? found[0] : undefined
   } catch {
-    return true
+    return file
   }
+}
+
+function otherFolders({ workspace, scratch = workspace, folders = [] }: Reach): string[] {
+  return [...new Set([scratch, ...folders.map(({ path }) => path)])].filter(path => path !== workspace)
 }

@@ -8,7 +8,7 @@ import { Jail, type Reach } from '#safety/sandbox/contract'
 import { assemblyOf } from '../context/assembly.ts'
 import type { AcceptanceCheck, PursuedGoal } from '../contract.ts'
 import { recordSpend } from '../pursuit/outcome.ts'
-import { namedCommands } from './claims.ts'
+import { evidenceFile, namedCommands } from './claims.ts'
 
 /** Maximum number of evidence files that a judge reads, and of bytes of each; and of commands and their results. */
 const MOST_FILES = 5
@@ -83,9 +83,10 @@ async function outputsOf(svc: PluginHandle, { evidence, goal }: Claimed): Promis
 async function filesOf(svc: PluginHandle, { evidence, reach }: Claimed): Promise<string[]> {
   if (!svc.has(Jail)) return []
   const read = evidence.slice(0, MOST_FILES).map(async file => {
+    const path = (await evidenceFile(svc, reach, file)) ?? file
     const handle = await svc
       .use(Jail)
-      .open(reach, file)
+      .open(reach, path)
       .catch(() => undefined)
     if (!handle) return []
     try {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import git from '#tools/toolkits/git/index'
@@ -193,6 +194,19 @@ describe('evidence given by an agent', () => {
     expect(await home.waitForEnd()).toMatchObject({ status: 'completed', result: 'done' })
     expect(shown(home).at(-1)).toContain('cannot be confirmed: `git log` was not run for this goal.')
   })
+})
+
+it('evidence may name a file of another folder by its relative name, where only one folder has it', async () => {
+  const claim = (...evidence: string[]) => toolCall('finish_goal', { summary: 'done', evidence })
+  await using home = await asking([claim('one.md', 'two.md'), claim('one.md')], { builtins: [shell] })
+  await home.write({ 'a/one.md': '1', 'a/two.md': '2', 'b/two.md': '2', 'work/x.md': 'x' })
+  const folders = ['work', 'a', 'b'].map(name => ({ path: join(home.root, name), access: 'read-only' }))
+  await home.kernel.invoke('agents.spawn', { preset: 'worker', workspace: folders[0]!.path, folders })
+  home.kernel.heartbeat.start()
+  await until(() => home.server.requests.length >= 3)
+  expect(shown(home)[0]).toContain(
+    'confirmed: the file "two.md" does not exist in your workspace (name files of other folders by their absolute path). Do',
+  )
 })
 
 describe('finish_goal with reached: false', () => {
