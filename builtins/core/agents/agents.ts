@@ -2,6 +2,7 @@ import { type ImageInputs, keepGiven } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
+import { idAndName } from '#lib/id-and-name'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { daemonProblem, frozenSince, nextOf } from './block-reasons.ts'
 import {
@@ -167,7 +168,7 @@ export class AgentDirectory implements Agents {
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(each => `${each.agent_id} (${each.name}): ${each.role}; ${each.objective ?? 'idle'}`)
+    return peers.map(each => `${idAndName(each)}: ${each.role}; ${each.objective ?? 'idle'}`)
   }
 
   async listOthers(agent_id: string, limit: number) {
