@@ -2,6 +2,7 @@ import { type ImageInputs, keepGiven } from '#core/images/contract'
 import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
+import { idAndName } from '#lib/id-and-name'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { daemonProblem, frozenSince, nextOf } from './block-reasons.ts'
 import {
@@ -168,9 +169,9 @@ export class AgentDirectory implements Agents {
 
   async peers(agent_id: string, limit: number): Promise<string[]> {
     const peers = await listPeers(this.#store, agent_id, limit)
-    return peers.map(({ agent_id: id, name, role, objective, paused_at }) => {
-      const state = paused_at === null ? (objective ?? 'idle') : 'paused'
-      return `${id} (${name}): ${role}; ${state}`
+    return peers.map(each => {
+      const state = each.paused_at === null ? (each.objective ?? 'idle') : 'paused'
+      return `${idAndName(each)}: ${each.role}; ${state}`
     })
   }
 

@@ -1,4 +1,5 @@
 import { parametersLine } from '#core/models/contract'
+import { idAndName } from '#lib/id-and-name'
 import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
 import { sandboxSentence } from '#safety/sandbox/contract'
@@ -38,12 +39,6 @@ export function statusPage(agents: readonly StatusEntry[]): string {
       `${STATUS_PAGE} agents are shown at a time; add ${STATUS_PAGE} to --offset for the next ones, as in: svc status --offset ${STATUS_PAGE}`,
     )
   return lines.join('\n')
-}
-
-/** Returns an agent's id, with its name if the id does not show it. */
-function idAndName({ agent_id, name }: StatusEntry): string {
-  const isShown = [name, `sub-${name.toLowerCase()}`].some(start => agent_id.startsWith(`${start}-`))
-  return isShown ? agent_id : `${agent_id} (${name})`
 }
 
 /** Renders why an agent is idle, and until when. */

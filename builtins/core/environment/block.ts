@@ -3,6 +3,7 @@ import { Models } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import type { ToolSet } from '#core/runtime/contract'
 import { type PluginHandle, withTimeLimit } from '#kernel'
+import { idAndName } from '#lib/id-and-name'
 import { recordInput } from '#lib/recording-context'
 import { Budget } from '#safety/budget/contract'
 import { fence } from '#safety/net/contract'
@@ -103,7 +104,7 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
 
 async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
   const found = await svc.use(Agents).listOthers(agent_id, OTHERS)
-  const lines = found.map(each => `${each.agent_id} (${each.name}): ${each.role}`)
+  const lines = found.map(each => `${idAndName(each)}: ${each.role}`)
   return lines.length === 0 ? [] : [`Other agents: ${lines.join('; ')}`]
 }
 

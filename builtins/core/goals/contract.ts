@@ -289,7 +289,7 @@ export interface Goals {
    * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
    * goals; undefined where there is nothing. Replacements may leave it out.
    */
-  describe?(agent_id: string, about: string): Promise<string | undefined>
+  describe?(agent: AgentRow, about: string): Promise<string | undefined>
   /** @deprecated Use `listActive`. */
   active?: Goals['listActive']
 }
@@ -400,7 +400,7 @@ export interface PromptSection {
   inner?: InnerLife
   /**
    * Returns the section. Text from others in it must be cleaned and fenced.
-   * @param known fields that `GoalContextParts` contributed to the same prompt; empty where none were called
+   * @param known fields of the same prompt that are known by then, such as those of `GoalContextParts`
    * @param goal the goal that begins; only in `goal_opening`
    * @returns undefined when there is nothing to say
    */

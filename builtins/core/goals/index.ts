@@ -83,7 +83,7 @@ export default definePlugin({
       complete: (goal, result) => goalEnding(goal, 'completed', result),
       abandon: (goal, reason) => abandonGoal(svc, goal, reason),
       listActive: agent_id => activeGoals(svc.use(Store), agent_id),
-      describe: (agent_id, about) => situationOf(svc, agent_id, about),
+      describe: (agent, about) => situationOf(svc, agent, about),
     }
     svc.provide(
       Goals,

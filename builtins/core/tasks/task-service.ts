@@ -284,7 +284,10 @@ export class TaskService {
     ])
     if (!inserted) return undefined
     const row = isNew ? newRow(task, this.#svc.clock.ms()) : await this.find(task_id)
-    return { row, first: { blocked, traceparent, agent, ...begins?.first, isAlone: isNew } }
+    return {
+      row,
+      first: { blocked, traceparent, agent, ...begins?.first, isAlone: isNew && session_key === undefined },
+    }
   }
 
   #start(row: TaskRow, before: Piece, first: FirstTime = {}): TaskRun {

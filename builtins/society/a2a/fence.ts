@@ -1,3 +1,4 @@
+import { idAndName } from '#lib/id-and-name'
 import type { Store } from '#platform/store/contract'
 import { fence } from '#safety/net/contract'
 import { type A2AMessage, OPERATOR } from './contract.ts'
@@ -20,10 +21,10 @@ export async function headOf(store: Store, message: A2AMessage, reader: string):
   return `Message ${message_id} (${type}) from ${await labelOf(store, from_agent)}${notes}. Between <<< and >>> stands ${what}`
 }
 
-/** Returns the id and name of an agent, as all prompts name agents; of the operator and of unknown senders the id. */
-export async function labelOf(store: Store, id: string): Promise<string> {
-  const agent = await store.get<{ name: string }>('SELECT name FROM agents_view WHERE agent_id = ?', [id])
-  return agent ? `${id} (${agent.name})` : id
+/** Returns an agent's id, with its name if the id does not show it; of the operator and of unknown senders the id. */
+export async function labelOf(store: Store, agent_id: string): Promise<string> {
+  const agent = await store.get<{ name: string }>('SELECT name FROM agents_view WHERE agent_id = ?', [agent_id])
+  return agent ? idAndName({ agent_id, name: agent.name }) : agent_id
 }
 
 async function owedNote(store: Store, { message_id, type, expects_reply }: A2AMessage, reader: string) {

@@ -68,7 +68,8 @@ export function askedSection(svc: PluginHandle): PromptSection {
   return {
     // Last, right before the nudges of the prompt for a goal.
     ...{ name: 'messages_to_operator', stage: 2_000, prompts: ['goal_generation', 'goal_opening'] },
-    async text({ agent_id }, _profile, _known, goal) {
+    async text({ agent_id }, _profile, { nudges }, goal) {
+      if (nudges?.length === 0) return undefined
       const asked = await questionsToOperator(svc.use(Store), agent_id, goal?.created_at ?? null, ASKED)
       if (asked.length === 0) return undefined
       const texts = asked.reverse().map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, ASKED_CHARACTERS))

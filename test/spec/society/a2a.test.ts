@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Goal } from '#core/goals/contract'
 import retention from '#platform/retention/index'
 import { Store } from '#platform/store/contract'
 import waking from '#platform/waking/index'
@@ -9,7 +10,7 @@ import guardrails from '#safety/guardrails/index'
 import { type A2AMessage, Mail, type MessageType } from '#society/a2a/contract'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, toolCall, until, waitUntilIdle } from '../../support/index.ts'
-import { spawn } from '../core/models/model-host.ts'
+import { goalsOf, spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, send, testHostWithMail } from './mail-host.ts'
 
 type Home = Awaited<ReturnType<typeof testHostWithMail>>
@@ -121,6 +122,7 @@ describe('a message', () => {
 
   it('to the operator stands beside the nudge that answers it, when a goal is chosen and begun, and later no more', async () => {
     const [goals, begun]: [string[], string[]] = [[], []]
+    const isCompleted = ({ status }: Goal) => status === 'completed'
     await using home = await testHostWithMail(
       request => {
         const { prompt, body } = request
@@ -139,10 +141,9 @@ describe('a message', () => {
     const bob = await spawn(home, 'bob')
     home.kernel.heartbeat.start()
     await inTime(home, async () => goals.length === 2)
-    for (const message of ['The second one.', 'Now the gate.']) {
-      const before = begun.length
+    for (const [n, message] of ['The second one.', 'Now the gate.'].entries()) {
       await home.kernel.invoke('agents.nudge', { id: bob, message })
-      await inTime(home, async () => begun.length > before)
+      await inTime(home, async () => (await goalsOf(home, bob)).filter(isCompleted).length === n + 2)
     }
     const asked =
       /What you wrote to the operator before its message:\n\nMessage msg-\w+ \(request\) to operator\n<<<\nBlue or red\?\n>>>/

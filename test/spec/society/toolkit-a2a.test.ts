@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { AgentDetail } from '#core/agents/contract'
 import type { Effect } from '#kernel'
 import { Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
@@ -80,11 +81,15 @@ describe('the message toolkits', () => {
 
   it('list a message until it is answered, and show with an answer what it is about', async () => {
     await using home = await openHost()
-    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    const { agent_id: ann } = (await home.kernel.invoke('agents.spawn', {
+      preset: 'ann',
+      name: 'pepper',
+    })) as AgentDetail
+    const bob = await spawn(home, 'bob')
     const query = idIn(await call(home, ann, 'send_query', { to: 'bob', question: 'Why is\nthe sky blue?' }))
     await call(home, bob, 'read_message', { id: query })
     expect(await call(home, bob, 'check_inbox')).toMatch(
-      /^No unread messages\.\n\nMessages that you read and have not answered:\n\nMessage msg-\w+ \(query\) from ann-\w+ \(ann\); it expects an answer, by `reply` with this id\. /,
+      /^No unread messages\.\n\nMessages that you read and have not answered:\n\nMessage msg-\w+ \(query\) from ann-\w+ \(pepper\); it expects an answer, by `reply` with this id\. /,
     )
     const answer = idIn(await call(home, bob, 'reply', { id: query, body: 'Because.' }))
     expect(await call(home, bob, 'check_inbox')).toBe('No unread messages.')

@@ -1,3 +1,4 @@
+import type { AgentRow } from '#core/agents/contract'
 import { lineOf } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
@@ -19,8 +20,12 @@ const LAST_GOAL_CHARS = 200
  * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
  * goals; undefined where there is nothing.
  */
-export async function situationOf(svc: PluginHandle, agent_id: string, about: string): Promise<string | undefined> {
-  const active = await activeGoal(svc.use(Store), agent_id)
+export async function situationOf(
+  svc: PluginHandle,
+  { agent_id, goal_id }: AgentRow,
+  about: string,
+): Promise<string | undefined> {
+  const active = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
   const memories = await recallMemories(svc, agent_id, about, false)
   const goals = [
     ...(active ? [{ ...active, result: progressLine(active) }] : []),

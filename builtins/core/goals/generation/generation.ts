@@ -200,14 +200,13 @@ async function contextFor(
   const { agent_id, cycle_num, signal } = cycle
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   const memory_snippets = await recallMemories(svc, agent_id, about, false)
-  const known = { ...(await contextPartsFor(svc, agent, profile)), memory_snippets }
+  const known = { ...(await contextPartsFor(svc, agent, profile)), nudges, memory_snippets }
   return Object.assign({}, known, {
     agent_id,
     root_agent_id: agent.root_agent_id,
     cycle_num,
     signal,
     profile,
-    nudges,
     images,
     news,
     sections: [

@@ -369,7 +369,7 @@ class Pursuit {
     const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
     const texts = news.texts.map(text => userMessage(text))
-    const first = this.#transcript.messages.length === 0 ? [await this.#opening()] : []
+    const first = this.#transcript.messages.length === 0 ? [await this.#opening(messages)] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
     const state = (await this.#newState()) ?? []
     const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
@@ -398,16 +398,25 @@ class Pursuit {
     return stateMessage(profile, sections, this.#transcript.messages)
   }
 
-  async #opening(): Promise<Message> {
+  /** @param nudges messages of the operator that follow this one */
+  async #opening(nudges: readonly string[]): Promise<Message> {
     const { agent, profile } = assemblyOf(this.#cycle)
     const goal = this.#goal
+    const causes = goal.messages === null ? [] : (JSON.parse(goal.messages) as string[])
     const before = goal.follows ? await goalsBefore(this.#svc.use(Store), goal.goal_id) : []
     const ended = before.length > 0 ? [await this.#endedMessage(AWAITED_ENDED, before)] : []
-    const sections = await sectionsFor(this.#svc, 'goal_opening', agent, profile, {}, goal)
+    const sections = await sectionsFor(
+      this.#svc,
+      'goal_opening',
+      agent,
+      profile,
+      { nudges: [...causes, ...nudges] },
+      goal,
+    )
     const memories = await this.#recallMemories()
     const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
     const context = [
-      ...(await this.#causes()),
+      ...(await this.#causes(causes)),
       ...(await this.#largerGoal()),
       ...ended,
       ...last,
@@ -424,10 +433,9 @@ class Pursuit {
   }
 
   /** Repeats the messages that led to the goal, because its objective is only one sentence. */
-  async #causes(): Promise<string[]> {
-    const { messages } = this.#goal
-    if (messages === null) return []
-    const read = (JSON.parse(messages) as string[]).map(message => ({ message }))
+  async #causes(messages: readonly string[]): Promise<string[]> {
+    if (messages.length === 0) return []
+    const read = messages.map(message => ({ message }))
     const { nudges, waiting } = await fitNudges(this.#svc, read, this.#called)
     return [
       causesMessage(

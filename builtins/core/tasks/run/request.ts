@@ -49,7 +49,7 @@ export interface Work {
   row: TaskRow
   agent: AgentRow
   working: WorkingProfile
-  /** Whether it is the first task of its session. */
+  /** Whether its session was made for it alone, so that it is no part of a conversation. */
   isAlone: boolean
   /** Earlier messages of the task; empty if it has just started. */
   said: readonly Message[]
@@ -75,7 +75,8 @@ export async function prepareRun(
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
   const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
   const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
-  const goals = isSummary && svc.has(Goals) ? await svc.use(Goals).describe?.(agent_id, row.instruction) : undefined
+  const goals =
+    isSummary && !isAlone && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
   const state = [goals, workspace].filter(part => part !== undefined)
   const notices: Message[] = state.map(content => ({ role: 'user', content, is_notice: true }))
   const first = isSummary ? [asked, ...notices] : []

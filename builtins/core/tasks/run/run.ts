@@ -28,7 +28,7 @@ export interface FirstTime {
   working?: WorkingProfile | undefined
   /** Set if the start is already stored, with this run. */
   begun?: { run_id: string | null } | undefined
-  /** Whether it is the first task of its session. */
+  /** Whether its session was made for it alone, so that it is no part of a conversation. */
   isAlone?: boolean | undefined
   /** Error for which the task must not start. */
   blocked?: SvcError | undefined

@@ -56,7 +56,7 @@ afterEach(async () => {
 describe('the environment section of a prompt', () => {
   it('gives the date, the machine, the folders and the sandbox, at the end and without a time of day', async () => {
     await open()
-    await spawn()
+    await spawn({ name: 'pepper' })
     await spawn({ workspace: project })
     await prompt()
     await prompt()
@@ -65,7 +65,7 @@ describe('the environment section of a prompt', () => {
     expect(own).toBeDefined()
     expect(other).toMatch(/- Date: \w+day, \d{4}-\d\d-\d\d \(time zone [\w/]+\)/)
     expect(other).toMatch(/- Programs: (in a sandbox, without network access|no sandbox)/)
-    expect(other).toMatch(/- Other agents: worker-\w+ \(worker\): looks at things\n/)
+    expect(other).toMatch(/- Other agents: worker-\w+ \(pepper\): looks at things\n/)
     expect(other).toMatch(/- Heartbeat: every \d+ seconds/)
     expect(other).toContain('- Model: openai:scripted')
     expect(other).not.toMatch(/\d\d:\d\d/)
