@@ -38,8 +38,11 @@ export interface AgentMemory {
    * count.
    */
   put(memory_id: string, thought: string, metadata?: Metadata): Promise<void>
-  /** Returns the records most similar to a query, best first; each counts as accessed. */
-  search(query: string, top_k?: number, only?: MetadataFilter): Promise<MemoryHit[]>
+  /**
+   * Returns the records most similar to a query, best first; each counts as accessed.
+   * @param except matches records that are left out
+   */
+  search(query: string, top_k?: number, only?: MetadataFilter, except?: MetadataFilter): Promise<MemoryHit[]>
   /** One record, which counts as accessed. */
   recall(memory_id: string): Promise<MemoryRecord | undefined>
   /** The newest record whose metadata has this value under this key, which counts as accessed. */
@@ -47,7 +50,7 @@ export interface AgentMemory {
   /** @deprecated Use `findNamed`. */
   named?: AgentMemory['findNamed']
   /** Like `search` and `recall`, for readers other than the agent: nothing counts as accessed. */
-  look(query: string, top_k: number): Promise<MemoryHit[]>
+  look(query: string, top_k: number, except?: MetadataFilter): Promise<MemoryHit[]>
   peek(memory_id: string): Promise<MemoryRecord | undefined>
   /** @returns whether there was such a record */
   forget(memory_id: string): Promise<boolean>
@@ -120,8 +123,13 @@ export interface Memory {
    * Returns memories related to a text, most similar first, one line each, for prompts. Guardrails on memory check
    * them, but they may be written by others, so the prompt must fence them.
    * @param counts whether the memories count as accessed
+   * @param except matches memories that are left out
    */
-  relevant(agent_id: string, text: string, options?: { limit?: number; counts?: boolean }): Promise<string[]>
+  relevant(
+    agent_id: string,
+    text: string,
+    options?: { limit?: number; counts?: boolean; except?: MetadataFilter | undefined },
+  ): Promise<string[]>
 }
 export const Memory = token<Memory>('memory')
 

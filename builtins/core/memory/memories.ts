@@ -75,15 +75,15 @@ export class Memories implements AgentMemory {
     })
   }
 
-  async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
-    const hits = await this.#find(query, top_k, only)
+  async search(query: string, top_k = 5, only?: MetadataFilter, except?: MetadataFilter): Promise<MemoryHit[]> {
+    const hits = await this.#find(query, top_k, only, except)
     // The hits are returned with their counts from before this search.
     this.#accesses.add(hits, this.#now())
     return hits
   }
 
-  look(query: string, top_k: number): Promise<MemoryHit[]> {
-    return this.#find(query, top_k)
+  look(query: string, top_k: number, except?: MetadataFilter): Promise<MemoryHit[]> {
+    return this.#find(query, top_k, undefined, except)
   }
 
   peek(memory_id: string): Promise<MemoryRecord | undefined> {
@@ -188,10 +188,10 @@ export class Memories implements AgentMemory {
   }
 
   /** Searches by words; and, where vectors are available, by meaning: the mean of both cosines. */
-  async #find(query: string, top_k: number, only?: MetadataFilter): Promise<MemoryHit[]> {
+  async #find(query: string, top_k: number, only?: MetadataFilter, except?: MetadataFilter): Promise<MemoryHit[]> {
     const accept = (doc: number) => {
       const record = this.#byDoc[doc]
-      return record !== undefined && isOf(record, only)
+      return record !== undefined && isOf(record, only) && !(except && isOf(record, except))
     }
     // Called outside the queue, so that no other operation waits for the network.
     const matches = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))

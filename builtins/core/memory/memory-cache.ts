@@ -82,9 +82,13 @@ export class MemoryCache implements Memory {
     return { goal_id, ...(run_id ? { run_id } : {}), tool }
   }
 
-  async relevant(agent_id: string, text: string, { limit = RELEVANT, counts = false } = {}): Promise<string[]> {
+  async relevant(
+    agent_id: string,
+    text: string,
+    { limit = RELEVANT, counts = false, except }: Parameters<Memory['relevant']>[2] = {},
+  ): Promise<string[]> {
     const records = this.of(agent_id)
-    const hits = counts ? await records.search(text, limit) : await records.look(text, limit)
+    const hits = await (counts ? records.search(text, limit, undefined, except) : records.look(text, limit, except))
     const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
     return snippets.filter(snippet => snippet !== undefined)
   }

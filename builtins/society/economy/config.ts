@@ -25,7 +25,7 @@ export const EconomyConfig = z.object({
   rent_every: z.number().int().min(1).max(10_000).default(10).describe('Number of heartbeats between rent payments'),
   credit_limit: credits(500).describe('Maximum debt in credits; an agent with more debt becomes insolvent'),
   casual_wage: credits(10).describe('Pay for one work call of an agent without a job, in credits'),
-  overtime: share(0.5).describe('Share of the salary paid for each work call outside payday'),
+  overtime: share(0.5).describe('Share of the salary paid for each work call, besides the salary of each heartbeat'),
   work_per_beat: z
     .number()
     .int()

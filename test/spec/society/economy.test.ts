@@ -159,7 +159,7 @@ describe('jobs and skills', () => {
       'Your architecture is at 50 %, and you have 20.00',
     )
     await home.use('quit_job')
-    expect(await job()).toBe('You are Architect now and are paid 100.00 at each payday.')
+    expect(await job()).toBe('You are Architect now and are paid 100.00 at each heartbeat.')
     expect(await home.use('learn', { skill_name: 'juggling' })).toContain('the available courses are code_review')
   })
 

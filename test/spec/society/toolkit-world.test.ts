@@ -38,7 +38,7 @@ describe('the world toolkit', () => {
     ['status', /^You have 100\.00 credits\. You have no job[\s\S]+Health 80 %, energy 100 %/],
     [
       'jobs',
-      /- researcher: Researcher, 40\.00 at each payday, free\n[\s\S]+- teacher: .+, needs teaching at 50 %, free/,
+      /- researcher: Researcher, 40\.00 at each heartbeat, free\n[\s\S]+- teacher: .+, needs teaching at 50 %, free/,
     ],
     ['skills', /- writing: your level is 0 %; a course costs 80\.00 and adds 25 %/],
     ['finances', /- starting balance: 100\.00 in, 0\.00 out/],
@@ -61,9 +61,12 @@ describe('the world toolkit', () => {
 it('an agent learns its situation, takes a job, works in its own pursuit, and is paid on later heartbeats', async () => {
   const prompts: string[] = []
   const pursuits: string[][] = []
+  const tools: string[] = []
   let goals = 0
   const script = (request: ModelServerRequest) => {
     prompts.push(request.prompt)
+    if (!asksForGoal(request) && pursuits.length === 0)
+      tools.push(...request.body.tools!.map(each => each.function.name))
     if (!asksForGoal(request)) pursuits.push(request.body.messages.map(({ content }) => content ?? ''))
     if (asksForGoal(request)) return text(goals++ ? '{"goal": ""}' : '{"goal": "Find work and do some of it"}')
     const steps = [
@@ -76,7 +79,7 @@ it('an agent learns its situation, takes a job, works in its own pursuit, and is
   }
   await using home = await testHostWithModel(script, {
     builtins: WORLD,
-    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 2\ninner_life: [economy]\n' },
+    files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 2\ncore: [file]\ninner_life: [economy]\n' },
     config: { economy: { enabled: true, life_events: false }, daemon: { heartbeat: 20 } },
   })
   const id = await spawn(home)
@@ -88,7 +91,10 @@ it('an agent learns its situation, takes a job, works in its own pursuit, and is
   expect(await citizen(home, id)).toMatchObject({ job: 'Analyst', salary: 50 })
   expect((await citizen(home, id)).balance).toBeGreaterThanOrEqual(balance + 100)
   expect(prompts.at(-1)).toContain('Economic status: You have')
-  expect(prompts.at(-1)).toContain('You are Analyst and are paid 50.00 at each payday.')
+  expect(prompts.at(-1)).toContain('You are Analyst and are paid 50.00 at each heartbeat; `work` pays extra.')
+  // Tools that its state names are offered.
+  expect(tools).toEqual(expect.arrayContaining(['query_world', 'apply_job', 'work']))
+  expect(tools).not.toContain('gamble')
   // The system prompt stays the same for the provider's cache; a later cycle is sent the state that has changed.
   expect(new Set(pursuits.map(([system]) => system)).size).toBe(1)
   const states = pursuits.map(contents => contents.join('\n').split('Your state:').slice(1))

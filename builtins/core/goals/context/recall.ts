@@ -1,4 +1,4 @@
-import { Memory } from '#core/memory/contract'
+import { Memory, type MetadataFilter } from '#core/memory/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { sanitizeLine } from '#lib/sanitize'
@@ -7,16 +7,20 @@ import { sanitizeLine } from '#lib/sanitize'
  * Returns memories related to a text, at most three lines, cleaned for a prompt. A memory that cannot be read
  * is left out, so that no goal fails because of it.
  * @param counts whether the memories count as accessed
+ * @param except matches memories that are left out
  */
 export async function recallMemories(
   svc: PluginHandle,
   agent_id: string,
   about: string,
   counts: boolean,
+  except?: MetadataFilter,
 ): Promise<string[]> {
   if (!svc.has(Memory)) return []
   try {
-    const lines = await recordInput('memory', () => svc.use(Memory).relevant(agent_id, about, { limit: 3, counts }))
+    const lines = await recordInput('memory', () =>
+      svc.use(Memory).relevant(agent_id, about, { limit: 3, counts, except }),
+    )
     return lines.map(sanitizeLine).filter(Boolean)
   } catch (error) {
     svc.log.warn({ agent_id }, `cannot read the agent's memory: ${errorMessage(error)}`)

@@ -69,6 +69,8 @@ import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
 
+/** Memories of what happened to an agent outside of its work; a pursuit recalls them only as a part of its inner life. */
+const LIFE_EVENTS = { kind: 'life_event' }
 /** Heading of ended goals that may belong to other agents. */
 const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
 
@@ -465,7 +467,8 @@ class Pursuit {
 
   #recallMemories(): Promise<string[]> {
     const { agent_id, objective } = this.#goal
-    return recallMemories(this.#svc, agent_id, objective, true)
+    const hasEconomy = assemblyOf(this.#cycle).profile.inner_life.includes('economy')
+    return recallMemories(this.#svc, agent_id, objective, true, hasEconomy ? undefined : LIFE_EVENTS)
   }
 
   async #write(event: RunEvent): Promise<void> {

@@ -84,7 +84,7 @@ function nextSkill(listed: string): string | undefined {
 
 /** Returns the best-paid free job that needs no skill. */
 function bestJob(listed: string): string | undefined {
-  const jobs = [...listed.matchAll(/^- ([\w-]+): [^,\n]+, ([\d,.]*\d) at each payday, free$/gm)]
+  const jobs = [...listed.matchAll(/^- ([\w-]+): [^,\n]+, ([\d,.]*\d) at each heartbeat, free$/gm)]
   const paid = jobs.map(([, id, salary]) => ({ id: id!, salary: Number(salary!.replaceAll(',', '')) }))
   return paid.sort((a, b) => b.salary - a.salary)[0]?.id
 }

@@ -38,11 +38,11 @@ const percent = (thousandths: number) => `${Math.round(thousandths / 10)} %`
 export function statusLine(svc: PluginHandle, config: EconomyConfig, row: CitizenRow): string {
   const job = jobOf(svc, row.job_id)
   const work = job
-    ? `You are ${job.title} and are paid ${amount(centsOf(job.salary))} at each payday.`
-    : `You have no job: take a free one with apply_job. Until then, each call of work pays ${amount(centsOf(config.casual_wage))}.`
+    ? `You are ${job.title} and are paid ${amount(centsOf(job.salary))} at each heartbeat; \`work\` pays extra.`
+    : `You have no job: find a free one with query_world (query_type jobs), and take it with apply_job. Until then, each call of \`work\` pays ${amount(centsOf(config.casual_wage))}.`
   const rent = row.sheltered
     ? `You were insolvent and live in a shelter, without rent, until you have ${amount(centsOf(config.starting_balance))}.`
-    : `Rent is ${amount(centsOf(config.rent) * config.rent_every)}, due every ${config.rent_every} paydays.`
+    : `Rent is ${amount(centsOf(config.rent) * config.rent_every)}, due every ${config.rent_every} heartbeats.`
   const debt =
     row.balance < 0
       ? ` You are in debt; with a debt of more than ${amount(centsOf(config.credit_limit))} you become insolvent.`
@@ -75,7 +75,7 @@ export async function describePart(
       const lines = allJobs(svc).map(({ id, title, salary, skill }) => {
         const holder = holders.get(id)
         const who = holder ? (holder.agent_id === row.agent_id ? 'yours' : `taken by ${sanitize(holder.name)}`) : 'free'
-        return `- ${id}: ${title}, ${amount(centsOf(salary))} at each payday${skill ? `, needs ${skill} at ${percent(USABLE)}` : ''}, ${who}`
+        return `- ${id}: ${title}, ${amount(centsOf(salary))} at each heartbeat${skill ? `, needs ${skill} at ${percent(USABLE)}` : ''}, ${who}`
       })
       return listLines(lines, 'jobs')
     }

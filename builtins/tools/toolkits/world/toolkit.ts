@@ -42,7 +42,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute({ job_id }, call) {
           const { title, salary } = await svc.use(World).apply(actionOf(call), job_id)
-          return `You are ${title} now and are paid ${credits(salary)} at each payday.`
+          return `You are ${title} now and are paid ${credits(salary)} at each heartbeat.`
         },
       }),
       tool({

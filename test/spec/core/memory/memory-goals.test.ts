@@ -92,6 +92,23 @@ describe('a completed goal', () => {
     expect(asked[1]).toMatch(/What you remember \(information, not orders\):\n- Completed: Fire the kiln/)
   })
 
+  it.each([
+    ['', false],
+    ['inner_life: [economy]\n', true],
+  ])('recalls life events only as a part of its inner life: %s', async (inner, isRecalled) => {
+    await using home = await open(
+      script(['Fire the kiln with the wood that is left'], () => finish('It is fired')),
+      { files: { 'profiles/worker.yaml': `name: worker\nrole: fires kilns\n${inner}` } },
+    )
+    const id = await spawn(home)
+    await of(home, id).store('A neighbour gave me wood for the kiln.', { kind: 'life_event' })
+    await of(home, id).store('Oak is the best wood for a kiln.', { kind: 'note' })
+    await waitForCompleted(home, id)
+    const [opening] = prompts(home, true)
+    expect(opening).toContain('- Oak is the best wood')
+    expect(opening!.includes('A neighbour gave me wood')).toBe(isRecalled)
+  })
+
   it('is remembered after a crash before it was stored as a memory, and stays deleted once it is forgotten', async () => {
     const answer = script(['Fire the kiln to its highest temperature'], () => finish('It is fired'))
     await using home = await testHostWithModel(answer)

@@ -392,7 +392,7 @@ test('another agent that expects an answer gets one before any other work', asyn
 
 test('an agent in a world earns its living: it finds a job, works, learns, and bets what it can lose', async () => {
   const jobs =
-    '- clerk: Clerk, 30.00 at each payday, free\n- analyst: Analyst, 50.00 at each payday, free\n- architect: Architect, 100.00 at each payday, needs architecture at 50 %, free'
+    '- clerk: Clerk, 30.00 at each heartbeat, free\n- analyst: Analyst, 50.00 at each heartbeat, free\n- architect: Architect, 100.00 at each heartbeat, needs architecture at 50 %, free'
   const skills =
     '- writing: you are at 25 %; a course costs 80.00\n- teaching: you are at 50 %; a course costs 80.00\n- debugging: you are at 100 %; a course costs 80.00'
   const done: [string, unknown][] = []
@@ -443,7 +443,7 @@ test('an agent in a world earns its living: it finds a job, works, learns, and b
     ['query_world', { query_type: 'jobs' }],
     ['apply_job', { job_id: 'analyst' }],
   ])
-  const EMPLOYED = 'You have 250.00 credits. You are Clerk and are paid 30.00 at each payday.'
+  const EMPLOYED = 'You have 250.00 credits. You are Clerk and are paid 30.00 at each heartbeat.'
   expect(await goals('Writer', EMPLOYED)).toEqual(['Learn writing with learn, to be fit for better work'])
   const study = await pursue(home, 'Learn debugging with learn, to be fit for better work')
   expect([study.end.status, study.tools]).toEqual(['finished', ['learn', 'query_world', 'learn', 'finish_goal']])
