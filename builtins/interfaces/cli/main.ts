@@ -30,7 +30,7 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
       reportFailure(thrown, ports, terminal, includesAny(argv, '--json')),
     )
     // After an interruption, no reader waits for the output.
-    const failure = exit === INTERRUPTED ? undefined : await terminal.flush()
+    const failure = exit === INTERRUPTED ? undefined : await terminal.flush(ports.clock)
     return failure ? await reportFailure(cannotWrite('standard output', failure), ports, terminal, false) : exit
   } finally {
     await unwatch()

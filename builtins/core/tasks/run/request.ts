@@ -79,7 +79,8 @@ export async function prepareRun(
     isSummary && !isAlone && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
   const state = [goals, workspace].filter(part => part !== undefined)
   const notices: Message[] = state.map(content => ({ role: 'user', content, is_notice: true }))
-  const first = isSummary ? [asked, ...notices] : []
+  // The instruction is last, so that the model answers it and not what it knows.
+  const first = isSummary ? [...notices, asked] : []
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')

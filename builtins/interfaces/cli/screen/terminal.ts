@@ -1,4 +1,4 @@
-import type { Ports } from '#kernel'
+import type { Clock, Ports } from '#kernel'
 import { widthOf } from './width.ts'
 
 const CODES = {
@@ -92,9 +92,11 @@ export class Terminal {
    * process.
    * @returns the error that kept text from being written
    */
-  async flush(): Promise<Error | undefined> {
-    // Written after the rest, it is called back after an error of the rest was reported.
-    await new Promise<void>(resolve => process.stdout.write('', () => resolve()))
+  async flush(clock: Pick<Clock, 'yield'>): Promise<Error | undefined> {
+    const { stdout } = process
+    if (stdout.writableLength > 0) await new Promise<void>(resolve => stdout.write('', () => resolve()))
+    // The error of a written file arrives before the next turn of the event loop.
+    else await clock.yield()
     return outputError
   }
 
