@@ -120,6 +120,7 @@ describe.runIf(isInstalled)('grep with and without ripgrep', () => {
       '-': 'one',
     })
     expect(await pair.grep({ pattern: '^on[e]$', files_only: true })).toBe('-\ncrlf.txt\nquoted " name.txt')
+    expect(await pair.grep({ pattern: '$\\b', files_only: true })).toContain('crlf.txt')
     expect(await pair.grep({ pattern: 'caf.\\sau' })).toBe('latin.txt:1: caf� au lait')
     expect(await pair.grep({ pattern: 'Müller', literal: true })).toContain('accents.txt:1:')
     expect(await pair.grep({ pattern: 'MÜLLER .. END', ignore_case: true })).toContain('accents.txt:1:')

@@ -15,13 +15,15 @@ const OTHERS = Array.from({ length: 0xffff - 0x7f }, (_, n) => String.fromCharCo
 /**
  * Converts a JavaScript expression to a ripgrep expression on bytes. It matches each line that the original matches,
  * and possibly more lines with non-ASCII characters. Character sets follow JavaScript.
- * @returns undefined for what ripgrep cannot express (lookaround, references), and for expressions that match an empty
- * line, because ripgrep does not count an empty last line
+ * @returns undefined for what ripgrep cannot express (lookaround, references, `\b` after `$`, which here consumes the
+ * carriage return of a line), and for expressions that match an empty line, because ripgrep does not count an empty
+ * last line
  */
 export function ripgrepPattern(source: string, flags: string): string | undefined {
   if (new RegExp(source, flags).test('')) return undefined
   const parts = source.match(PARTS) ?? []
   if (parts.some(part => UNKNOWN.test(part))) return undefined
+  if (parts.includes('$') && parts.indexOf('$') < parts.lastIndexOf('\\b')) return undefined
   const written = new Map<string, string>()
   const write = (part: string) => {
     if (!written.has(part)) written.set(part, writtenPart(part, flags))
