@@ -151,8 +151,10 @@ function run(args: unknown): Verdict {
 }
 
 function refusal(reason: string | null, by: string | null): Verdict {
+  const isPerson = by !== null && by !== 'system' && !/^(rule|reviewer):/.test(by)
+  const denied = isPerson ? 'the operator denied it' : 'it was denied'
   // The service's own reasons are whole clauses, such as `no decision came in time`.
-  const why = by === 'system' && reason ? reason : `it was denied${reason ? ` (${reason})` : ''}`
+  const why = by === 'system' && reason ? reason : `${denied}${reason ? ` (${reason})` : ''}`
   return {
     verdict: 'refuse',
     reason: `not run: ${why}. Do not try to get the same effect another way; go on without it.`,
