@@ -86,6 +86,8 @@ export interface CallPurpose {
   cycle_num: number
   /** `summary`: a summary of a pursuit's conversation, which replaces its messages. */
   kind: 'goal_generation' | 'goal_pursuit' | 'summary' | 'task' | 'other'
+  /** Kind under which the spend of a call of kind `other` is booked, such as `life_event`. Default: `other`. */
+  booked_as?: string
   /** The one-shot task that the call is for. */
   task_id?: string
   /** The topmost agent, which pays for this one. Default: the agent itself. */

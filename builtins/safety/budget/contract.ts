@@ -165,7 +165,9 @@ export const ModelCalled = z.object({
   agent_id: z.string().nullable(),
   goal_id: z.string().nullable(),
   call_id: z.string(),
-  kind: z.string().describe('Purpose of the call: `goal_generation`, `goal_pursuit`, `summary`, `task`, `other`'),
+  kind: z
+    .string()
+    .describe('Purpose of the call: `goal_generation`, `goal_pursuit`, `summary`, `task`, `life_event`, `other`'),
   failed: z.boolean().describe('Whether the call failed to return an answer'),
   step: z.number().int().nullable(),
   model: z.string(),

@@ -377,6 +377,7 @@ export class Ledger implements Budget, CallLimit {
   }
 }
 
-function spendEffect({ agent_id, root_agent_id, goal_id, cycle_num, kind }: CallPurpose, spend: Spend, failed = false) {
+function spendEffect(purpose: CallPurpose, spend: Spend, failed = false) {
+  const { agent_id, root_agent_id, goal_id, cycle_num, booked_as: kind = purpose.kind } = purpose
   return bookSpend({ ...spend, agent_id, root_agent_id, goal_id, cycle_num, kind, failed })
 }

@@ -200,7 +200,7 @@ describe('the choice in a life event', () => {
     expect(moment!.summary).toMatch(/^A letter arrives\. You chose: Burn it\. \(money \+/)
     const records = await home.kernel.use(Memory).of(home.id).recent(10)
     expect(records.map(({ thought, metadata }) => [thought, metadata.kind])).toEqual([[moment!.summary, 'life_event']])
-    expect(await store.all('SELECT kind FROM spend')).toEqual([{ kind: 'other' }])
+    expect(await store.all('SELECT kind FROM spend')).toEqual([{ kind: 'life_event' }])
   })
 
   it('falls back to the first when the answer names none or the model fails three times, and records that', async () => {

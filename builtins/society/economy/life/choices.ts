@@ -132,6 +132,7 @@ export class LifeChoices {
         goal_id: null,
         cycle_num: agent.cycle_num,
         kind: 'other',
+        booked_as: 'life_event',
         root_agent_id: agent.root_agent_id,
       },
       signal: this.#stop.signal,
