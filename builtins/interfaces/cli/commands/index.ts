@@ -42,6 +42,8 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     example: 'svc stop --timeout 60',
   }),
   command('restart', 'Restart the daemon in the same mode', () => import('./service/restart.ts'), {
+    description:
+      'A service that runs in a terminal moves to this one, and stops when you end this command. With --detach it continues in the background.',
     options: [profiles, heartbeat, detach, dev, timeout],
     example: 'svc restart --detach',
   }),
