@@ -532,7 +532,7 @@ test('recordings are limited in size, with a note when cut, and in number', asyn
   // The rest still replays. At the cut, a time may be missing that was read before its event was written.
   const { divergence, notes } = await replayOf(home, first)
   expect(notes).toEqual([cut])
-  expect(divergence?.what ?? 'has another at').toMatch(/has another at$/)
+  expect(divergence?.what ?? 'differs in at').toMatch(/differs in at$/)
   const second = await oneGoal(home)
   expect(await runsOf(home)).toEqual([second])
   expect((await home.ask('GET', `/runs/${first}/recording`)).code).toBe('recording_not_found')
