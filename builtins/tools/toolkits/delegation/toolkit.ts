@@ -34,7 +34,9 @@ export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Tool
             .trim()
             .max(LONGEST_DETAILS)
             .optional()
-            .describe('All else that the other agent needs to know, such as a text to review'),
+            .describe(
+              `All else that it needs to know, such as a text to review, at most ${LONGEST_DETAILS} characters`,
+            ),
           wait: z.boolean().default(false),
         }),
         idempotent: true,
