@@ -30,8 +30,7 @@ function says(request: ModelServerRequest) {
   if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Send word to Ann')
   const instruction = messages.findLast(({ role }) => role === 'user')?.content ?? ''
   const isPursuit = request.body.tools?.some(each => each.function.name === 'finish_goal')
-  if (last?.role === 'tool')
-    return isPursuit ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
+  if (last?.role === 'tool') return isPursuit ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
   if (instruction.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
   if (instruction.includes('begin again')) return begunAgain.shift()
   if (instruction.includes('fail')) return fault('rst')

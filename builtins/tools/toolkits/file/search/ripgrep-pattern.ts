@@ -21,7 +21,7 @@ const OTHERS = Array.from({ length: 0xffff - 0x7f }, (_, n) => String.fromCharCo
  */
 export function ripgrepPattern(source: string, flags: string): string | undefined {
   if (new RegExp(source, flags).test('')) return undefined
-  const parts = source.match(PARTS) ?? []
+  const parts: readonly string[] = source.match(PARTS) ?? []
   if (parts.some(part => UNKNOWN.test(part))) return undefined
   if (parts.includes('$') && parts.indexOf('$') < parts.lastIndexOf('\\b')) return undefined
   const written = new Map<string, string>()
