@@ -34,7 +34,6 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
         ...(await programs(svc, tools)),
         ...(await model(svc, agent, profile)),
         `Heartbeat: every ${heartbeat === 1 ? 'second' : `${heartbeat} seconds`}`,
-        ...(await listOtherAgents(svc, agent)),
         `Date: ${today(svc)}`,
         ...(await budget(svc, agent, profile)),
       ]
@@ -102,10 +101,11 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
   )
 }
 
-async function listOtherAgents(svc: PluginHandle, { agent_id }: AgentRow): Promise<string[]> {
+/** Names other agents; undefined where there are none. */
+export async function othersText(svc: PluginHandle, { agent_id }: AgentRow): Promise<string | undefined> {
   const found = await svc.use(Agents).listOthers(agent_id, OTHERS)
-  const lines = found.map(each => `${idAndName(each)}: ${each.role}`)
-  return lines.length === 0 ? [] : [`Other agents: ${lines.join('; ')}`]
+  const lines = found.map(each => `- ${idAndName(each)}: ${each.role}`)
+  return lines.length === 0 ? undefined : ['Other agents:', ...lines].join('\n')
 }
 
 /** Returns the date in the time zone of the schedules, otherwise in the machine's. */

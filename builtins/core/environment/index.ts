@@ -2,7 +2,7 @@ import { type PromptSection, PromptSections } from '#core/goals/contract'
 import type { Profile } from '#core/profiles/contract'
 import { Runtime } from '#core/runtime/contract'
 import { definePlugin } from '#kernel'
-import { environmentText, workspaceText } from './block.ts'
+import { environmentText, othersText, workspaceText } from './block.ts'
 import { Environment } from './contract.ts'
 import { instructionsText } from './instructions.ts'
 
@@ -32,8 +32,15 @@ export default definePlugin({
         text: (agent, profile) => environmentText(svc, agent, profile, toolsOf(profile)),
       },
       {
-        name: 'workspace',
+        // Prompts for a goal show other agents with what they do.
+        name: 'others',
         stage: LAST + 2,
+        prompts: ['goal_pursuit'],
+        text: agent => othersText(svc, agent),
+      },
+      {
+        name: 'workspace',
+        stage: LAST + 3,
         prompts: ['goal_generation', 'goal_opening'],
         text: (agent, profile, _, goal) => workspaceText(svc, agent, toolsOf(profile), goal && 'When this goal began:'),
       },
@@ -41,7 +48,11 @@ export default definePlugin({
     for (const section of sections) svc.add(PromptSections, section)
     svc.provide(Environment, {
       async parts(agent, profile, tools) {
-        const parts = [await instructionsText(svc, agent), await environmentText(svc, agent, profile, tools)]
+        const parts = [
+          await instructionsText(svc, agent),
+          await environmentText(svc, agent, profile, tools),
+          await othersText(svc, agent),
+        ]
         return parts.filter(part => part !== undefined)
       },
       workspace: (agent, tools) => workspaceText(svc, agent, tools, 'When this message was sent:'),

@@ -306,11 +306,13 @@ export interface OpenWork {
 /** Knows of work that others do for goals. A goal whose agent only answers with text waits for it. */
 export interface OpenWorkSource {
   name: string
+  /** SQL condition on a row `g` of `goals`: whether others work for it. It is read with the goal at each end. */
+  condition: string
   open(goal_id: string): Promise<readonly OpenWork[]>
 }
 export const OpenWorkSources = point<OpenWorkSource>('open_work', {
   key: source => source.name,
-  has: { name: 'text', open: 'function' },
+  has: { name: 'text', condition: 'text', open: 'function' },
   asked: 'open',
 })
 

@@ -140,13 +140,19 @@ export function activeBelow(store: Store, goal_id: string): Promise<{ goal_id: s
   return store.all(`${BELOW} SELECT goal_id, agent_id FROM below WHERE status = 'active'`, [goal_id])
 }
 
-/** Returns what must hold for a goal to end: its acceptance, and how many goals below it are active. */
+/**
+ * Returns what must hold for a goal to end: its acceptance, how many goals below it are active, and whether others still
+ * work for it.
+ * @param openWork SQL conditions on the goal's row `g`
+ */
 export function findTerms(
   store: Store,
   goal_id: string,
-): Promise<(Pick<GoalRow, 'acceptance'> & { open_subgoals: number }) | undefined> {
+  openWork: readonly string[],
+): Promise<(Pick<GoalRow, 'acceptance'> & { open_subgoals: number; has_open_work: number | boolean }) | undefined> {
   return store.get(
-    `SELECT acceptance, (${BELOW} SELECT count(*) FROM below WHERE status = 'active') AS open_subgoals FROM goals WHERE goal_id = ?`,
+    `SELECT acceptance, (${BELOW} SELECT count(*) FROM below WHERE status = 'active') AS open_subgoals,
+       ${openWork.join(' OR ') || '1 = 0'} AS has_open_work FROM goals g WHERE goal_id = ?`,
     [goal_id, goal_id],
   )
 }

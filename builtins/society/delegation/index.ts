@@ -9,7 +9,7 @@ import { DelegationEnded, Delegations } from './contract.ts'
 import { DelegationService } from './delegations.ts'
 import { delegationOperations } from './operations.ts'
 import { delegationPolicy } from './policy.ts'
-import { DELEGATION_EFFECTS } from './repository.ts'
+import { DELEGATION_EFFECTS, HAS_OPEN } from './repository.ts'
 
 export default definePlugin({
   name: 'delegation',
@@ -30,7 +30,7 @@ export default definePlugin({
       ...{ name: 'delegation', stage: 0, prompts: ['goal_opening'] },
       text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
     })
-    svc.add(OpenWorkSources, { name: 'delegation', open: goal_id => service.open(goal_id) })
+    svc.add(OpenWorkSources, { name: 'delegation', condition: HAS_OPEN, open: goal_id => service.open(goal_id) })
     svc.on('goal_completed', () => service.sweep())
     svc.on('goal_abandoned', () => service.sweep())
     svc.on('agent_deleted', () => service.sweep())

@@ -168,6 +168,8 @@ export const endDelegation = defineEffect({
   ],
 })
 
+/** SQL condition on a goal `g`: others still do tasks for it, and it does not wait for them. */
+export const HAS_OPEN = `EXISTS (SELECT 1 FROM delegations WHERE from_goal_id = g.goal_id AND waits = 0 AND ${IS_OPEN})`
 /** Returns the tasks that others still do for a goal which does not wait for them. */
 export function openDelegationsOf(store: Store, goal_id: string) {
   return store.all<{ delegation_id: string; to_agent: string }>(

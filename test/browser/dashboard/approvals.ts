@@ -29,7 +29,11 @@ function says(request: ModelServerRequest) {
   const last = messages.at(-1)
   if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Send word to Ann')
   // What the agent knows stands before the instruction.
-  const instruction = messages.findLast(({ role }) => role === 'user')?.content?.split('\n\n').at(-1) ?? ''
+  const instruction =
+    messages
+      .findLast(({ role }) => role === 'user')
+      ?.content?.split('\n\n')
+      .at(-1) ?? ''
   const isPursuit = request.body.tools?.some(each => each.function.name === 'finish_goal')
   if (last?.role === 'tool') return isPursuit ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
   if (instruction.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))

@@ -5,7 +5,7 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
-import { GoalVerifiers, type PursuedGoal } from '../contract.ts'
+import { GoalVerifiers, OpenWorkSources, type PursuedGoal } from '../contract.ts'
 import { openWorkOf } from '../goals.ts'
 import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
@@ -57,10 +57,11 @@ export class GoalClaimCheck {
    */
   async objection(claim: Claim): Promise<string | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
-    const current = await findTerms(this.#svc.use(Store), goal_id)
+    const openWork = this.#svc.list(OpenWorkSources).map(({ condition }) => condition)
+    const current = await findTerms(this.#svc.use(Store), goal_id, openWork)
     if (current && current.open_subgoals > 0)
       return `Subgoals of this goal are still active (${current.open_subgoals}). They come first; you will be shown their results.`
-    const unfinished = await this.#checkOpenWork()
+    const unfinished = current?.has_open_work && (await this.#checkOpenWork())
     if (unfinished) return unfinished
     // The agent may have set criteria since the cycle began.
     if (isOwn(this.#goal)) this.#goal.acceptance = current?.acceptance ?? this.#goal.acceptance

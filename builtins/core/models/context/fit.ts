@@ -247,9 +247,11 @@ class Fitting {
     if (this.#tokens <= this.#full) return
     this.#clearAll(clearedImages)
     if (this.#tokens > this.#full) this.#clear(clearedResult)
-    if (this.#tokens > this.#full) this.#clearAll(clearedCalls)
-    if (this.#tokens > this.#full) this.#clearAll(clearedPictures, 1)
-    if (this.#tokens > this.#full) this.#digest()
+    // Less space than this would be used up by a few results, so that the model hardly sees two of them together.
+    const enough = (this.#full + this.#target) / 2
+    if (this.#tokens > enough) this.#clearAll(clearedCalls)
+    if (this.#tokens > enough) this.#clearAll(clearedPictures, 1)
+    if (this.#tokens > enough) this.#digest()
     if (this.#tokens > this.#full) this.#cutNewest()
   }
 

@@ -65,7 +65,7 @@ describe('the environment section of a prompt', () => {
     expect(own).toBeDefined()
     expect(other).toMatch(/- Date: \w+day, \d{4}-\d\d-\d\d \(time zone [\w/]+\)/)
     expect(other).toMatch(/- Programs: (in a sandbox, without network access|no sandbox)/)
-    expect(other).toMatch(/- Other agents: worker-\w+ \(pepper\): looks at things\n/)
+    expect(other).toMatch(/\n\nOther agents:\n- worker-\w+ \(pepper\): looks at things$/)
     expect(other).toMatch(/- Heartbeat: every \d+ seconds/)
     expect(other).toContain('- Model: openai:scripted')
     expect(other).not.toMatch(/\d\d:\d\d/)

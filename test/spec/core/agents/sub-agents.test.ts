@@ -106,7 +106,7 @@ describe('a sub-agent', () => {
     })
     await until(async () => (await detail(home, home.id)).status === 'waiting')
     expect(await detail(home, home.id)).toMatchObject({
-      waiting_for: expect.stringMatching(/waits for other goals/),
+      waiting_for: expect.stringMatching(/^Its goal goal-\w+ waits for goal-\w+ of sub-scout-\w+$/),
     })
     const before = requestsOf(home, 'worker').length
     await runHeartbeat(home)

@@ -12,6 +12,7 @@ import {
   type TestHost,
   testHost,
   text,
+  together,
   toolCall,
 } from '../../../support/index.ts'
 import { tokensIn } from '../../../support/model/wire-rules.ts'
@@ -23,16 +24,20 @@ const WINDOW = `models: { "openai:scripted": { context_window: 32000 } }\n`
 const fact = (n: number) => `The colour of number ${n} is ${['red', 'green', 'blue'][n % 3]}${n * 7}.`
 const contents = (n: number) => `${fact(n)}\n${'Nothing of note stands here. '.repeat(700)}`
 
-/** Reads all files in turn, then reads those again whose wanted facts its prompt no longer holds. */
+/**
+ * Reads all files in turn and says which wanted facts it has just read, then reads those again whose facts its prompt no
+ * longer holds.
+ */
 function reader(wanted: readonly number[]) {
   let next = 1
   return (request: ModelServerRequest) => {
     if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Read all files')
-    if (next <= FILES) return toolCall('file_read', { path: `f${next++}.txt` })
-    const missing = wanted.find(n => !request.prompt.includes(fact(n)))
+    const { role, content } = request.body.messages.at(-1)!
+    const found = role === 'tool' ? wanted.map(fact).filter(each => content?.includes(each)) : []
+    const missing = next <= FILES ? next++ : wanted.find(n => !request.prompt.includes(fact(n)))
     return missing === undefined
       ? finish(wanted.map(fact).join(' '))
-      : toolCall('file_read', { path: `f${missing}.txt` })
+      : together(text(found.join(' ')), toolCall('file_read', { path: `f${missing}.txt` }))
   }
 }
 

@@ -1,8 +1,9 @@
 import { LLMock } from '@copilotkit/aimock'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { Store } from '#platform/store/contract'
-import { type Answer, text, together, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { type Answer, runHeartbeat, text, together, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
 import {
+  decide,
   finish,
   goalAnswer,
   recordingTools,
@@ -140,7 +141,7 @@ describe('mistakes of a model', () => {
     expect(home.goal).toMatchObject({ status: 'completed', unconfirmed: false, steps_completed: 3 })
   })
 
-  it('a broken call neither stops the other calls nor lets a repaired one skip its approval', async () => {
+  it('a repaired call does not skip its approval, and a broken one does not stop the others', async () => {
     const turn = together(
       toolCall('send', `{to: 'ada',}`),
       toolCall('look', { n: 1 }),
@@ -151,7 +152,16 @@ describe('mistakes of a model', () => {
     expect(waiting).toMatchObject({ tool_name: 'send', arguments: { to: 'ada' } })
     const transcript = await home.kernel.use(Store).all('SELECT message FROM pursuit_transcripts ORDER BY seq')
     expect(JSON.stringify(transcript)).toMatch(/repaired.*single_quotes.*trailing_commas.*unquoted_keys/)
-    expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
+    expect(home.runs).toEqual([])
+    await decide(home, waiting.approval_id, { decision: 'approve' })
+    await until(async () => {
+      await runHeartbeat(home)
+      return home.runs.length === 2
+    })
+    expect(home.runs).toEqual([
+      { tool: 'send', args: { to: 'ada' } },
+      { tool: 'look', args: { n: 1 } },
+    ])
   })
 })
 

@@ -13,6 +13,7 @@ const FREE: Record<string, string> = {
   'test/reload/kinds.test.ts': 'is never asked: it is only listed',
   'test/spec/core/providers/models-anthropic.test.ts': 'is the real provider, without its package',
   'test/spec/core/providers/models-errors.test.ts': 'answers raw HTTP, whatever it is asked',
+  'test/spec/core/providers/models-parameters.test.ts': 'only lists its models',
   'test/spec/core/providers/models-wire.test.ts': 'is the text of a plugin file, which cannot import the rules',
   'test/spec/core/providers/models-streaming-fetch.test.ts': 'answers raw HTTP, whatever it is asked',
 }
