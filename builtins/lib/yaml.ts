@@ -212,9 +212,9 @@ export async function replaceFile(files: Ports['files'], file: string, text: str
     } finally {
       await handle.close()
     }
-    crashPoint('file written')
+    crashPoint?.('file written')
     await files.rename(beside, file)
-    crashPoint('file renamed')
+    crashPoint?.('file renamed')
   } catch (error) {
     await files.rm(beside, { force: true })
     throw error

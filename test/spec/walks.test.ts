@@ -48,9 +48,9 @@ describe('walks through the sources', async () => {
 
   /** Only lower these. */
   it.each([
-    ['nudge', { files: 38, entries: 240, changes: 70 }],
-    ['pursuit', { files: 193, entries: 3_335, changes: 995 }],
-    ['approval', { files: 42, entries: 275, changes: 84 }],
+    ['nudge', { files: 37, entries: 232, changes: 64 }],
+    ['pursuit', { files: 193, entries: 3_335, changes: 990 }],
+    ['approval', { files: 41, entries: 268, changes: 78 }],
   ])('the walk %s does not exceed its bounds', (name, bounds) => {
     const { files, entries, changes } = walk(name)
     console.log(`${name}: ${files} files, ${entries} entries, ${changes} changes of module`)

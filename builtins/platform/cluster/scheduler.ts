@@ -169,7 +169,7 @@ export class ClusterScheduler implements Scheduler {
   #leases(rows: Answer['rows'], asked: number): Lease[] {
     const { owner } = this.#parts.store
     const leases = (rows as unknown as Omit<Lease, 'owner'>[]).map(row => ({ ...row, owner }))
-    crashPoint('leases claimed')
+    crashPoint?.('leases claimed')
     for (const { id } of leases) this.#held.set(id, asked)
     if (leases.some(({ kind }) => kind === 'sys')) this.#clear()
     return leases

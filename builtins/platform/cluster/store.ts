@@ -73,7 +73,7 @@ export class ClusterStore implements Store {
     fence: Fence | undefined,
     how: Pick<WriteRequest, 'patient' | 'claims'> = {},
   ): Promise<CommitResult> {
-    for (const { effect } of effects) crashPoint('before', effect)
+    for (const { effect } of effects) crashPoint?.('before', effect)
     const { planner } = this.#parts
     let planned: PlannedEffect[]
     try {
@@ -91,7 +91,7 @@ export class ClusterStore implements Store {
       if ((await this.#writes.transact({ planned: booked, fence })) === 'fenced') result = 'fenced'
     }
     if (result === 'fenced' && booked.length > 0) await this.#writes.transact({ planned: booked })
-    for (const { effect } of effects) crashPoint('after', effect)
+    for (const { effect } of effects) crashPoint?.('after', effect)
     if (result === 'ok') await planner.announce(effects, () => this.scheduler.notifyWake(notice !== undefined))
     return result
   }

@@ -58,7 +58,7 @@ export class DaemonLife {
     const id = ports.ids.make(OWN_NAME, 8)
     const { holder, joined } = await this.#place(await this.#describe(id), id, beside)
     this.#undo.push(await registerNode(this.#svc, holder))
-    crashPoint('place taken')
+    crashPoint?.('place taken')
     const freed = await this.#recover()
     if (freed > 0) log.info({}, `released ${freed} leases of a daemon that has ended`)
     const alone = !joined && !(await this.#svc.use(Store).hasOtherDaemons())
@@ -67,7 +67,7 @@ export class DaemonLife {
       if (undo) this.#undo.push(undo)
     }
     const name = joined ? id : OWN_NAME
-    crashPoint('daemon begun')
+    crashPoint?.('daemon begun')
     this.#undo.push(await this.#writeFiles(name, holder))
     if (this.#svc.has(DaemonListener)) {
       const listening = await this.#svc.use(DaemonListener).listen({ socket: resolve(project.svc, holder.socket) })
@@ -85,7 +85,7 @@ export class DaemonLife {
    */
   async #place(holder: Holder, id: string, beside: boolean): Promise<{ holder: Holder; joined: boolean }> {
     this.#undo.push(await holdLock(this.#svc, holder))
-    crashPoint('lock held')
+    crashPoint?.('lock held')
     try {
       this.#undo.push(await takePlace(this.#svc, holder))
       return { holder, joined: false }

@@ -34,7 +34,7 @@ export async function migrate(database: Database, ports: Ports, log?: Log): Prom
   const copy = join(backups, `svc-v${from}-${ports.clock.ms()}-${process.pid}.db`)
   const into = (beside: string) => database.waiting(() => void database.run({ sql: 'VACUUM INTO ?', params: [beside] }))
   await keepCopy(database.file, copy, into, ports)
-  crashPoint('migration begins')
+  crashPoint?.('migration begins')
   const umzug = new Umzug({
     migrations: MIGRATIONS.map(({ name, sql }, index) => ({ name, up: () => step(database, sql, index + 1) })),
     storage: {
@@ -70,10 +70,10 @@ async function step(database: Database, sql: string, version: number): Promise<v
   await withoutForeignKeys(database, () => {
     if (database.version() >= version) return
     database.script(sql)
-    crashPoint('migration step made')
+    crashPoint?.('migration step made')
     const broken = database.all<{ table: string }>('PRAGMA foreign_key_check')
     if (broken[0]) throw new Error(`migration ${version} would leave rows of ${broken[0].table} without their agent`)
     mark(database, version)
   })
-  crashPoint('migration step written')
+  crashPoint?.('migration step written')
 }

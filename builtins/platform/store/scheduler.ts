@@ -89,7 +89,7 @@ export class LocalScheduler implements Scheduler {
     if (!database.get(LOOK, [now, now, Math.min(limit, 1)])) return []
     this.#options.present()
     const rows = await database.write(() => this.#claim(limit, now))
-    crashPoint('leases claimed')
+    crashPoint?.('leases claimed')
     return rows
   }
 
@@ -172,7 +172,7 @@ export class LocalScheduler implements Scheduler {
     const result = await this.#options.write(effects, release, now, () => {
       taken = this.#claim(1, now)
     })
-    crashPoint('leases claimed')
+    crashPoint?.('leases claimed')
     for (const lease of taken) this.#ahead.push({ lease, at: now })
     return result
   }

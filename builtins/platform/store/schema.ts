@@ -14,7 +14,7 @@ export async function createSchema(database: Database): Promise<void> {
     if (database.version() > 0) return
     for (const { sql } of MIGRATIONS) database.script(sql)
     mark(database, MIGRATIONS.length)
-    crashPoint('schema made')
+    crashPoint?.('schema made')
   })
 }
 

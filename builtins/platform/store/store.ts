@@ -253,5 +253,5 @@ export class SqliteStore implements Store {
 }
 
 function reach(point: string, effects: readonly Effect[]): void {
-  for (const { effect } of effects) crashPoint(point, effect)
+  for (const { effect } of effects) crashPoint?.(point, effect)
 }

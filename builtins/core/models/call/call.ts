@@ -144,7 +144,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
       try {
         await (form === 'stream' ? receiveStream : receiveWhole)(talk, total.signal, received, pass)
         pass.leave('answered')
-        crashPoint('model answered')
+        crashPoint?.('model answered')
         received.text = received.text.toWellFormed()
         separateLateReasoning(received)
         shown.end(received.text)

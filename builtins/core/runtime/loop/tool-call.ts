@@ -88,14 +88,14 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request, parts) : checked
-    crashPoint('tool begins')
+    crashPoint?.('tool begins')
     const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
       const effects: Effect[] = []
       const given = await run(tool, args, call, request, parts, effects)
       const { notes, images } = await keepImages(given, parts.images)
       return { result: [textOf(given, parts.result_tokens), ...notes].filter(Boolean).join('\n'), images, effects }
     })
-    crashPoint('tool ended')
+    crashPoint?.('tool ended')
     const ignored = unknownParameters(tool, isEdited ? verdict.arguments : call.arguments)
     const read = ignored.length > 0 ? `${result}\n[Ignored: ${ignored.join('; ')}]` : result
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${read}` : read

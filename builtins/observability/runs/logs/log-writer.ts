@@ -67,7 +67,7 @@ export class LogWriter {
     this.#place = undefined
     this.#anew = false
     await files.appendFile(path, bytes, { mode: 0o600 })
-    crashPoint('run log appended')
+    crashPoint?.('run log appended')
     const size = (next ? 0 : place.size) + bytes.length
     this.#place = { path, size, seq: last.seq }
   }

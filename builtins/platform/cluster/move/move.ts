@@ -79,7 +79,7 @@ export async function moveBack(
     const files = await unpack(svc, image, kept)
     await image.write([...DROP_PACKED_FILES, ...NOBODY_AT_WORK, `DROP TABLE ${PROGRESS}`].map(sql => ({ sql })))
     image.close()
-    crashPoint('database filled')
+    crashPoint?.('database filled')
     const put = await images.put(file, `${keep}.db`)
     await removeDatabase(svc, file)
     return { ...copied, tables: copied.tables - FILE_TABLES.length, files, kept: put.kept }

@@ -165,9 +165,9 @@ export async function restoreDatabase(
   try {
     const kept = (await exists(files, file)) ? keep : null
     await keepDamaged(file, keep, ports)
-    crashPoint('database set aside')
+    crashPoint?.('database set aside')
     await files.rename(beside, file)
-    crashPoint('database replaced')
+    crashPoint?.('database replaced')
     await flush(files, dirname(file))
     return { ...report, file, kept }
   } finally {
@@ -224,7 +224,7 @@ async function copyChecked(file: string, target: string, copy: (beside: string) 
       if (error instanceof DiskFullError) throw new DiskFullError({ what: target, next: '' }, { cause: error })
       throw error
     })
-    crashPoint('database copied')
+    crashPoint?.('database copied')
     await files.chmod(beside, 0o600)
     const report = await withFile(beside, ports, damageOf)
     const [damage] = report.faults
