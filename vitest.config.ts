@@ -9,8 +9,12 @@ import { MODULES } from './build/modules.js'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** Folders with the longest files, longest first. */
-const LONG = ['browser', 'reload', 'cli', 'safety', 'interfaces', 'faults', 'simulation', 'examples']
+/**
+ * Folders with tests of the whole program: its commands, pages, requests and files. They have the longest files, longest
+ * first.
+ */
+const PROGRAM = ['browser', 'reload', 'cli', 'safety', 'interfaces', 'faults', 'simulation', 'examples']
+const OF_PROGRAM = PROGRAM.map(folder => `test/${folder}/**/*.test.ts`)
 /** What a process has done before shows in the processor time of the one, and in the errors that the other finds defined. */
 const ALONE = ['safety/guardrails-quality', 'reference'].map(name => `test/spec/${name}.test.ts`)
 
@@ -21,8 +25,8 @@ const AUTHORS = 'plugins/**/*.test.ts'
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = LONG.findIndex(folder => moduleId.includes(`/test/${folder}/`))
-      return at < 0 ? LONG.length : at
+      const at = PROGRAM.findIndex(folder => moduleId.includes(`/test/${folder}/`))
+      return at < 0 ? PROGRAM.length : at
     }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
@@ -43,11 +47,17 @@ export default defineConfig({
   },
   test: {
     projects: [
+      // Files share a process: loading and compiling all modules anew for each takes as long as its tests.
       {
         extends: true,
-        // Files share a process: loading and compiling all modules anew for each takes as long as its tests.
-        test: { name: 'shared', include: ['test/**/*.test.ts', AUTHORS], exclude: ALONE, isolate: false },
+        test: {
+          name: 'modules',
+          include: ['test/**/*.test.ts', AUTHORS],
+          exclude: [...ALONE, ...OF_PROGRAM],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'program', include: OF_PROGRAM, isolate: false } },
       { extends: true, test: { name: 'alone', include: ALONE } },
       // What takes minutes by its nature: kills, soaks, thousands of simulated runs, several machines.
       { extends: true, test: { name: 'trials', include: ['test/**/*.trial.ts'] } },

@@ -1,4 +1,7 @@
-/** `npm test` checks and tests everything; `npm test -- memory` runs the tests whose path contains a name, and nothing else. */
+/**
+ * `npm test` checks everything and tests the modules; with `--all` also the whole program. `npm test -- memory` runs the
+ * tests whose path contains a name, and nothing else.
+ */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -18,10 +21,12 @@ async function run([tool, ...words], stdio = 'inherit') {
   return { code: code ?? 1, output }
 }
 
-const names = process.argv.slice(2)
+const words = process.argv.slice(2)
+const names = words.filter(word => word !== '--all')
 const results = names.length === 0 ? await Promise.all(CHECKS.map(check => run(check, 'pipe'))) : []
 const failed = results.filter(({ code }) => code !== 0)
 for (const { output } of failed) process.stderr.write(output)
 if (failed.length > 0) process.exit(1)
-const { code } = await run(['vitest', 'run', '--project', '!trials', ...names])
+const projects = words.length === 0 ? ['--project', 'modules', '--project', 'alone'] : ['--project', '!trials']
+const { code } = await run(['vitest', 'run', ...projects, ...names])
 process.exit(code)
