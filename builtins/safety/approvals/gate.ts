@@ -155,10 +155,12 @@ function refusal(reason: string | null, by: string | null): Verdict {
   const denied = isPerson ? 'the operator denied it' : 'it was denied'
   // The service's own reasons are whole clauses, such as `no decision came in time`.
   const why = by === 'system' && reason ? reason : `${denied}${reason ? ` (${reason})` : ''}`
-  return {
-    verdict: 'refuse',
-    reason: `not run: ${why}. Do not try to get the same effect another way; go on without it.`,
-  }
+  // The operator's reason may ask for another way.
+  const advice =
+    isPerson && reason
+      ? 'Do what the reason says; if it names no other way, go on without it.'
+      : 'Do not try to get the same effect another way; go on without it.'
+  return { verdict: 'refuse', reason: `not run: ${why}. ${advice}` }
 }
 
 /** Returns the event of a decision, for the same transaction. */

@@ -85,7 +85,9 @@ describe('a gated tool', () => {
     await decide(home, approval_id, { decision: 'deny', reason: 'not to Ann' })
     await waitForCompletedGoal(home)
     expect(home.runs.map(run => run.tool)).toEqual(['look'])
-    expect(results(home.server)[0]).toMatch(/^Error: not run: the operator denied it \(not to Ann\)\. Do not/)
+    expect(results(home.server)[0]).toMatch(
+      /^Error: not run: the operator denied it \(not to Ann\)\. Do what the reason says;/,
+    )
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
   })
 
