@@ -1,4 +1,5 @@
 import { ActiveAgent, BlockReasons } from '#core/agents/contract'
+import { ToolGate } from '#core/runtime/contract'
 import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
 import { coalesce } from '#lib/coalesce'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -32,6 +33,7 @@ export default definePlugin({
       permit: request => permit(svc, config, request),
       holding: agent_id => holding(svc.use(Store), agent_id),
     }
+    svc.provide(ToolGate, approvals)
     svc.provide(Approvals, withEarlierNames(approvals, { needed: 'needsApproval' }))
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     svc.provide(ApprovalSettings, config)

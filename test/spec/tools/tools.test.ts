@@ -16,7 +16,15 @@ interface ListedTools {
   budget_tokens: number
   offered_tokens: number
   all_tokens: number
-  tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; danger: string | null }[]
+  tools: {
+    name: string
+    toolkit: string
+    owner: string
+    tokens: number
+    offered: boolean
+    danger: string | null
+    requires_approval: boolean
+  }[]
 }
 const toolsOf = ({ kernel }: TestHost, id?: string) =>
   kernel.invoke('tools.list', id ? { id } : {}) as Promise<ListedTools>
@@ -82,6 +90,18 @@ describe('all tools of the project', async () => {
     )
     const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
     expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
+  })
+
+  it('need approval where calls of them wait for it, by the configuration', async () => {
+    expect(listed.tools.filter(({ requires_approval }) => requires_approval)).toEqual([])
+    const approval = { enabled: true, require_for: ['git_commit'], auto_approve: ['shell_exec'] }
+    await using gated = await testHost({ builtins: BUILTINS, roles: ['cli'], config: { approval } })
+    const waiting = (await toolsOf(gated)).tools.filter(({ requires_approval }) => requires_approval)
+    const names = waiting.map(({ name }) => name)
+    // Both of these declare a danger.
+    expect(names).toEqual(expect.arrayContaining(['file_write', 'file_edit', 'git_commit']))
+    expect(names).not.toContain('shell_exec')
+    expect(names).not.toContain('file_read')
   })
 
   it('are described to models without references, which some servers refuse', () => {
