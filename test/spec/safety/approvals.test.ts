@@ -480,6 +480,46 @@ describe('an approval rule', () => {
     await until(async () => home.runs.length === 2)
   })
 
+  const line = (text: string) => toolCall('run', { text })
+
+  it.each([
+    ['npm test*', 'npm test; rm -rf data'],
+    ['npm test*', 'npm test && rm -rf data'],
+    ['npm test*', 'npm test & rm -rf data'],
+    ['npm test*', 'npm test || rm -rf data'],
+    ['npm test*', 'npm test | sh'],
+    ['npm test*', 'npm test\nrm -rf data'],
+    ['npm test*', 'npm test\r\nrm -rf data'],
+    ['npm test*', 'npm test $(rm -rf data)'],
+    ['npm test*', 'npm test "$(rm -rf data)"'],
+    ['npm test*', 'npm test `rm -rf data`'],
+    ['npm test*', 'npm test > package.json'],
+    ['npm test*', 'npm test <(rm -rf data)'],
+    ['npm test*', 'npm test "a;b"'],
+    ['npm test **', 'npm test a/b; rm -rf data'],
+    ['npm test $*', 'npm test $(rm -rf data)'],
+    ['npm test "*"', 'npm test ""; rm -rf "data"'],
+    ['echo * ";rm data" *', 'echo " ";rm data" "'],
+    ['echo * ";rm data" *', 'echo \\ ";rm data" x'],
+    ['cd app && npm *', 'cd app && npm test && rm -rf data'],
+  ])('with the pattern %j grants no further shell command: %j', async (glob, text) => {
+    await using home = await testHostWithApprovals([line(text), finish()])
+    await grant(home, { tool_name: 'run', arguments: { text: { glob } }, uses: 5 })
+    await waitForPendingCall(home)
+    // The same for a call that waits already.
+    await grant(home, { tool_name: 'run', arguments: { text: { glob } }, uses: 5 })
+    expect([await pending(home), home.runs]).toMatchObject([[{ status: 'pending' }], []])
+  })
+
+  it('grants single shell commands, with operators only where its pattern has them', async () => {
+    const lines = ['npm test', 'npm test -- "a b" $HOME', 'cd app && npm test', 'a; b', 'ls\n| wc']
+    await using home = await testHostWithApprovals([...lines.map(line), finish()])
+    for (const text of [{ glob: 'npm test*' }, { glob: 'cd app && npm *' }, 'a; b', { any: true }])
+      await grant(home, { tool_name: 'run', arguments: { text }, uses: 2 })
+    await waitForCompletedGoal(home)
+    expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
+  })
+
   it('ends at its time or when it is revoked', async () => {
     await using home = await testHostWithApprovals([finish()])
     const until = (ms: number) => new Date(home.clock.ms() + ms).toISOString()
