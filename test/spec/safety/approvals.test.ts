@@ -8,6 +8,7 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { ApprovalReviewers, type ApprovalSummary, type Review } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
+import questions from '#safety/questions/index'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, together, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
@@ -55,6 +56,21 @@ describe('a gated tool', () => {
     expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
     const calls = await home.kernel.use(Store).all('SELECT state FROM tool_calls')
     expect(calls).toEqual([{ state: 'parked' }])
+  })
+
+  it('is named beside an open question of its turn, by the agent and by its goal', async () => {
+    const both = together(send('ann'), toolCall('ask_operator', { question: 'Is Ann away?' }))
+    await using home = await testHostWithApprovals([both, finish()], { builtins: [questions] })
+    const { approval_id } = await waitForPendingCall(home)
+    const [asked] = (await home.kernel.invoke('questions.list', {})) as { question_id: string }[]
+    const { reason } = (await detail(home, home.id)).next
+    expect(reason).toBe(
+      `The agent waits for a decision on ${approval_id}, and for your answer to ${asked!.question_id}. List them with: svc approvals and svc questions`,
+    )
+    const [goal] = await goalsOf(home, home.id)
+    expect(goal?.waits_for).toBe(
+      `your decision on ${approval_id}, see: svc approvals; your answer to ${asked!.question_id}, see: svc questions`,
+    )
   })
 
   it('runs in the next cycle after approval, from the stored call, and the model gets its result', async () => {

@@ -65,10 +65,11 @@ describe('a goal', () => {
       (await home.request(`/agents/${id}/goals`, { objective, ...more })).json as Goal
     const numbers = await add(first, 'Collect the numbers of today')
     const report = await add(second, 'Write the report of today', { after: [numbers.goal_id] })
-    expect(report.after).toEqual([numbers.goal_id])
+    expect(report).toMatchObject({ after: [numbers.goal_id], waits_for: `${numbers.goal_id} of ${first}` })
     home.kernel.heartbeat.start()
     const now = async ({ goal_id }: Goal) => (await home.request(`/goals/${goal_id}`)).json as Goal
     await until(async () => (await now(numbers)).status === 'completed')
+    expect((await now(report)).waits_for).toBeNull()
     await runHeartbeat(home)
     await until(async () => (await now(report)).status === 'completed')
     const [, opening] = home.server.requests.filter(({ prompt }) => prompt.includes('Goal: '))
