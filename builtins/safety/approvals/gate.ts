@@ -77,7 +77,8 @@ export class Gate {
     }
     const args: unknown = JSON.parse(wanted.json)
     for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
-      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, call.tool.shell_arguments)) continue
+      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, call.tool.shell_arguments))
+        continue
       if (isHeld) return HOLD
       return this.#grant(call, request, rule.reason, `rule:${rule.rule_id}`, [useRule({ rule_id: rule.rule_id })])
     }
