@@ -126,6 +126,9 @@ describe('all tools of the project', async () => {
   it.each([
     ['cancel an alarm', 'cancel_alarm'],
     ['remind me in ten minutes', 'set_alarm'],
+    ['run something later, every day at a time', 'schedule_goal'],
+    ['do something later', 'set_alarm'],
+    ['run python', 'shell_exec'],
     ['commit my changes', 'git_commit'],
     ['wait for my sub agents', 'wait_for_sub_agents'],
     ['delete a note', 'delete_note'],
@@ -148,7 +151,7 @@ describe('all tools of the project', async () => {
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
     expect(
       rankTools(all, query)
-        .slice(0, 8)
+        .slice(0, 6)
         .map(hit => hit.tool.name),
     ).toContain(name)
   })
@@ -157,6 +160,8 @@ describe('all tools of the project', async () => {
     ['remember something long-term', 'terminate_sub_agent'],
     ['do something every day', 'search_notes'],
     ['apply a patch', 'file_write'],
+    ['execute a program', 'plugins_list'],
+    ['run the tests of my project', 'plugins_list'],
   ])('are not found by a common word or the beginning of another one: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
@@ -481,7 +486,7 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
 })
 
 it('svc tools prints the tools with their cost', async () => {
-  await using dir = await project()
+  await using dir = await project({ '.svc/config.yaml': 'approval:\n  enabled: true\n' })
   const { stdout } = await svc(['tools'], { cwd: dir.path })
   const [first = '', , head = ''] = stdout.split('\n')
   expect(first).toMatch(
