@@ -532,6 +532,8 @@ describe('an approval rule', () => {
     await using home = await testHostWithApprovals([...lines.map(line), finish()])
     for (const text of [{ glob: 'npm test*' }, { glob: 'cd app && npm *' }, 'a; b', { any: true }])
       await grant(home, { tool_name: 'run', arguments: { text }, uses: 2 })
+    // The first call may wait already.
+    await runHeartbeat(home)
     await waitForCompletedGoal(home)
     expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
   })
