@@ -529,10 +529,12 @@ describe('an approval rule', () => {
 
   it('grants single shell commands, with operators only where its pattern has them', async () => {
     const lines = ['npm test', 'npm test -- "a b" $HOME', 'cd app && npm test', 'a; b', 'ls\n| wc']
-    await using home = await testHostWithApprovals([...lines.map(line), finish()])
+    await using home = await testHostWithApprovals([together(...lines.map(line)), finish()])
+    await until(async () => (await pending(home)).length === lines.length)
+    await waitUntilIdle(home)
     for (const text of [{ glob: 'npm test*' }, { glob: 'cd app && npm *' }, 'a; b', { any: true }])
       await grant(home, { tool_name: 'run', arguments: { text }, uses: 2 })
-    // The first call may wait already.
+    expect(await pending(home)).toEqual([])
     await runHeartbeat(home)
     await waitForCompletedGoal(home)
     expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
