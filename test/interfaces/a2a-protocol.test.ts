@@ -31,7 +31,9 @@ describe('the public Agent2Agent protocol', () => {
     await using home = await startA2aServer(({ prompt }) =>
       text(prompt.includes('sum') ? 'Forty-two.' : 'And two more.'),
     )
-    const client = await clientOf(home.url, await spawn(home))
+    const id = await spawn(home)
+    await home.kernel.invoke('goals.add', { id, objective: 'Count the jars of jam' })
+    const client = await clientOf(home.url, id)
     const first = (await client.sendMessage(request('What is the sum?'))) as Task
     expect(first.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
     expect(sayOf(first)).toBe('Forty-two.')
@@ -41,6 +43,8 @@ describe('the public Agent2Agent protocol', () => {
     const next = (await client.sendMessage(request('more?', { contextId: first.contextId }))) as Task
     expect([next.contextId, next.id === first.id]).toEqual([first.contextId, false])
     expect(home.server.requests[1]!.prompt).toContain('Forty-two.')
+    // The client is another party, so it cannot learn what the agent works on.
+    expect(home.server.requests.filter(({ prompt }) => prompt.includes('jars'))).toEqual([])
     const found = await client.getTask({ tenant: '', id: first.id, historyLength: 0 })
     expect([sayOf(found), found.history]).toEqual(['Forty-two.', []])
   })

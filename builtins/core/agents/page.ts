@@ -44,7 +44,7 @@ export function statusPage(agents: readonly StatusEntry[]): string {
 /** Renders why an agent is idle, and until when. */
 export function nextSentence({ reason, at }: NextRun): string {
   if (at === null) return reason
-  return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} At ${at}.`
+  return `${/[.!?]$/.test(reason) ? reason : `${reason}.`} Next run: ${at}.`
 }
 
 /** Renders an agent in sections. Unknown values are left out. */

@@ -69,6 +69,10 @@ export const Goal = z
     plan: z.array(PlanStep).describe('Plan of the agent for the goal; empty for none'),
     after: z.array(z.string()).describe('Goals that must end before this one begins'),
     question_id: z.string().nullable().describe('Open question that the goal waits for'),
+    waits_for: z
+      .string()
+      .nullable()
+      .describe('What the goal waits for now, in words: decisions and answers of the operator, and other goals'),
     deadline: z.iso.datetime().nullable().describe('Time at which the goal is abandoned if it is not reached'),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
@@ -79,7 +83,7 @@ export type Goal = z.infer<typeof Goal>
 /** Fields of a goal that its row stores in another form, or not at all. */
 type GoalDetail =
   | ('created_at' | 'completed_at' | 'unconfirmed' | 'acceptance')
-  | ('plan' | 'after' | 'question_id' | 'deadline')
+  | ('plan' | 'after' | 'question_id' | 'waits_for' | 'deadline')
 
 export interface GoalRow extends Omit<Goal, GoalDetail> {
   unconfirmed: number

@@ -6,6 +6,7 @@ import { CommandError } from '#tools/toolkits/shell/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
 import { readAcceptance } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
+import { listAwaited } from './context/assembly.ts'
 import {
   Acceptance,
   Goal,
@@ -286,9 +287,10 @@ export const goalsAbandonAll = operation({
 export const goalOperations = [goalsHistory, goalsList, goalsGet, goalsAdd, goalsUpdate, goalsAbandon, goalsAbandonAll]
 
 function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
+  const { after, question_id } = waits
   return {
     ...row,
-    ...waits,
+    ...{ after, question_id, waits_for: row.status === 'active' ? waitOf(row.agent_id, waits) : null },
     acceptance: readAcceptance(row.acceptance),
     plan: readPlan(row.plan),
     deadline: deadline_at === null ? null : isoTime(deadline_at),
@@ -296,4 +298,13 @@ function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: Wa
     created_at: isoTime(row.created_at),
     completed_at: row.completed_at === null ? null : isoTime(row.completed_at),
   }
+}
+
+function waitOf(agent_id: string, { approval_ids, question_id, awaited }: WaitsFor): string | null {
+  const parts = [
+    approval_ids.length > 0 && `your decision on ${approval_ids.join(', ')}, see: svc approvals`,
+    question_id !== null && `your answer to ${question_id}, see: svc questions`,
+    awaited.length > 0 && listAwaited(agent_id, awaited),
+  ]
+  return parts.filter(Boolean).join('; ') || null
 }

@@ -266,6 +266,13 @@ export interface Runtime {
 }
 export const Runtime = token<Runtime>('runtime')
 
+/** The module that holds calls until they are approved; without one, no call waits. */
+export interface ToolGate {
+  /** Returns whether the configuration requires approval for this tool. */
+  needsApproval(tool: Tool): boolean
+}
+export const ToolGate = token<ToolGate>('tool_gate')
+
 /** Names of toolkits and tools that are added at run time, such as those of MCP servers. */
 export interface LateTools {
   name: string

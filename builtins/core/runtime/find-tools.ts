@@ -3,15 +3,18 @@ import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { FIND_TOOLS } from './contract.ts'
 
 /** Maximum number of tools found by one search. */
-const MAX_HITS = 8
+const MAX_HITS = 6
 /** Maximum length of a description in the results, in characters. */
 const MAX_DESCRIPTION_CHARS = 200
-/** Weights of the searched fields. A match in the name counts most, then the toolkit's name, then the description. */
-const WEIGHTS = { name: 3, toolkit: 1.5, description: 1, parameters: 0.5 }
+/**
+ * Weights of the searched fields. A match in the name counts most, and one with the verb that the description begins
+ * with; then the toolkit's name, then the rest of the description.
+ */
+const WEIGHTS = { name: 3, verb: 2, toolkit: 1.5, description: 1, parameters: 0.5 }
 /** Parameters of Okapi BM25: saturation of repeated words, and penalty for long texts. */
 const K1 = 1.2
 const B = 0.5
-/** Minimum share of the best match's words that a hit matches, each word weighted by its rarity. */
+/** Minimum share, of the best match's score and of its words weighted by their rarity, that a hit reaches. */
 const MIN_SHARE = 0.5
 /** Maximum number of letters by which a word may extend another. */
 const MAX_ENDING_CHARS = 3
@@ -93,13 +96,16 @@ function rankForPart(all: readonly Findable[], part: string): Findable[] {
     }
   }
   // A hit that shares only a common word stays in all later requests for nothing.
-  const least = MIN_SHARE * Math.max(0, ...candidates.map(({ matched }) => matched))
-  const found = candidates.filter(({ score, matched }) => score > 0 && matched >= least)
+  const best = (of: 'score' | 'matched') => Math.max(0, ...candidates.map(each => each[of]))
+  const [least, leastMatched] = [MIN_SHARE * best('score'), MIN_SHARE * best('matched')]
+  const found = candidates.filter(({ score, matched }) => score > 0 && score >= least && matched >= leastMatched)
   return found.sort((a, b) => b.score - a.score).map(({ each }) => each)
 }
 
 function weightedWordsOf({ tool, toolkit }: Findable): { word: string; weight: number }[] {
-  const texts = { name: tool.name, toolkit, description: tool.description, parameters: parametersOf(tool) }
+  const { name, description } = tool
+  const [verb = ''] = description.split(' ', 1)
+  const texts = { name, verb, toolkit, description, parameters: parametersOf(tool) }
   return Object.entries(WEIGHTS).flatMap(([field, weight]) =>
     wordsOf(texts[field as keyof typeof texts]).map(word => ({ word, weight })),
   )

@@ -12,8 +12,8 @@ export interface Candidate {
   always: boolean
 }
 
-/** Maximum share of the budget for tools outside the core families, so that core tools stay. */
-const SHARE_OF_FOUND = 0.5
+/** Share of the budget that tools outside the core families may take from these. What these leave free is theirs too. */
+const SHARE_OF_FOUND = 0.25
 
 /** The offer after some messages of a conversation. */
 interface Offered {
@@ -46,6 +46,8 @@ export class Offer {
   readonly #byName: ReadonlyMap<string, Candidate>
   readonly #families: ReadonlyMap<string, readonly Candidate[]>
   readonly #budget: number
+  /** Tokens that the first offer leaves free. */
+  readonly #free: number = 0
   /** Tool names found in each message, cached because messages do not change. */
   readonly #named = new WeakMap<Message, { said: readonly string[]; called: readonly string[] }>()
   /** The offer before any message, and the last one. */
@@ -59,6 +61,7 @@ export class Offer {
     this.#families = familiesOf(all)
     this.#budget = budget
     this.first = this.#fitting([], new Set())
+    this.#free = budget - tokensOf(this.first)
     const names = new Set(this.first.map(({ name }) => name))
     this.#begin = { count: 0, last: undefined, specs: this.first, names, recent: [], kits: new Set() }
     this.#now = this.#begin
@@ -91,7 +94,7 @@ export class Offer {
   #fitting(wanted: readonly string[], said: ReadonlySet<string>): readonly ToolSpec[] {
     const chosen = new Set(this.#all.filter(({ always }) => always))
     let left = this.#budget - sizeOf([...chosen])
-    let leftForFound = Math.min(left, this.#budget * SHARE_OF_FOUND)
+    let leftForFound = Math.min(left, Math.max(this.#free, this.#budget * SHARE_OF_FOUND))
     const take = (each: Candidate, most: number): number => {
       const tokens = jsonTokens(each.spec)
       if (chosen.has(each) || tokens > most) return 0

@@ -1,5 +1,6 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { operation, z } from '#kernel'
+import { operation, type PluginHandle, z } from '#kernel'
+import { ToolGate } from './contract.ts'
 import { tokensOf } from './offer.ts'
 import { type DescribedSet, type ToolSelection, ToolSets } from './tools.ts'
 
@@ -12,7 +13,7 @@ const GivenTool = z.object({
     .boolean()
     .describe('Whether prompts contain the tool from the first step; agents find other tools with find_tools'),
   idempotent: z.boolean().describe('Whether a call may run again when it is unknown whether it ran'),
-  requires_approval: z.boolean().describe('Whether calls wait for the operator when approvals are on'),
+  requires_approval: z.boolean().describe('Whether calls wait for the operator, by the configuration'),
   danger: z.string().nullable().describe('Harm that the tool can do, such as "deletes"'),
   description: z.string(),
 })
@@ -65,7 +66,7 @@ export const toolsList = operation({
     return {
       agent_id: agent?.agent_id ?? null,
       budget_tokens: Number(svc.config.get('daemon.tool_prompt_tokens')),
-      ...describeTools(set),
+      ...describeTools(svc, set),
     }
   },
 })
@@ -73,7 +74,8 @@ export const toolsList = operation({
 /** Operations that list tools and their prompt cost. */
 export const runtimeOperations = [toolsList]
 
-function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {
+function describeTools(svc: PluginHandle, set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget_tokens'> {
+  const gate = svc.has(ToolGate) ? svc.use(ToolGate) : undefined
   const offered = new Set(set.specs.map(({ name }) => name))
   return {
     offered_tokens: tokensOf(set.specs) + set.instructions_tokens,
@@ -82,7 +84,7 @@ function describeTools(set: DescribedSet): Omit<GivenTools, 'agent_id' | 'budget
       ...{ name: spec.name, toolkit, owner, tokens: tokensOf([spec]), offered: offered.has(spec.name) },
       ...{
         idempotent: tool.idempotent === true || tool.read_only === true,
-        requires_approval: tool.requires_approval === true,
+        requires_approval: gate?.needsApproval(tool) === true,
       },
       ...{ danger: tool.danger ?? null, description: spec.description },
     })),

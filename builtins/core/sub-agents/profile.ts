@@ -44,18 +44,19 @@ async function childProfile(
   if (!parent) return { ...preset, ...own, toolkits: [] }
   const above = await agents.profileOf(parent)
   const given = (await readWorkState(svc.use(Store), agent.agent_id))?.profile ? preset : undefined
-  const base = given ?? above
   const allowed = [config.sub_agent_toolkits ?? SAFE, above.toolkits, given?.toolkits ?? null]
   const toolkits = svc.list(Toolkits).filter(toolkit => allowed.every(names => includesToolkit(names, toolkit)))
   const tools = intersectTools(above.tools, given?.tools ?? null)
+  const { core, toolkits: limits } = given ?? above
+  const inView = core ?? (limits ? toolkits : toolkits.filter(({ everyday }) => everyday)).map(({ name }) => name)
   return {
     ...(given ?? { ...above, persona: null, personality: { traits: [], style: '' }, system_prompt: '', skills: [] }),
     ...own,
     // No common tools means no toolkits; an empty list of tools would mean all.
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
-    // Offers the everyday toolkits first, unless a profile sets others.
-    core: base.core ?? (base.toolkits ? null : toolkits.filter(({ everyday }) => everyday).map(({ name }) => name)),
+    // Offers the everyday toolkits first, unless a profile sets others. A sub-agent has no later goals to note for.
+    core: given ? inView : inView.filter(name => name !== 'notepad'),
     max_cost_usd: above.max_cost_usd,
     // The parent's limit applies in any case.
     max_total_cost_usd: given?.max_total_cost_usd ?? 0,

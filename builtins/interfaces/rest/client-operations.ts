@@ -352,7 +352,7 @@ export type LifeMoment = { life_event_id: string; beat: number; event: string; c
 
 export type World = { enabled: boolean; beat: number; jobs: { job_id: string; title: string; salary: number; skill: string | null; agent_id: string | null; holder: string | null }[]; courses: { skill: string; cost: number }[]; offers: { offer_id: string; agent_id: string; seller: string; title: string; price: number }[]; rent: number; lottery: { cost: number; win_chance: number; payout: number }; blackjack: { win_rate: number; pays: number } }
 
-export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; acceptance: AcceptanceCheck[]; refusals: number; plan: PlanStep[]; after: string[]; question_id: string | null; deadline: string | null; created_at: string; completed_at: string | null }
+export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; acceptance: AcceptanceCheck[]; refusals: number; plan: PlanStep[]; after: string[]; question_id: string | null; waits_for: string | null; deadline: string | null; created_at: string; completed_at: string | null }
 
 export type AcceptanceCheck = { command?: string | undefined; file?: string | undefined; rubric?: string | undefined; model?: string | undefined; operator?: true | undefined; met: boolean | null; problem: string | null }
 

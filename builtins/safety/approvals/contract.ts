@@ -40,7 +40,8 @@ export const Approval = ApprovalSummary.extend({
 export type Approval = z.infer<typeof Approval>
 
 /**
- * A pattern: a string that matches a glob (`*`: anything but `/`; `**`: anything; neither matches `..`), or any value.
+ * A pattern: a string that matches a glob (`*`: anything but `/`; `**`: anything; neither matches `..`, nor an operator
+ * in a shell command), or any value.
  */
 export const ArgumentPattern = z.union([
   z.strictObject({ glob: z.string().max(1000) }),

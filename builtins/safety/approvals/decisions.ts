@@ -90,12 +90,14 @@ function lastingRule(
   })
 }
 
+function toolOf(svc: PluginHandle, tool_name: string): Tool | undefined {
+  const tools = svc.list(Toolkits).flatMap((toolkit): readonly Tool[] => toolkit.tools)
+  return tools.find(({ name }) => name === tool_name)
+}
+
 /** Validates replaced arguments against the tool's schema. Returns null when they are unchanged. */
 async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
-  const tool = svc
-    .list(Toolkits)
-    .flatMap((toolkit): readonly Tool[] => toolkit.tools)
-    .find(({ name }) => name === tool_name)
+  const tool = toolOf(svc, tool_name)
   if (!tool) {
     const sentence = `The tool ${tool_name} is not available, so the changed arguments cannot be checked; approve or deny the requested arguments.`
     throw new ConflictError({ message: sentence })
@@ -112,9 +114,13 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
 /** Approves pending calls that a new rule allows, oldest first, until the rule is used up. */
 export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name, reason, ...rule }: RuleRow) {
   const matches = rule.arguments === null ? null : JSON.parse(rule.arguments)
+  const tool = toolOf(svc, tool_name)
   const of = { agent_id: agent_id ?? undefined, tool_name, status: 'pending' } as const
   for (const row of await listApprovals(svc.use(Store), of)) {
-    if (!isMatch(matches, JSON.parse(row.arguments))) continue
+    const args: unknown = JSON.parse(row.arguments)
+    // A tool that is not available may run any of its arguments in a shell.
+    const shell = tool ? tool.shell_arguments : Object.keys(args ?? {})
+    if (!isMatch(matches, args, shell)) continue
     const resolved_by = `rule:${rule_id}`
     await decide(svc, row, { decision: 'approve', reason, resolved_by }, null, [useRule({ rule_id })])
   }

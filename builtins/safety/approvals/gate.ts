@@ -77,7 +77,8 @@ export class Gate {
     }
     const args: unknown = JSON.parse(wanted.json)
     for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
-      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args)) continue
+      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, call.tool.shell_arguments))
+        continue
       if (isHeld) return HOLD
       return this.#grant(call, request, rule.reason, `rule:${rule.rule_id}`, [useRule({ rule_id: rule.rule_id })])
     }
@@ -155,10 +156,12 @@ function refusal(reason: string | null, by: string | null): Verdict {
   const denied = isPerson ? 'the operator denied it' : 'it was denied'
   // The service's own reasons are whole clauses, such as `no decision came in time`.
   const why = by === 'system' && reason ? reason : `${denied}${reason ? ` (${reason})` : ''}`
-  return {
-    verdict: 'refuse',
-    reason: `not run: ${why}. Do not try to get the same effect another way; go on without it.`,
-  }
+  // The operator's reason may ask for another way.
+  const advice =
+    isPerson && reason
+      ? 'Do what the reason says; if it names no other way, go on without it.'
+      : 'Do not try to get the same effect another way; go on without it.'
+  return { verdict: 'refuse', reason: `not run: ${why}. ${advice}` }
 }
 
 /** Returns the event of a decision, for the same transaction. */

@@ -1,4 +1,5 @@
 import { ActiveAgent, BlockReasons } from '#core/agents/contract'
+import { ToolGate } from '#core/runtime/contract'
 import { definePlugin, errorMessage, type PluginHandle, z } from '#kernel'
 import { coalesce } from '#lib/coalesce'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -13,7 +14,7 @@ import { Gate } from './gate.ts'
 import { warnOfTools } from './names.ts'
 import { approvalOperations } from './operations.ts'
 import { permit } from './permits.ts'
-import { APPROVAL_EFFECTS, findHeldAgents, holding, isHeld } from './repository.ts'
+import { APPROVAL_EFFECTS, findHeldAgents, holding, isHeld, openQuestions } from './repository.ts'
 import { approvalsForget } from './retention.ts'
 import { ruleOperations } from './rules/operations.ts'
 import { RULE_EFFECTS } from './rules/repository.ts'
@@ -32,6 +33,7 @@ export default definePlugin({
       permit: request => permit(svc, config, request),
       holding: agent_id => holding(svc.use(Store), agent_id),
     }
+    svc.provide(ToolGate, approvals)
     svc.provide(Approvals, withEarlierNames(approvals, { needed: 'needsApproval' }))
     for (const effect of [...APPROVAL_EFFECTS, ...RULE_EFFECTS]) svc.add(Effects, effect.kind)
     svc.provide(ApprovalSettings, config)
@@ -45,8 +47,12 @@ export default definePlugin({
         const [first, ...more] = await svc.use(Approvals).holding(agent_id)
         if (!first) return undefined
         const others = more.length > 0 ? ` and ${more.length} more` : ''
+        // This reason comes before that of a goal with an open question.
+        const asked = await openQuestions(svc.use(Store), agent_id)
+        const [answers, command] =
+          asked.length > 0 ? [`, and for your answer to ${asked.join(', ')}`, ' and svc questions'] : ['', '']
         return {
-          reason: `The agent waits for a decision on ${first}${others}. List them with: svc approvals`,
+          reason: `The agent waits for a decision on ${first}${others}${answers}. List them with: svc approvals${command}`,
           at: null,
           needsOperator: true,
         }

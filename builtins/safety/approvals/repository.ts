@@ -132,6 +132,16 @@ export async function holding(store: Store, agent_id: string): Promise<string[]>
   return rows.map(row => row.approval_id)
 }
 
+/** Returns the open questions of an agent's goals. */
+export async function openQuestions(store: Store, agent_id: string): Promise<string[]> {
+  const rows = await store.all<{ question_id: string }>(
+    `SELECT question_id FROM questions_view WHERE agent_id = ? AND goal_id IS NOT NULL AND answered_at IS NULL
+     ORDER BY asked_at, question_id`,
+    [agent_id],
+  )
+  return rows.map(row => row.question_id)
+}
+
 /** Returns whether an approval blocks this agent. */
 export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
   const row = await store.get(`SELECT 1 FROM approvals WHERE agent_id = ? AND ${HOLDS} LIMIT 1`, [agent_id])

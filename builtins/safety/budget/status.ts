@@ -40,7 +40,9 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
   const unlimited = limits.micros === 0 && limits.tokens === 0
   const tight = exceeded || config.budget_mode !== 'reserve' ? undefined : tightness(remaining, refused)
   const summary = problem ?? summaryOf({ spent, limits, exceeded, unlimited, tight, awaitsRestart })
-  const [about, guessed] = [amounts(unsure), amounts(unconfirmed)]
+  // The tokens of unconfirmed calls are estimated too.
+  const estimated = { micros: unsure.micros - unconfirmed.micros, tokens: unsure.tokens - unconfirmed.tokens }
+  const [about, guessed] = [amounts(estimated), amounts(unconfirmed)]
   return {
     spent: toUsdAndTokens(spent),
     remaining: { usd: usdOrNull(remaining.micros), tokens: remaining.tokens },

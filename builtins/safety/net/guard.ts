@@ -120,7 +120,9 @@ export class Guard implements GuardedFetch {
     if (isListed(host, web_deny)) refuse(`${host} is in tools.web_deny`)
     if (web_allow.length > 0 && !isListed(host, web_allow)) refuse(`${host} is not in tools.web_allow`)
     const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-    const free = web_allow_private.includes(`${url.hostname}:${port}`)
+    const place = `${url.hostname}:${port}`
+    const free = web_allow_private.includes(place)
+    const remedy = `The operator can allow it: svc config set tools.web_allow_private '${JSON.stringify([...web_allow_private, place])}', then svc restart`
     const literal = ipaddr.isValid(host)
     const addresses = literal
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
@@ -129,7 +131,7 @@ export class Guard implements GuardedFetch {
     // All addresses are checked: DNS rebinding mixes a private address among public ones.
     for (const { address } of addresses) {
       const why = free ? undefined : privacyOf(address, ipaddr)
-      if (why) refuse(literal ? why : `${host} resolves to an address that is not allowed: ${why}`)
+      if (why) refuse(`${literal ? '' : `${host} resolves to an address that is not allowed: `}${why}. ${remedy}`)
     }
     return addresses
   }

@@ -11,7 +11,7 @@ export interface Page {
   title: string
   /** The page's description, else its beginning. */
   summary: string
-  /** Text with one line for each block of the page. */
+  /** Text with one line for each block of the page, and for each row of a table. */
   text: string
   /** Links as written in the page, without duplicates. */
   links: readonly Link[]
@@ -30,8 +30,12 @@ const HIDDEN = new Set('script style noscript template svg iframe object select 
 /** Elements that begin and end a line. */
 const BLOCKS = new Set(
   `address article aside blockquote body br dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6
-  header hr li main nav ol p section summary table tbody td th thead tr ul`.split(/\s+/),
+  header hr li main nav ol p section summary table tbody thead tr ul`.split(/\s+/),
 )
+
+/** Elements whose text stands on the line of their row, behind a separator. */
+const CELLS = new Set(['td', 'th'])
+const CELL_SEPARATOR = ' | '
 
 interface Tag {
   name: string
@@ -54,6 +58,8 @@ export function pageOf(html: string): Page {
   let link: { href: string; from: number } | undefined
   /** Whether text is preformatted (`pre`). */
   let isSet = false
+  /** Number of cells of the current row so far. */
+  let cells = 0
   const scan = new Scan(html)
   const endLink = () => {
     if (link && links.size < MOST_LINKS && !links.get(link.href)) links.set(link.href, text.since(link.from))
@@ -80,7 +86,12 @@ export function pageOf(html: string): Page {
     } else if (name === 'pre') {
       isSet = !closes
       text.add(isSet ? `\n${SET}` : '\n')
-    } else if (BLOCKS.has(name)) text.add(name === 'li' && !closes ? '\n- ' : '\n')
+    } else if (CELLS.has(name)) {
+      if (!closes && cells++ > 0) text.add(CELL_SEPARATOR)
+    } else if (BLOCKS.has(name)) {
+      if (name === 'tr') cells = 0
+      text.add(name === 'li' && !closes ? '\n- ' : '\n')
+    }
   }
   endLink()
   const lines = text.lines()
@@ -167,7 +178,7 @@ class Text {
     const lines = this.#pieces
       .join('')
       .split('\n')
-      .map(line => (line.startsWith(SET) ? visible(line).trimEnd() : oneLine(line)))
+      .map(line => (line.startsWith(SET) ? visible(line).trimEnd() : oneLine(line).replace(/^[| ]+$/, '')))
     return lines.filter(line => line !== '' && line !== '-').join('\n')
   }
 }

@@ -41,6 +41,8 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
   danger?: string
   /** Whether a person must approve each call; in a project only where `approval.enabled` is on. */
   requires_approval?: boolean
+  /** Arguments that a shell runs. The patterns of an approval rule grant only single commands in them. */
+  shell_arguments?: readonly string[]
   /**
    * Whether the tool is left out of prompts until `find_tools` finds it, even if the rest of its toolkit is visible.
    */

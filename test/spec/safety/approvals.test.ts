@@ -8,6 +8,7 @@ import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { ApprovalReviewers, type ApprovalSummary, type Review } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
+import questions from '#safety/questions/index'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, together, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
@@ -57,6 +58,21 @@ describe('a gated tool', () => {
     expect(calls).toEqual([{ state: 'parked' }])
   })
 
+  it('is named beside an open question of its turn, by the agent and by its goal', async () => {
+    const both = together(send('ann'), toolCall('ask_operator', { question: 'Is Ann away?' }))
+    await using home = await testHostWithApprovals([both, finish()], { builtins: [questions] })
+    const { approval_id } = await waitForPendingCall(home)
+    const [asked] = (await home.kernel.invoke('questions.list', {})) as { question_id: string }[]
+    const { reason } = (await detail(home, home.id)).next
+    expect(reason).toBe(
+      `The agent waits for a decision on ${approval_id}, and for your answer to ${asked!.question_id}. List them with: svc approvals and svc questions`,
+    )
+    const [goal] = await goalsOf(home, home.id)
+    expect(goal?.waits_for).toBe(
+      `your decision on ${approval_id}, see: svc approvals; your answer to ${asked!.question_id}, see: svc questions`,
+    )
+  })
+
   it('runs in the next cycle after approval, from the stored call, and the model gets its result', async () => {
     await using home = await testHostWithApprovals([send('ann'), finish()])
     const { approval_id } = await waitForPendingCall(home)
@@ -85,7 +101,9 @@ describe('a gated tool', () => {
     await decide(home, approval_id, { decision: 'deny', reason: 'not to Ann' })
     await waitForCompletedGoal(home)
     expect(home.runs.map(run => run.tool)).toEqual(['look'])
-    expect(results(home.server)[0]).toMatch(/^Error: not run: the operator denied it \(not to Ann\)\. Do not/)
+    expect(results(home.server)[0]).toMatch(
+      /^Error: not run: the operator denied it \(not to Ann\)\. Do what the reason says;/,
+    )
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
   })
 
@@ -476,6 +494,50 @@ describe('an approval rule', () => {
     await using home = await testHostWithApprovals([send('drafts/a..b/...'), send('../shared/x'), finish()])
     for (const glob of ['drafts/**', '../shared/*']) await grant(home, { arguments: { to: { glob } }, uses: 1 })
     await until(async () => home.runs.length === 2)
+  })
+
+  const line = (text: string) => toolCall('run', { text })
+
+  it.each([
+    ['npm test*', 'npm test; rm -rf data'],
+    ['npm test*', 'npm test && rm -rf data'],
+    ['npm test*', 'npm test & rm -rf data'],
+    ['npm test*', 'npm test || rm -rf data'],
+    ['npm test*', 'npm test | sh'],
+    ['npm test*', 'npm test\nrm -rf data'],
+    ['npm test*', 'npm test\r\nrm -rf data'],
+    ['npm test*', 'npm test $(rm -rf data)'],
+    ['npm test*', 'npm test "$(rm -rf data)"'],
+    ['npm test*', 'npm test `rm -rf data`'],
+    ['npm test*', 'npm test > package.json'],
+    ['npm test*', 'npm test <(rm -rf data)'],
+    ['npm test*', 'npm test "a;b"'],
+    ['npm test **', 'npm test a/b; rm -rf data'],
+    ['npm test $*', 'npm test $(rm -rf data)'],
+    ['npm test "*"', 'npm test ""; rm -rf "data"'],
+    ['echo * ";rm data" *', 'echo " ";rm data" "'],
+    ['echo * ";rm data" *', 'echo \\ ";rm data" x'],
+    ['cd app && npm *', 'cd app && npm test && rm -rf data'],
+  ])('with the pattern %j grants no further shell command: %j', async (glob, text) => {
+    await using home = await testHostWithApprovals([line(text), finish()])
+    await grant(home, { tool_name: 'run', arguments: { text: { glob } }, uses: 5 })
+    await waitForPendingCall(home)
+    // The same for a call that waits already.
+    await grant(home, { tool_name: 'run', arguments: { text: { glob } }, uses: 5 })
+    expect([await pending(home), home.runs]).toMatchObject([[{ status: 'pending' }], []])
+  })
+
+  it('grants single shell commands, with operators only where its pattern has them', async () => {
+    const lines = ['npm test', 'npm test -- "a b" $HOME', 'cd app && npm test', 'a; b', 'ls\n| wc']
+    await using home = await testHostWithApprovals([together(...lines.map(line)), finish()])
+    await until(async () => (await pending(home)).length === lines.length)
+    await waitUntilIdle(home)
+    for (const text of [{ glob: 'npm test*' }, { glob: 'cd app && npm *' }, 'a; b', { any: true }])
+      await grant(home, { tool_name: 'run', arguments: { text }, uses: 2 })
+    expect(await pending(home)).toEqual([])
+    await runHeartbeat(home)
+    await waitForCompletedGoal(home)
+    expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
   })
 
   it('ends at its time or when it is revoked', async () => {

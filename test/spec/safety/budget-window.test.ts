@@ -225,6 +225,9 @@ describe('a process that dies during a call', () => {
       ...{ reserved: { usd: 0, tokens: 0 }, spent: { usd: 0.1, tokens: 500 } },
       ...{ approximate: { usd: 0.1, tokens: 500 }, unconfirmed: { usd: 0.1, tokens: 500 } },
     })
+    // One amount is named once.
+    const { message } = await status(server)
+    expect(message).toMatch(/ spent\. \$0\.10 of that are unconfirmed: booked for calls whose process ended before/)
     expect(await rows(server)).toMatchObject([{ call_id: 'call-1', presumed: 1, estimated: 1 }])
     expect(server.logged('was booked as spent')).toHaveLength(1)
   })

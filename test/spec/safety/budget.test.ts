@@ -235,7 +235,7 @@ describe('a budget limit', () => {
     expect((await detail(home, id)).waiting_for).toContain(why)
     const { render } = home.kernel.list(Operations).find(({ name }) => name === 'agents.why')!
     expect(render!(await home.kernel.invoke('agents.why', { id }))).toMatch(
-      /, or lower daemon\.budget_reserve_usd_generation\. At \d{4}-/,
+      /, or lower daemon\.budget_reserve_usd_generation\. Next run: \d{4}-/,
     )
     expect(await status(home)).toMatchObject({
       ...{ tight: true, exceeded: false },

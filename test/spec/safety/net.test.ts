@@ -145,7 +145,10 @@ describe('an address that agents choose', () => {
     expect({ text: Buffer.from(body).toString(), status, truncated }).toEqual({
       ...{ text: 'the canary', status: 200, truncated: false },
     })
-    await expect(guard.fetch(`http://127.0.0.1:${port === 65535 ? 1 : port + 1}/`)).rejects.toThrow('this machine')
+    const other = `127.0.0.1:${port === 65535 ? 1 : port + 1}`
+    await expect(guard.fetch(`http://${other}/`)).rejects.toThrow(
+      `127.0.0.1 is not a public address (this machine). The operator can allow it: svc config set tools.web_allow_private '["${host}","${other}"]', then svc restart.`,
+    )
 
     await using listed = await networkGuard(resolveNothing, {
       web_deny: ['bad.example'],

@@ -130,6 +130,15 @@ describe('a web page', () => {
     expect(pageOf('plain').summary).toBe('plain')
   })
 
+  it('has one line for each row of a table', () => {
+    const head = '<thead><tr><th>Station</th><th> mm </th>\n<th>Area</th></tr></thead>'
+    const rows =
+      '<tr><td><a href="/n">Ness</a></td><td></td><td>north\n</td></tr><tr><td></td><td></td></tr><tr><td>1<td>2</tr>'
+    const { text, links } = pageOf(`<p>Rain</p><table>${head}<tbody>${rows}</tbody></table><pre>|</pre><p>End</p>`)
+    expect(text).toBe('Rain\nStation | mm | Area\nNess | | north\n1 | 2\n|\nEnd')
+    expect(links).toEqual([{ href: '/n', text: 'Ness' }])
+  })
+
   it.each(['<', '<a', '<!--', '<script>', '</', '<title>', '<meta content="', '&amp', '< '])(
     'is parsed within five seconds when it is a megabyte of %j',
     piece => {

@@ -16,7 +16,15 @@ interface ListedTools {
   budget_tokens: number
   offered_tokens: number
   all_tokens: number
-  tools: { name: string; toolkit: string; owner: string; tokens: number; offered: boolean; danger: string | null }[]
+  tools: {
+    name: string
+    toolkit: string
+    owner: string
+    tokens: number
+    offered: boolean
+    danger: string | null
+    requires_approval: boolean
+  }[]
 }
 const toolsOf = ({ kernel }: TestHost, id?: string) =>
   kernel.invoke('tools.list', id ? { id } : {}) as Promise<ListedTools>
@@ -84,6 +92,18 @@ describe('all tools of the project', async () => {
     expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
   })
 
+  it('need approval where calls of them wait for it, by the configuration', async () => {
+    expect(listed.tools.filter(({ requires_approval }) => requires_approval)).toEqual([])
+    const approval = { enabled: true, require_for: ['git_commit'], auto_approve: ['shell_exec'] }
+    await using gated = await testHost({ builtins: BUILTINS, roles: ['cli'], config: { approval } })
+    const waiting = (await toolsOf(gated)).tools.filter(({ requires_approval }) => requires_approval)
+    const names = waiting.map(({ name }) => name)
+    // Both of these declare a danger.
+    expect(names).toEqual(expect.arrayContaining(['file_write', 'file_edit', 'git_commit']))
+    expect(names).not.toContain('shell_exec')
+    expect(names).not.toContain('file_read')
+  })
+
   it('are described to models without references, which some servers refuse', () => {
     const { tools } = home.kernel.use(ToolSets)(Profile.parse({ name: 'worker', role: 'works' }))
     expect(tools.map(({ spec }) => spec.name)).toContain('update_plan')
@@ -106,6 +126,9 @@ describe('all tools of the project', async () => {
   it.each([
     ['cancel an alarm', 'cancel_alarm'],
     ['remind me in ten minutes', 'set_alarm'],
+    ['run something later, every day at a time', 'schedule_goal'],
+    ['do something later', 'set_alarm'],
+    ['run python', 'shell_exec'],
     ['commit my changes', 'git_commit'],
     ['wait for my sub agents', 'wait_for_sub_agents'],
     ['delete a note', 'delete_note'],
@@ -128,7 +151,7 @@ describe('all tools of the project', async () => {
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
     expect(
       rankTools(all, query)
-        .slice(0, 8)
+        .slice(0, 6)
         .map(hit => hit.tool.name),
     ).toContain(name)
   })
@@ -137,6 +160,8 @@ describe('all tools of the project', async () => {
     ['remember something long-term', 'terminate_sub_agent'],
     ['do something every day', 'search_notes'],
     ['apply a patch', 'file_write'],
+    ['execute a program', 'plugins_list'],
+    ['run the tests of my project', 'plugins_list'],
   ])('are not found by a common word or the beginning of another one: %s', (query, name) => {
     const kits = home.kernel.points.list(Toolkits)
     const all = kits.flatMap(({ value }) => value.tools.map(each => ({ tool: each, toolkit: value.name })))
@@ -461,7 +486,7 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
 })
 
 it('svc tools prints the tools with their cost', async () => {
-  await using dir = await project()
+  await using dir = await project({ '.svc/config.yaml': 'approval:\n  enabled: true\n' })
   const { stdout } = await svc(['tools'], { cwd: dir.path })
   const [first = '', , head = ''] = stdout.split('\n')
   expect(first).toMatch(

@@ -55,15 +55,19 @@ export function goalsBefore(store: Store, goal_id: string): Promise<GoalRow[]> {
   )
 }
 
-/** What goals wait for, by goal id: other goals, and the operator's answer to a question. */
+/** What goals wait for, by goal id. */
 export interface WaitsFor {
+  /** Goals that must end first, whether or not they have. */
   after: string[]
   question_id: string | null
+  approval_ids: string[]
+  /** Active goals that it waits for. */
+  awaited: { goal_id: string; agent_id: string }[]
 }
 
 export async function waitsOf(store: Store, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
   const ids = [jsonList(goal_ids)]
-  const [dependencies, questions] = await Promise.all([
+  const [dependencies, questions, approvals, awaited] = await Promise.all([
     store.all<{ goal_id: string; after_goal_id: string }>(
       `SELECT goal_id, after_goal_id FROM goal_dependencies WHERE goal_id ${AMONG} ORDER BY after_goal_id`,
       ids,
@@ -72,9 +76,21 @@ export async function waitsOf(store: Store, goal_ids: readonly string[]): Promis
       `SELECT goal_id, question_id FROM questions_view WHERE answered_at IS NULL AND goal_id ${AMONG} ORDER BY asked_at, question_id`,
       ids,
     ),
+    store.all<{ goal_id: string; approval_id: string }>(
+      `SELECT goal_id, approval_id FROM approvals_view WHERE status = 'pending' AND goal_id ${AMONG} ORDER BY created_at, approval_id`,
+      ids,
+    ),
+    store.all<{ waiting: string; goal_id: string; agent_id: string }>(
+      `SELECT parent_goal_id AS waiting, goal_id, agent_id FROM goals WHERE status = 'active' AND parent_goal_id ${AMONG}
+       UNION SELECT d.goal_id, g.goal_id, g.agent_id FROM goal_dependencies d JOIN goals g ON g.goal_id = d.after_goal_id
+       WHERE g.status = 'active' AND d.goal_id ${AMONG} ORDER BY 2`,
+      [...ids, ...ids],
+    ),
   ])
   return goal_id => ({
     after: dependencies.filter(each => each.goal_id === goal_id).map(each => each.after_goal_id),
     question_id: questions.find(each => each.goal_id === goal_id)?.question_id ?? null,
+    approval_ids: approvals.filter(each => each.goal_id === goal_id).map(each => each.approval_id),
+    awaited: awaited.filter(each => each.waiting === goal_id),
   })
 }

@@ -49,7 +49,7 @@ export function describeWait({ agent_id, goal_id, question_id }: PursuedGoal, aw
 const NAMED = 3
 
 /** Names goals that another waits for, with their agents where these are others. */
-export function listAwaited(agent_id: string, awaited: readonly AwaitedGoal[]): string {
+export function listAwaited(agent_id: string, awaited: readonly Pick<AwaitedGoal, 'goal_id' | 'agent_id'>[]): string {
   const named = awaited
     .slice(0, NAMED)
     .map(goal => (goal.agent_id === agent_id ? goal.goal_id : `${goal.goal_id} of ${goal.agent_id}`))

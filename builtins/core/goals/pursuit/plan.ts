@@ -17,21 +17,16 @@ const REMINDER_INTERVAL = 30
 const MAX_CRITERIA = 20
 const HEADING = 'Your plan, as you wrote it down:'
 
-export const Plan = z
-  .object({
-    steps: z.array(PlanStep).min(1).max(30).describe('All steps, including those that are done'),
-    done_when: z
-      .array(z.string().trim().min(1).max(500))
-      .max(5)
-      .default([])
-      .describe(
-        'Only for a goal that you chose yourself: commands that must exit with 0 before the goal counts as reached',
-      ),
-  })
-  .refine(({ steps }) => steps.filter(({ status }) => status === 'in_progress').length < 2, {
-    path: ['steps'],
-    message: 'must contain at most one step that is in_progress',
-  })
+export const Plan = z.object({
+  steps: z.array(PlanStep).min(1).max(30).describe('All steps, including those that are done'),
+  done_when: z
+    .array(z.string().trim().min(1).max(500))
+    .max(5)
+    .default([])
+    .describe(
+      'Only for a goal that you chose yourself: commands that must exit with 0 before the goal counts as reached',
+    ),
+})
 
 export function updatePlan(svc: PluginHandle): Tool {
   return tool({

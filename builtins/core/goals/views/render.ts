@@ -23,11 +23,10 @@ function markOf({ status, unconfirmed }: Goal): string {
 }
 
 /** Describes the progress of an active goal, and what it waits for. */
-function progress({ plan, question_id, after }: Goal): string {
+function progress({ plan, waits_for }: Goal): string {
   const { steps, done, current } = progressOf(plan)
   const parts = [
-    question_id !== null && `waits for your answer to ${question_id}; see: svc questions`,
-    after.length > 0 && `waits for the end of ${after.join(', ')}`,
+    waits_for !== null && `waits for ${waits_for}`,
     steps > 0 && `${done} of ${steps} steps done${current === null ? '' : `; now: ${oneLine(current)}`}`,
   ]
   return parts.filter(Boolean).join('; ')

@@ -75,8 +75,9 @@ export async function prepareRun(
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
   const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
   const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
+  // Only tasks of another protocol may ask. Their clients are other parties, who must not learn of the agent's goals.
   const goals =
-    isSummary && !isAlone && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
+    isSummary && !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
   const state = [goals, workspace].filter(part => part !== undefined)
   const notices: Message[] = state.map(content => ({ role: 'user', content, is_notice: true }))
   // The instruction is last, so that the model answers it and not what it knows.

@@ -45,7 +45,9 @@ const Grant = z.strictObject({
     error: 'a pattern is {"glob": "text with * or **"} or {"any": true}',
   })
     .nullish()
-    .describe('For each argument an exact value, {"glob": "drafts/*"} or {"any": true}; any arguments by default'),
+    .describe(
+      'For each argument an exact value, {"glob": "drafts/*"} or {"any": true}; any arguments by default. In a shell command, a * stands for no ; & | < > ` $( or line break, so that a rule grants one command',
+    ),
   until: Instant.optional().describe('Time at which the rule ends, such as 2026-01-31T18:00:00Z'),
   uses: z
     .number()

@@ -1,23 +1,39 @@
 import { canonicalJson } from '#core/runtime/contract'
 import { type ArgumentMatches, ArgumentPattern } from '../contract.ts'
 
-/** Returns whether arguments match a rule: the same names on both sides, and each value matches. */
-export function isMatch(matches: ArgumentMatches | null, args: unknown): boolean {
+/**
+ * Returns whether arguments match a rule: the same names on both sides, and each value matches.
+ * @param shell names of the arguments that a shell runs
+ */
+export function isMatch(matches: ArgumentMatches | null, args: unknown, shell: readonly string[] = []): boolean {
   if (matches === null) return true
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return false
   const given = new Map(Object.entries(args))
   const asked = Object.entries(matches)
   return (
     asked.length === given.size &&
-    asked.every(([name, match]) => given.has(name) && matchesValue(match, given.get(name)))
+    asked.every(([name, match]) => given.has(name) && matchesValue(match, given.get(name), shell.includes(name)))
   )
 }
 
-function matchesValue(match: unknown, value: unknown): boolean {
+function matchesValue(match: unknown, value: unknown, isShell: boolean): boolean {
   const pattern = ArgumentPattern.safeParse(match)
   if (!pattern.success) return canonicalJson(match) === canonicalJson(value)
   if ('any' in pattern.data) return true
-  return typeof value === 'string' && isGlob(pattern.data.glob, value)
+  const { glob } = pattern.data
+  return typeof value === 'string' && isGlob(glob, value) && !(isShell && addsCommand(glob, value))
+}
+
+/** What separates commands in a shell, runs one within another, or redirects input or output. */
+const OPERATORS = /[;&|<>`\n\r]|\$\(/g
+/** The same, and the quotes that could let an operator act that is quoted in the rule. */
+const OPERATORS_AND_QUOTES = /[;&|<>`\n\r'"\\]|\$\(/g
+
+/** Returns whether a matching command line has operators that its glob does not have, in quotes or not. */
+function addsCommand(glob: string, line: string): boolean {
+  const count = (text: string, marks: RegExp) => text.match(marks)?.length ?? 0
+  const marks = count(glob, OPERATORS) > 0 ? OPERATORS_AND_QUOTES : OPERATORS
+  return count(line, marks) > count(glob, marks)
 }
 
 /** Maximum length of a string that can match a glob. */

@@ -20,7 +20,7 @@ export function alarmToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'set_alarm',
         description:
-          'Set a reminder that goes off after a delay. Give hours, minutes or seconds; several of them add up.',
+          'Set a reminder that goes off later, after a delay. Give hours, minutes or seconds; several of them add up.',
         parameters: z.object({
           description,
           hours: amount(876_000),

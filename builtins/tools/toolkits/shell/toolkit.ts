@@ -33,6 +33,7 @@ export function shellToolkit(
     }),
     danger: 'runs programs',
     requires_approval: true,
+    shell_arguments: ['command'],
     check: ({ command, cwd, input }, call) => programs.requestFor({ command, cwd, input }, call),
     execute: ({ command, cwd, input, background: isBackground }, call) =>
       inTurn(call.workspace, async () => {
@@ -74,6 +75,7 @@ export function shellToolkit(
     parameters: z.object({ script: z.string().min(1).max(20_000), cwd }),
     danger: 'runs any program',
     requires_approval: true,
+    shell_arguments: ['script'],
     check: ({ cwd }, call) => programs.place(call, cwd),
     execute: ({ script, cwd }, call) =>
       inTurn(call.workspace, async () => {

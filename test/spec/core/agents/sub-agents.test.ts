@@ -280,6 +280,9 @@ export default definePlugin({ name: 'extra', setup(svc) {
     expect(own).toEqual(
       expect.arrayContaining(['file_read', 'write_notepad', 'web_tool', 'spawn_sub_agent', 'finish_goal']),
     )
+    const { prompt, body } = requestsOf(home, 'scout')[0]!
+    expect(body.tools?.map(each => each.function.name)).not.toContain('write_notepad')
+    expect(prompt).not.toContain('persists across goals')
     expect(own.filter(name => /shell|git|delegation|schedule|orchestrator|world|extra|subgoals/.test(name))).toEqual([])
   })
 

@@ -162,7 +162,8 @@ describe('database and model costs', () => {
     expect(each.transactions).toBeLessThan(2.2)
     expect(each.statements - 2 * each.transactions).toBeLessThan(17)
     // One read finds the ancestors of the agent, whose limits apply as well.
-    expect(each.reads).toBeLessThan(3.5)
+    // Another one finds its last goals, which the model reads beside the instruction.
+    expect(each.reads).toBeLessThan(4.5)
     expect(each.written).toBeLessThan(4.2)
   })
 

@@ -308,7 +308,11 @@ it('the MCP example gives one profile some tools of a server, and other profiles
   const local = { ...config.mcp.servers.books, command: NODE, args: [FILESYSTEM, books.path] }
   await using home = await testHostWithMcp(
     { books: local },
-    { builtins: [approvals], files: { 'profiles/librarian.yaml': await read('librarian.yaml') } },
+    {
+      builtins: [approvals],
+      config: { approval: { enabled: true } },
+      files: { 'profiles/librarian.yaml': await read('librarian.yaml') },
+    },
   )
   await home.waitForTools('books')
   const toolsOf = async (preset: string) => {

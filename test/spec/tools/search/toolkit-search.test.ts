@@ -77,10 +77,10 @@ describe('grep', () => {
   it('searches one file, also one that is ignored or a link', async () => {
     await put({ '.gitignore': '*.log\n', 'src/a.ts': 'one\ntwo\n', 'a.log': 'two\r\n', 'b.bin': 'two\0' })
     await symlink('src/a.ts', join(home.workspace, 'link.ts'))
-    expect(await grep('two', { path: 'src/a.ts' })).toBe('src/a.ts:2: two')
+    expect(await grep('two', { path: 'src/a.ts' })).toBe('2: two')
     expect(await grep('two', { path: './src/a.ts', glob: '*.md', files_only: true })).toBe('./src/a.ts')
-    expect(await grep('two', { path: 'a.log' })).toBe('a.log:1: two')
-    expect(await grep('two', { path: 'link.ts' })).toBe('link.ts:2: two')
+    expect(await grep('two', { path: 'a.log' })).toBe('1: two')
+    expect(await grep('two', { path: 'link.ts' })).toBe('2: two')
     expect(await grep('six', { path: 'src/a.ts' })).toBe('[Nothing matches "six" in "src/a.ts".]')
     expect(await grep('two', { path: 'b.bin' })).toBe('["b.bin" is not searched: it is no text.]')
     expect(await grep('two', { path: 'src/c.ts' })).toContain('error: "src/c.ts" does not exist')
@@ -90,11 +90,12 @@ describe('grep', () => {
   it('searches a named file up to the size that file_read takes, and says when it is larger', async () => {
     const rows = Array.from({ length: 200_000 }, (_, n) => `${n},${'x'.repeat(20)}`)
     await put({ 'big.csv': rows.join('\n'), 'huge.csv': `${rows.join('\n')}\n`.repeat(2) })
-    expect(await grep('^(0|199999),', { path: 'big.csv' })).toBe(
-      `big.csv:1: ${rows[0]}\nbig.csv:200000: ${rows.at(-1)}`,
-    )
+    expect(await grep('^(0|199999),', { path: 'big.csv' })).toBe(`1: ${rows[0]}\n200000: ${rows.at(-1)}`)
     expect(await grep('150000,', { path: 'big.csv', context: 1 })).toBe(
-      `big.csv-150000- ${rows[149_999]}\nbig.csv:150001: ${rows[150_000]}\nbig.csv-150002- ${rows[150_001]}`,
+      `150000- ${rows[149_999]}\n150001: ${rows[150_000]}\n150002- ${rows[150_001]}`,
+    )
+    expect(await grep('1', { path: 'big.csv', limit: 1 })).toBe(
+      `2: ${rows[1]}\n[There are more matches; use a narrower pattern, or read the part with file_read.]`,
     )
     expect(await grep('x', { path: 'huge.csv' })).toMatch(
       /^\["huge\.csv" is not searched: it has \d+ bytes, and the limit is 10000000\. Divide it/,

@@ -34,6 +34,8 @@ export interface Search extends WalkOptions {
 }
 
 const NARROWER = 'set path to a subfolder, or use a narrower pattern'
+const MORE_BELOW = `${NARROWER}, or list the files with files_only`
+const MORE_IN_FILE = 'use a narrower pattern, or read the part with file_read'
 
 /** Lists the files whose path matches a pattern. */
 export async function globFiles(search: Search, pattern: string, limit: number): Promise<string> {
@@ -58,20 +60,20 @@ export interface GrepOptions extends MatchOptions {
   limit: number
 }
 
-/** Takes the text of a file and its path; returns whether it takes more. */
+/** Takes the text of a file and its path, empty where the agent named the file; returns whether it takes more. */
 type TakeText = (text: string, path: string) => boolean
 
 /** Shows the lines below a folder that match a pattern, as `path:line: text`. */
 export function grepFiles(search: Search, options: GrepOptions): Promise<string> {
   const matcher = new Matcher(options.pattern, options)
   const isWanted = options.glob === undefined ? () => true : pathMatcher(options.glob)
-  return grepTexts(search, options, matcher, take =>
+  return grepTexts({ ...search, remedy: options.files_only ? NARROWER : MORE_BELOW }, options, matcher, take =>
     eachText(search, matcher, isWanted, (text, file) => take(text, displayPath(search.path, file))),
   )
 }
 
 /**
- * Shows the matching lines of one file, also of one that `.gitignore` excludes.
+ * Shows the matching lines of one file as `line: text`, also of one that `.gitignore` excludes.
  * @param most maximum size of the file, in bytes
  */
 export async function grepFile(
@@ -87,13 +89,17 @@ export async function grepFile(
   const text = await readText(file, most)
   if (text === undefined) return `[${JSON.stringify(path)} is not searched: it is no text.]`
   const matcher = new Matcher(options.pattern, options)
-  const each = async (take: TakeText) => ({ more: !take(text, displayPath('.', path)), cut: false })
-  return grepTexts({ path, all: true, result_tokens }, options, matcher, each)
+  const shown = options.files_only ? displayPath('.', path) : ''
+  const each = async (take: TakeText) => ({ more: !take(text, shown), cut: false })
+  return grepTexts({ path, all: true, result_tokens, remedy: MORE_IN_FILE }, options, matcher, each)
 }
 
-/** @param each passes the texts to search */
+/**
+ * @param search.remedy what to do when there are more matches
+ * @param each passes the texts to search
+ */
 async function grepTexts(
-  search: Pick<Search, 'path' | 'all' | 'result_tokens'>,
+  search: Pick<Search, 'path' | 'all' | 'result_tokens'> & { remedy: string },
   { pattern, context, files_only, limit }: GrepOptions,
   matcher: Matcher,
   each: (take: TakeText) => Promise<{ more: boolean; cut: boolean }>,
@@ -115,9 +121,7 @@ async function grepTexts(
     return matches <= limit
   })
   if (lines.length === 0) return noMatches(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
-  const notes = more
-    ? [`There are more matches; ${NARROWER}${files_only ? '' : ', or list the files with files_only'}.`]
-    : cutNote(cut)
+  const notes = more ? [`There are more matches; ${search.remedy}.`] : cutNote(cut)
   return [...lines, ...notes.map(note => `[${note}]`)].join('\n')
 }
 
@@ -219,15 +223,14 @@ async function readText(handle: FileHandle, most: number): Promise<string | unde
 /** Returns the matching lines with context; `--` separates parts that are not adjacent. */
 function linesAround(path: string, lines: readonly string[], found: readonly number[], context: number): string[] {
   const shown: string[] = []
+  const place = (line: number, mark: string) => `${path}${path && mark}${line + 1}${mark}`
   let next = 0
   for (const at of found) {
     const from = Math.max(next, at - context)
     if (context > 0 && from > next && shown.length > 0) shown.push('--')
     const to = Math.min(lines.length - 1, at + context)
     for (let line = from; line <= to; line++) {
-      shown.push(
-        `${path}${found.includes(line) ? ':' : '-'}${line + 1}${found.includes(line) ? ':' : '-'} ${short(lines[line]!)}`,
-      )
+      shown.push(`${place(line, found.includes(line) ? ':' : '-')} ${short(lines[line]!)}`)
     }
     next = Math.max(next, to + 1)
   }
