@@ -158,6 +158,7 @@ function refusal(reason: string | null, by: string | null): Verdict {
   return {
     verdict: 'refuse',
     reason: `not run: ${why}. Do not try to get the same effect another way; go on without it.`,
+    ...(isPerson ? { from_operator: true } : {}),
   }
 }
 
