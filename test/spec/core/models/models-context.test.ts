@@ -101,6 +101,16 @@ describe('fitting a conversation into the window', () => {
     )
   })
 
+  it('names the calls to make again beside a summary', () => {
+    const said = pursuit(5)
+    said[3] = { ...said[3]!, is_kept: true }
+    const summary = { keeps: 2, model: 'openai:scribe', orders: [], older_orders: 0 }
+    said.push({ role: 'user', content: 'Historical goal:\n  Read all files', summary })
+    expect(fitMessages(said, 128_000).messages[2]!.content).toMatch(
+      /make these calls again when you need them:\n- file_read \{"path":"file-1\.txt"\}$/,
+    )
+  })
+
   it('gives the space that short new results leave to the long ones, and says that their middle was not seen', () => {
     const said = pursuit(1).slice(0, 2)
     const sizes = [100, 100, 100, 14_000, 100, 15_000, 100, 15_500]
