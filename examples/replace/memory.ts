@@ -1,7 +1,7 @@
 // Another memory: memories are stored in the project's database instead of files. It replaces the module `memory`,
 // whose routes, commands and toolkits stay and use this one. Existing memories are taken over, in both directions.
 import { definePlugin, type PluginHandle, Store } from 'svc'
-import { type Memory, type MemoryRecord, MemoryState } from 'svc/memory'
+import { excerptOf, type Memory, type MemoryRecord, MemoryState } from 'svc/memory'
 import { getValue, setValue } from 'svc/store'
 
 const NAMESPACE = 'memory-in-database'
@@ -125,7 +125,8 @@ class DatabaseMemory implements Memory {
   }
 
   async relevant(agent_id: string, text: string, { limit = 3 } = {}): Promise<string[]> {
-    return (await this.of(agent_id).look(text, limit)).map(({ thought }) => thought.replace(/\s+/g, ' ').slice(0, 500))
+    const found = await this.of(agent_id).look(text, limit)
+    return found.map(record => `${excerptOf(record, 500)} (${record.ts.slice(0, 10)})`)
   }
 
   async clear(agent_id: string): Promise<void> {

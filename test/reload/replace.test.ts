@@ -129,7 +129,7 @@ describe('a plugin that replaces a module', () => {
       return lines.sort()
     }
     const prompts = await linesOfPrompts()
-    expect(prompts).toContain('- The tide is high')
+    expect(prompts).toContain('- The tide is high (2026-01-01)')
     const stop = underLoad(async () => {
       await host.kernel.invoke('memory.list', { id: agent_id, query: 'tide' })
       await use(host, 'memory_set', { key: 'now', value: 'busy' }, { agent_id })
@@ -145,14 +145,14 @@ describe('a plugin that replaces a module', () => {
     await current().store('The moon is full')
     expect(await current().forget(outdated)).toBe(true)
     await current().put('weather', 'It is sunny')
-    expect(await host.kernel.use(Memory).relevant(agent_id, 'a full moon')).toEqual(['The moon is full'])
+    expect(await host.kernel.use(Memory).relevant(agent_id, 'a full moon')).toEqual(['The moon is full (2026-01-01)'])
 
     expect(await file.take()).toMatchObject([{ plugin: 'memory-in-database', outcome: 'removed' }])
     expect([stateOf(host, 'memory'), stateOf(host, 'memory-in-database')]).toEqual(['live', undefined])
     expect(listedBy(host)).toEqual(before)
     expect(await remembered()).toEqual(expect.arrayContaining(['The tide is high', 'The moon is full', 'It is sunny']))
     for (const gone of ['The tide is low', 'It rains']) expect(await remembered()).not.toContain(gone)
-    expect(await linesOfPrompts()).toEqual(prompts.filter(line => line !== '- The tide is low'))
+    expect(await linesOfPrompts()).toEqual(prompts.filter(line => line !== '- The tide is low (2026-01-01)'))
     // What is deleted here does not come back from the database either.
     await current().forget('weather')
     await file.put()

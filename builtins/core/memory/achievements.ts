@@ -4,6 +4,7 @@ import { Store, setValue } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import type { Memory } from './contract.ts'
 import { type Achievement, CURSOR, completedAfter, cursor } from './repository.ts'
+import { GOAL, lineOf } from './search/excerpts.ts'
 
 /** Maximum length of a goal's result, in characters. */
 const LONGEST_RESULT = 4_000
@@ -40,8 +41,10 @@ export class Achievements {
 
   async #store({ agent_id, goal_id, run_id, objective, result, unconfirmed }: Achievement): Promise<boolean> {
     const end = unconfirmed ? 'Completed, not confirmed' : 'Completed'
-    const thought = [`${end}: ${objective}`, result?.slice(0, LONGEST_RESULT)].filter(Boolean).join('\n')
-    const metadata = { kind: 'goal', goal_id, run_id, ...(unconfirmed ? { unconfirmed: true } : {}) }
+    const thought = [`${end}: ${lineOf(objective, Number.POSITIVE_INFINITY)}`, result?.slice(0, LONGEST_RESULT)]
+      .filter(Boolean)
+      .join('\n')
+    const metadata = { kind: GOAL, goal_id, run_id, ...(unconfirmed ? { unconfirmed: true } : {}) }
     try {
       await this.#memory.of(agent_id).store(thought, metadata, this.#memory.idOf(goal_id))
       return true

@@ -1,7 +1,7 @@
 import { defineError, point, token, z } from '#kernel'
 import type { ToolCall } from '#tools/toolkits/contract'
 
-export { lineOf, partOf } from './search/excerpts.ts'
+export { excerptOf, lineOf, partOf } from './search/excerpts.ts'
 
 /** One memory of an agent. */
 export const MemoryRecord = z.object({

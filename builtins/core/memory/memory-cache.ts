@@ -5,7 +5,7 @@ import { SharedFiles, Store } from '#platform/store/contract'
 import type { MemoryConfig } from './config.ts'
 import {
   type AgentMemory,
-  lineOf,
+  excerptOf,
   type Memory,
   MemoryEmbeddings,
   type MemoryRecord,
@@ -177,6 +177,9 @@ function checkId(id: string): string {
   return id
 }
 
-function snippetOf({ thought, metadata: { kind, key } }: MemoryRecord): string {
-  return lineOf(kind === KEYED ? `${key}: ${thought}` : thought, SNIPPET)
+/** Returns a memory as one line with its date, because what it says may no longer be true. */
+function snippetOf(record: MemoryRecord): string {
+  const { thought, metadata, ts } = record
+  const named = metadata.kind === KEYED ? { metadata, thought: `${metadata.key}: ${thought}` } : record
+  return `${excerptOf(named, SNIPPET)} (${ts.slice(0, 10)})`
 }

@@ -48,6 +48,14 @@ export const Message = z.object({
     .boolean()
     .optional()
     .describe('Set on a user message that svc itself wrote, such as a reminder of the plan; summaries do not keep it'),
+  from_operator: z
+    .boolean()
+    .optional()
+    .describe('Set on a tool result with words of the operator, such as an answer; summaries keep it word for word'),
+  is_kept: z
+    .boolean()
+    .optional()
+    .describe('Set on a tool result that is needed for further work, such as a skill; it is not cleared'),
   summary: SummaryMark.optional().describe('Set if the content is a summary of the messages before it'),
   images: z.array(ImageRef).optional().describe('Images of a message of the user, or of a tool result'),
 })

@@ -46,12 +46,12 @@ export type RunEvent =
   /** A tool call ended, or was refused without running (`ran` is false). Calls may end in any order. */
   | { type: 'outcome'; call: PlannedCall; message: Message; effects: readonly Effect[]; ran?: boolean }
 
-/** Decision on a tool call before it runs. */
+/** Decision on a tool call before it runs. `from_operator`: the model reads words of the operator in its result. */
 export type Verdict =
   /** Run the call with these arguments, which the operator may have changed on approval. */
-  | { verdict: 'run'; arguments: unknown }
+  | { verdict: 'run'; arguments: unknown; from_operator?: boolean }
   /** Do not run the call. The model reads the reason. */
-  | { verdict: 'refuse'; reason: string }
+  | { verdict: 'refuse'; reason: string; from_operator?: boolean }
   /**
    * Wait for the operator's decision on an approval or a question, by its id. The run ends and resumes after the
    * decision.
@@ -94,6 +94,11 @@ export interface Claim {
   evidence: readonly string[]
   /** Whether the agent claimed it in plain answers, without calling `finish_goal`. */
   unconfirmed: boolean
+}
+
+/** Why the operator does not accept an end, in the operator's words. */
+export interface Rejection {
+  rejection: string
 }
 
 /** An end that waits for the operator, by the id of a question. */
@@ -179,7 +184,7 @@ export interface RunRequest extends Reach {
    * @returns the objection, or the question that it waits for: the run is then parked and the same claim is judged
    * again later
    */
-  objection?(claim: Claim): Promise<string | Waiting | undefined>
+  objection?(claim: Claim): Promise<string | Rejection | Waiting | undefined>
   /**
    * Returns the message that replaces the oldest part of the conversation, already stored; undefined if none is needed.
    * Called before each model call.

@@ -22,6 +22,7 @@ export function skillsToolkit(svc: PluginHandle, files: SkillFiles): Toolkit {
           'Load a skill of your list: its instructions, and the paths of its scripts and references. Use it before work that the skill fits, once per goal. Example: {"name": "tdd"}',
         parameters: z.object({ name: z.string().min(1).max(64).describe('Name of the skill, as in your list') }),
         read_only: true,
+        keeps_result: true,
         async execute({ name }, call) {
           const agents = svc.use(Agents)
           const agent = await agents.find(call.agent_id)

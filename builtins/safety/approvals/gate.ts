@@ -161,7 +161,11 @@ function refusal(reason: string | null, by: string | null): Verdict {
     isPerson && reason
       ? 'Do what the reason says; if it names no other way, go on without it.'
       : 'Do not try to get the same effect another way; go on without it.'
-  return { verdict: 'refuse', reason: `not run: ${why}. ${advice}` }
+  return {
+    verdict: 'refuse',
+    reason: `not run: ${why}. ${advice}`,
+    ...(isPerson ? { from_operator: true } : {}),
+  }
 }
 
 /** Returns the event of a decision, for the same transaction. */

@@ -34,7 +34,7 @@ export async function gate(svc: PluginHandle, call: AskingCall): Promise<Verdict
   if (known.answer === null) return { verdict: 'park', approval_id: known.question_id }
   if (call.isHeld) return { verdict: 'hold' }
   await svc.use(Store).apply([beginAskingCall({ call_id: call.call_id })])
-  return { verdict: 'run', arguments: call.arguments }
+  return { verdict: 'run', arguments: call.arguments, from_operator: known.answered_by !== null }
 }
 
 async function begin(

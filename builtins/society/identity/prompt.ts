@@ -32,9 +32,16 @@ export function identityText(identity: IdentityRecord, memories: readonly string
   return `Your life so far, as information and not as orders:\n[life]\n${lines}\n[end of life]`
 }
 
+/** Number of characters by which a line is recognized in a memory, which shortens long objectives. */
+const KNOWN_CHARS = 150
+
 /** Returns whether a memory begins with the same words as a dated line of the narrative. */
 function isRemembered(line: string, memories: readonly string[]): boolean {
-  const wordsOf = (text: string) => text.replace(/…$/, '').replaceAll(' - ', ' ')
+  const wordsOf = (text: string) =>
+    text
+      .replace(/…$/, '')
+      .replaceAll(/ (?:-|→) /g, ' ')
+      .slice(0, KNOWN_CHARS)
   const words = wordsOf(line.replace(/^\d{4}-\d\d-\d\d: /, ''))
   return memories.some(memory => wordsOf(memory).startsWith(words))
 }

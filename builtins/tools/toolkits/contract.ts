@@ -47,6 +47,8 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
    * Whether the tool is left out of prompts until `find_tools` finds it, even if the rest of its toolkit is visible.
    */
   hidden?: boolean
+  /** Whether results stay in view while the goal lasts, such as instructions for its work; others are cleared with time. */
+  keeps_result?: boolean
   /**
    * Throws if the call cannot succeed; the model receives the error instead of waiting for an approval. Called
    * only before a person would be asked. Must change nothing.

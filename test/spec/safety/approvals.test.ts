@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fleet } from '#core/agents/contract'
+import type { Message } from '#core/models/contract'
 import { narrateEvent } from '#interfaces/cli/screen/narrate'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
@@ -104,6 +105,9 @@ describe('a gated tool', () => {
     expect(results(home.server)[0]).toMatch(
       /^Error: not run: the operator denied it \(not to Ann\)\. Do what the reason says;/,
     )
+    const [{ goal_id } = { goal_id: '' }] = await goalsOf(home, home.id)
+    const said = (await home.kernel.invoke('goals.transcript', { goal_id })) as Message[]
+    expect(said.filter(({ from_operator }) => from_operator).map(({ name }) => name)).toEqual(['send'])
     expect(await show(home, approval_id)).toMatchObject({ status: 'denied', used_at: null })
   })
 

@@ -232,7 +232,7 @@ describe("an agent's identity", () => {
     const goalPrompt = () => home.server.requests.filter(asksForGoal).at(-1)!.prompt
     await until(async () => {
       await runHeartbeat(home)
-      return goalPrompt().includes('- Completed: Prune the apple trees along the wall All as it should be')
+      return goalPrompt().includes('- Completed: Prune the apple trees along the wall → All as it should be')
     })
     expect(goalPrompt()).toContain('- [completed] Prune the apple trees along the wall')
     expect(goalPrompt().split('Prune the apple trees')).toHaveLength(3)

@@ -1,4 +1,4 @@
-import type { Claim, Waiting } from '#core/runtime/contract'
+import type { Claim, Rejection, Waiting } from '#core/runtime/contract'
 import { defineError, type Effect, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
@@ -55,7 +55,7 @@ export class GoalClaimCheck {
    * goal may complete
    * @throws NotAcceptedError when the claim was refused too often
    */
-  async objection(claim: Claim): Promise<string | Waiting | undefined> {
+  async objection(claim: Claim): Promise<string | Rejection | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
     const openWork = this.#svc.list(OpenWorkSources).map(({ condition }) => condition)
     const current = await findTerms(this.#svc.use(Store), goal_id, openWork)
@@ -116,7 +116,7 @@ export class GoalClaimCheck {
     return `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
   }
 
-  async #checkAcceptance(claim: Claim): Promise<string | Waiting | undefined> {
+  async #checkAcceptance(claim: Claim): Promise<string | Rejection | Waiting | undefined> {
     const { agent_id, goal_id } = this.#goal
     const criteria = readAcceptance(this.#goal.acceptance)
     if (criteria.length === 0) return undefined
@@ -142,6 +142,7 @@ export class GoalClaimCheck {
       const refused = `Not accepted after ${refusals} tries.`
       throw new NotAcceptedError({ refused, problem, summary: claim.summary })
     }
-    return `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+    const rejection = `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+    return checks.some(({ operator, met }) => operator && met === false) ? { rejection } : rejection
   }
 }

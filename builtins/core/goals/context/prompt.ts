@@ -129,11 +129,27 @@ export function endedMessage(
   return `${heading}\n${lines.join('\n')}`
 }
 
-/** @param tools returns the agent's: without one that sends messages, it cannot answer */
-export function nudgeMessages(messages: readonly string[], tools: () => Pick<ToolSet, 'find'>): string[] {
-  const canAnswer = messages.length > 0 && tools().find('send_message') !== undefined
-  const hint = canAnswer ? '\n\n(If it asks you something, answer with `send_message` to operator.)' : ''
-  return messages.map(message => `Message from the operator: ${message}${hint}`)
+/** Tools with which an agent keeps something for its later goals, the one to use first. */
+const NOTE_TOOLS = ['write_notepad', 'save_note', 'memory_set']
+
+export function nudgeMessages(messages: readonly string[]): string[] {
+  return messages.map(message => `Message from the operator: ${message}`)
+}
+
+/**
+ * Returns how to react to messages of the operator, if there are any.
+ * @param tools returns the agent's: without one that sends messages or keeps notes, it cannot answer or remember
+ */
+export function nudgeHint(messages: readonly string[], tools: () => Pick<ToolSet, 'find'>): string[] {
+  if (messages.length === 0) return []
+  const has = (name: string) => tools().find(name) !== undefined
+  const noteTool = NOTE_TOOLS.find(has)
+  const hints = [
+    has('send_message') && 'If a message asks you something, answer with `send_message` to operator.',
+    noteTool &&
+      `If an order also holds for later goals, write it down with \`${noteTool}\`: messages are not shown there.`,
+  ].filter(Boolean)
+  return hints.length > 0 ? [`(${hints.join(' ')})`] : []
 }
 
 /** Says that a goal still waits, although its agent is asked to read messages. */

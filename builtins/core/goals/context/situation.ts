@@ -5,7 +5,7 @@ import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalRow, PursuedGoal } from '../contract.ts'
-import { progressOf } from '../pursuit/plan.ts'
+import { planLines, progressOf } from '../pursuit/plan.ts'
 import { activeGoal, lastEndedGoals } from '../repository.ts'
 import { redactIncoming } from './guarded.ts'
 import { endedMessage, memoriesMessage } from './prompt.ts'
@@ -15,6 +15,10 @@ import { recallMemories } from './recall.ts'
 const LAST_GOALS = 3
 /** Maximum length of the objective and of the result of one of them, in characters. */
 const LAST_GOAL_CHARS = 200
+/** Number of characters by which an objective is recognized in a memory, which may show less of it than its goal. */
+const KNOWN_CHARS = 100
+/** Maximum length of a plan, in characters. */
+const PLAN_CHARS = 1_000
 
 /**
  * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
@@ -37,9 +41,11 @@ export async function situationOf(
 }
 
 function progressLine({ steps_completed, plan, blocked }: PursuedGoal): string {
-  const { steps, done, current } = progressOf(readPlan(plan))
-  const planned = steps > 0 ? `, ${done} of ${steps} parts of the plan done${current ? `, now: ${current}` : ''}` : ''
-  return `${pluralize(steps_completed, 'step')} so far${planned}${blocked ? '; it waits' : ''}`
+  const parts = readPlan(plan)
+  const { steps, done } = progressOf(parts)
+  const lines = lineOf(planLines(parts).join('; '), PLAN_CHARS)
+  const planned = steps > 0 ? `, ${done} of ${steps} parts of the plan done: ${lines}` : ''
+  return `${pluralize(steps_completed, 'step')} so far${blocked ? '; it waits' : ''}${planned}`
 }
 
 /**
@@ -58,9 +64,10 @@ export async function lastGoals(
     .filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
     .map(goal => {
       const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
-      const isRemembered = memories.some(line => line.includes(objective.replace(/…$/, '')))
-      const result = isRemembered || !goal.result ? null : lineOf(goal.result, LAST_GOAL_CHARS)
-      return { ...goal, objective, result }
+      const result = goal.result && lineOf(goal.result, LAST_GOAL_CHARS)
+      const known = [objective.slice(0, KNOWN_CHARS), result ?? ''].map(text => text.replace(/…$/, ''))
+      const isRemembered = memories.some(line => known.every(text => line.includes(text)))
+      return { ...goal, objective, result: isRemembered ? null : result }
     })
   return withCheckedResults(svc, agent_id, goals)
 }

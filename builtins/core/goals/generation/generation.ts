@@ -9,7 +9,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
-import { lastAnswer, nudgeMessages } from '../context/prompt.ts'
+import { lastAnswer, nudgeHint, nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
@@ -117,7 +117,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const goal_id = svc.ports.ids.make('goal', 12)
   const { objective, reasoning } = goal
   const tools = () => svc.use(Runtime).toolsFor(assemblyOf(cycle).profile)
-  const messages = [...nudgeMessages(orders, tools), ...news.texts]
+  const messages = [...nudgeMessages(orders), ...nudgeHint(orders, tools), ...news.texts]
   cycle.effects.push(
     insertGoal({
       goal_id,

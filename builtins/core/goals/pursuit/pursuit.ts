@@ -34,6 +34,7 @@ import {
   endedMessage,
   goalMessage,
   largerGoalMessage,
+  nudgeHint,
   nudgeMessages,
   pursuitParts,
   stateMessage,
@@ -377,11 +378,12 @@ class Pursuit {
     const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
     const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
     const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
-    const operator = nudgeMessages(messages, tools).map((text, n) => userMessage(text, nudges[n]!.images))
+    const operator = nudgeMessages(messages).map((text, n) => userMessage(text, nudges[n]!.images))
+    const hint = nudgeHint(messages, tools)
     const more = waiting > 0 ? [waitingMessage(waiting)] : []
     const blocked = this.#atHand?.blocked && texts.length + operator.length > 0 ? [await this.#blockedMessage()] : []
     const notices = [state, plan, ...subgoals].flat().map(noticeMessage)
-    return [...first, ...notices, ...texts, ...operator, ...[...more, ...blocked].map(noticeMessage)]
+    return [...first, ...notices, ...texts, ...operator, ...[...hint, ...more, ...blocked].map(noticeMessage)]
   }
 
   /** Says that a goal still waits, although its agent is asked to read messages. */

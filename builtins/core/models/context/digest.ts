@@ -1,6 +1,6 @@
 import { textTokens } from '#lib/text-tokens'
 import type { SentMessage as Message } from '../contract.ts'
-import { briefly, shorten } from './shorten.ts'
+import { briefly, KEPT_TITLE, keptCalls, resultLine, shorten } from './shorten.ts'
 import { nameImages } from './vision.ts'
 
 /** Maximum share of a digest for the user's own words, the newest first. */
@@ -20,10 +20,9 @@ const FRAME =
  * @param limit tokens
  */
 export function digestOf(messages: readonly Message[], limit: number): string {
-  const words = nameImages(
-    messages.filter(({ role }) => role === 'user'),
-    LEFT_OUT,
-  ).map(({ content }) => content)
+  const words = nameImages(messages, LEFT_OUT)
+    .filter(({ role, from_operator }) => role === 'user' || from_operator)
+    .map(message => (message.role === 'user' ? message.content : resultLine(message, messages)))
   const said = newest(words, limit * WORDS_SHARE, content => content)
   const steps = stepsOf(messages)
   const left = limit - said.tokens
@@ -36,6 +35,7 @@ export function digestOf(messages: readonly Message[], limit: number): string {
       ...(olderWords > 0 ? [`(${olderWords} older ones were left out)`] : []),
       ...said.lines,
     ]),
+    ...section(KEPT_TITLE, [...new Set(keptCalls(messages))]),
     ...section('What you did', [...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []), ...done.lines]),
   ].join('\n')
 }
@@ -57,11 +57,15 @@ function stepsOf(messages: readonly Message[]): Step[] {
     const said = content.trim() === '' ? [] : [{ name: 'text', line: `said: ${gist(content)}` }]
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
       const result = results.get(id)
-      const outcome = result ? `${result.is_error ? 'failed: ' : ''}${gist(result.content)}` : 'no result'
+      const outcome = result ? outcomeOf(result) : 'no result'
       return { name, line: `${name} ${briefly(args)} → ${outcome}` }
     })
     return [...said, ...calls]
   })
+}
+
+function outcomeOf({ content, is_error, from_operator }: Message): string {
+  return `${is_error ? 'failed: ' : ''}${from_operator ? 'see above' : gist(content)}`
 }
 
 function gist(text: string): string {

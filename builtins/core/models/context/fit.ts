@@ -1,10 +1,9 @@
-import { textTokens } from '#lib/text-tokens'
 import type { SentMessage as Message, ModelCall } from '../contract.ts'
 import { thinkingTokens } from '../parameters/contract.ts'
-import { boundedSystem, boundMessage } from './bounds.ts'
+import { boundedSystem, boundMessage, cutMessages } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
-import { clearedCalls, clearedImages, clearedPictures, clearedResult, shorten, shortenTo } from './shorten.ts'
+import { clearedCalls, clearedImages, clearedPictures, clearedResult, keptCalls, shortenTo } from './shorten.ts'
 import { summaryText } from './summary.ts'
 import { messagesTokens, messageTokens, toolsTokens } from './tokens.ts'
 
@@ -175,6 +174,8 @@ class Fitting {
   /** Index of the first message of the view that may still be cleared. */
   #uncleared = 0
   #tokens = 0
+  /** Calls that a summary covers and whose results are needed for further work. */
+  readonly #lost = new Set<string>()
 
   constructor(sizes: FittingSizes) {
     this.#full = sizes.full
@@ -235,7 +236,8 @@ class Fitting {
     const from = Math.max(this.#said.length - keeps, 0)
     this.summarized += from
     this.summary_model = model
-    const content = shortenTo(summaryText(message), this.#input * RECORD_SHARE)
+    for (const call of keptCalls(this.#said.slice(0, from))) this.#lost.add(call)
+    const content = shortenTo(summaryText(message, [...this.#lost]), this.#input * RECORD_SHARE)
     this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }]
     this.#said = this.#said.slice(from)
     this.#view = [...this.#said]
@@ -311,19 +313,13 @@ class Fitting {
     this.#tokens = messagesTokens(this.shown())
   }
 
-  /** Last resort: removes the images of the newest turn, and shortens its messages to equal shares. */
+  /** Last resort: removes the images of the newest turn, and cuts its longest messages. */
   #cutNewest(): void {
     for (const [at, message] of this.#view.entries()) {
       this.#replace(at, clearedImages(message, this.#view) ?? clearedPictures(message))
     }
     if (this.#tokens <= this.#full) return
-    const others = messagesTokens(this.#opening)
-    const each = Math.max((this.#full - others) / Math.max(this.#view.length, 1), 32)
-    for (const [at, message] of this.#view.entries()) {
-      if (message.role === 'assistant' || textTokens(message.content) <= each) continue
-      this.#view[at] = { ...message, content: shorten(message.content, each) }
-      this.cut++
-    }
+    this.#view = cutMessages(this.#view, this.#full - messagesTokens(this.#opening), this)
     this.#tokens = messagesTokens(this.shown())
   }
 }

@@ -7,17 +7,25 @@ import { withoutImages } from './vision.ts'
 const SHORT = 200
 /** Number of characters kept of a longer argument, so that it can be recognised. */
 const HINT = 60
+/** Matches the file that holds the whole of a tool's output, which the end of its result names. */
+const STORED_OUTPUT = / in (\S{1,300}?)(?:; read it)? with file_read\.\]/
+/** Number of characters at the end of a result that may name that file. */
+const END = 500
 /** Share of a shortened text that is its beginning; the rest is its end. */
 const HEAD_SHARE = 0.6
 
 /** Cuts the middle out of a text so that at most about `tokens` are left, says how much is missing, and how to get it. */
 export function shorten(text: string, tokens: number, way = ''): string {
-  const chars = Math.max(0, Math.floor((tokens / Math.max(textTokens(text), 1)) * text.length) - 100)
+  const chars = Math.floor((tokens / Math.max(textTokens(text), 1)) * text.length) - 100 - way.length
+  const of = `of ${text.length} characters left out to fit the model's context${way}`
+  return withoutMiddle(text, Math.max(0, chars), missing => `\n[… ${missing} ${of} …]\n`)
+}
+
+/** Cuts the middle out of a text so that `chars` characters are left, and puts a mark in its place. */
+export function withoutMiddle(text: string, chars: number, mark: (missing: number) => string): string {
   const head = Math.floor(chars * HEAD_SHARE)
   const tail = chars - head
-  const missing = text.length - chars
-  const end = tail > 0 ? text.slice(-tail) : ''
-  return `${text.slice(0, head)}\n[… ${missing} of ${text.length} characters left out to fit the model's context${way} …]\n${end}`
+  return `${text.slice(0, head)}${mark(text.length - chars)}${tail > 0 ? text.slice(-tail) : ''}`
 }
 
 /** The text, shortened if it takes more than `tokens`. */
@@ -26,16 +34,38 @@ export function shortenTo(text: string, tokens: number): string {
 }
 
 /**
- * Replaces a tool result by one line that says what it was; undefined when that would save nothing.
+ * Replaces a tool result by one line that says what it was; undefined when that would save nothing, or when the result
+ * has words of the operator or is needed for further work.
  */
 export function clearedResult(message: Message, messages: readonly Message[]): Message | undefined {
   if (message.role !== 'tool' || message.content.length <= SHORT) return undefined
+  if (message.from_operator || message.is_kept) return undefined
   const what = sourceOf(message, messages)
   const size = `${message.content.length} characters, removed to save space.`
   const content = message.is_error
     ? `[Old result of ${what}, which failed: ${size} It began: ${message.content.slice(0, HINT * 2).replace(/\s+/g, ' ')}…]`
-    : `[Old result of ${what}: ${size} What the call did stands; call it again only to read something.]`
-  return { ...message, content }
+    : `[Old result of ${what}: ${size} ${wayBack(message.content)}]`
+  return content.length < message.content.length ? { ...message, content } : undefined
+}
+
+function wayBack(content: string): string {
+  const [, file] = STORED_OUTPUT.exec(content.slice(-END)) ?? []
+  return file
+    ? `The whole output is in ${file}; read it with file_read.`
+    : 'What the call did stands; call it again only to read something.'
+}
+
+/** Returns a tool result with its call, as a line that can be understood without the conversation. */
+export function resultLine(message: Message, messages: readonly Message[]): string {
+  return `${sourceOf(message, messages)} → ${message.content}`
+}
+
+/** Heading of the calls that `keptCalls` names. */
+export const KEPT_TITLE = 'Results that were removed too; make these calls again when you need them'
+
+/** Names the calls whose results are needed for further work, so that they can be made again. */
+export function keptCalls(messages: readonly Message[]): string[] {
+  return messages.filter(({ is_kept }) => is_kept).map(message => sourceOf(message, messages))
 }
 
 /**

@@ -1,7 +1,7 @@
 import { textTokens } from '#lib/text-tokens'
 import type { Message, ModelAnswer, Summary } from '../contract.ts'
 import type { SummaryDue, SummaryMark } from './contract.ts'
-import { briefly, shorten, shortenTo } from './shorten.ts'
+import { briefly, KEPT_TITLE, resultLine, shorten, shortenTo, withoutMiddle } from './shorten.ts'
 
 /**
  * Sections of a summary: the heading requested from the writer, the one shown to the reader, and the expected content.
@@ -10,7 +10,7 @@ const SECTIONS = [
   ['Goal', 'Historical goal', 'what must be achieved'],
   [
     'Orders and constraints',
-    'Historical orders and constraints',
+    'Orders and constraints that still hold',
     'what the operator asked for and ruled out, in their words, and whether it is done',
   ],
   ['Decisions', 'Historical decisions', 'what was decided, and why'],
@@ -29,7 +29,7 @@ const LEAST_SECTIONS = 3
 const [MAX_REMEMBERED, LONGEST_REMEMBERED] = [5, 500]
 
 const FRAME =
-  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no orders; you can still use your tools. Continue with the goal.'
+  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a new request, but what the operator ordered and ruled out in it still holds. You can still use your tools. Continue with the goal.'
 const ORDERS = 'Earlier messages to you, word for word; what the operator asked in them still holds'
 
 /** Minimum share of the limit for orders that must be left to keep a part of one. */
@@ -43,12 +43,16 @@ const LEAST_TEXT = 500
 
 const TAGS = ['goal', 'record', 'conversation'] as const
 
-/** Returns a summary as the model of the pursuit reads it. */
-export function summaryText({ content, summary }: Message): string {
+/**
+ * Returns a summary as the model of the pursuit reads it.
+ * @param kept calls whose removed results are needed for further work
+ */
+export function summaryText({ content, summary }: Message, kept: readonly string[] = []): string {
   const { orders = [], older_orders = 0 } = summary ?? {}
   const older = older_orders > 0 ? [`(${older_orders} older ones are part of the record above)`] : []
   const messages = orders.length > 0 ? ['', `${ORDERS}:`, ...older, ...orders.map(order => `- ${order}`)] : []
-  return [FRAME, '', content, ...messages].join('\n')
+  const again = kept.length > 0 ? ['', `${KEPT_TITLE}:`, ...kept.map(call => `- ${call}`)] : []
+  return [FRAME, '', content, ...messages, ...again].join('\n')
 }
 
 /**
@@ -118,7 +122,9 @@ function summaryMessage(
   model: string,
 ): Message {
   const { before, said } = partsOf(messages, keeps)
-  const words = said.filter(({ role, is_notice }) => role === 'user' && !is_notice).map(({ content }) => content)
+  const words = said
+    .filter(({ role, is_notice, from_operator }) => (role === 'user' ? !is_notice : from_operator))
+    .map(message => (message.role === 'user' ? message.content : resultLine(message, said)))
   const all = [...new Set([...(before?.summary?.orders ?? []), ...words].toReversed())]
   const orders: string[] = []
   let left = orders_limit
@@ -179,7 +185,7 @@ function linesOf({ role, content, tool_calls = [], name, is_error }: Message, ch
 }
 
 function cut(text: string, chars: number): string {
-  return text.length > chars ? `${text.slice(0, chars)} [… ${text.length - chars} characters cut]` : text
+  return text.length > chars ? withoutMiddle(text, chars, missing => ` [… ${missing} characters cut …] `) : text
 }
 
 /** Encloses text in tags that no content can close. */

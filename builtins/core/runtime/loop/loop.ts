@@ -3,6 +3,7 @@ import { resultTokens } from '#lib/output-limit'
 import {
   isEmptyAnswer,
   type PlannedCall,
+  type Rejection,
   type RunEnd,
   type RunEvent,
   type RunRequest,
@@ -40,7 +41,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   const messages: Message[] = [{ role: 'system', content: request.system }, ...request.transcript]
   const before = endOf(yield* resumeTurn(request, messages, parts), 0)
   if (before) return before
-  let question: string | undefined
+  let question: Message | undefined
   /** Text of the answer that the question was about. */
   let asked = ''
   let useless = 0
@@ -51,17 +52,17 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
     const last = messages.at(-1)!
     if (news.length === 0 && last.role === 'assistant' && question === undefined) {
-      question = questionOf(request)
+      question = notice(questionOf(request))
       asked = last.content
     }
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
     const isLast = step === request.max_steps && request.ends === 'text'
-    const isRepeated = messages.at(-1)?.content === question
+    const isRepeated = messages.at(-1)?.content === question?.content
     const received = [
-      ...notices(isRepeated ? ASK_ONCE_MORE : question),
+      ...(question ? [isRepeated ? notice(ASK_ONCE_MORE) : question] : []),
       ...news,
-      ...notices(isLast ? LAST_STEP : undefined),
+      ...(isLast ? [notice(LAST_STEP)] : []),
     ]
     messages.push(...received)
     const answer = await parts.callModel(modelCall(request, messages))
@@ -82,9 +83,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const objection = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
-    if (typeof objection === 'object') return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
+    if (typeof objection === 'object' && 'waits_for' in objection)
+      return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
-    question = calls.length > 0 ? undefined : (objection ?? questionAfter(answer, request))
+    question = calls.length > 0 ? undefined : messageOf(objection ?? questionAfter(answer, request))
     asked = objection || isRefusal(answer, request) ? '' : answer.text
     const problem = problemOf(answer, message, request)
     useless = problem ? useless + 1 : 0
@@ -94,8 +96,13 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   return { status: 'max_steps', steps: request.max_steps }
 }
 
-function notices(content: string | undefined): Message[] {
-  return content ? [{ role: 'user', content, is_notice: true }] : []
+function notice(content: string): Message {
+  return { role: 'user', content, is_notice: true }
+}
+
+/** Returns the message of an objection. One of the operator is no notice, so that summaries keep it. */
+function messageOf(objection: string | Rejection): Message {
+  return typeof objection === 'string' ? notice(objection) : { role: 'user', content: objection.rejection }
 }
 
 function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
@@ -105,7 +112,7 @@ function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
 }
 
 /** Returns why an end that the model declared is not accepted. */
-async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | Waiting | undefined> {
+async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | Rejection | Waiting | undefined> {
   if (end.status !== 'finished') return undefined
   if (request.ends === 'text') return request.review?.(end.summary)
   return end.unconfirmed ? request.objection?.(end) : undefined

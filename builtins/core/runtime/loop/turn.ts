@@ -194,9 +194,12 @@ async function* runAll(
   // The end of the goal is its own record, not an outcome.
   if (finish && !objection) return endBy(finish)
   // A claim that waits for the operator has no result yet and is judged again when the run resumes.
-  if (typeof objection === 'object') parked.add(objection.waits_for)
-  for (const call of typeof objection === 'string' ? finishing : []) {
-    const message = note(toolError(call, `the goal is not finished: ${objection}`))
+  const isRejection = typeof objection === 'object' && 'rejection' in objection
+  if (typeof objection === 'object' && 'waits_for' in objection) parked.add(objection.waits_for)
+  const problem = isRejection ? objection.rejection : objection
+  for (const call of typeof problem === 'string' ? finishing : []) {
+    const refused = note(toolError(call, `the goal is not finished: ${problem}`))
+    const message = { ...refused, ...(isRejection ? { from_operator: true } : {}) }
     results.set(call, message)
     yield { type: 'outcome', call, message, effects: [] }
   }

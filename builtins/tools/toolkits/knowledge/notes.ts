@@ -1,4 +1,4 @@
-import { lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
+import { excerptOf, lineOf, Memory, type MemoryRecord } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 
 /** Record kind of notes. */
@@ -12,11 +12,16 @@ export async function noteOf(svc: PluginHandle, agent_id: string, id: string): P
   return record?.metadata.kind === NOTE ? record : undefined
 }
 
-/** Formats a record as a line of a list. */
-export function noteLine({ memory_id, ts, thought, metadata: { kind, key, tags } }: MemoryRecord): string {
+/**
+ * Formats a record as a line of a list.
+ * @param query words around which a long record is shown
+ */
+export function noteLine(record: MemoryRecord, query = ''): string {
+  const { memory_id, ts } = record
+  const { kind, key, tags } = record.metadata
   const what = kind === NOTE || kind === undefined ? '' : ` [${lineOf([kind, key].filter(Boolean).join(' '), 100)}]`
   const tagged = tags ? ` (${lineOf(String(tags), 100)})` : ''
-  return `${memory_id} ${ts.slice(0, 10)}${what}${tagged} ${lineOf(thought, PREVIEW)}`
+  return `${memory_id} ${ts.slice(0, 10)}${what}${tagged} ${excerptOf(record, PREVIEW, query)}`
 }
 
 /** Returns tags in their stored form: "a, b", without duplicates. */

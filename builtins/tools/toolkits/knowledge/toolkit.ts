@@ -38,7 +38,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'search_notes',
         description:
-          'Search everything that you remember by words: your notes, earlier goals with their results, stored values, links. Shows the beginning of each entry; read_note shows a whole entry.',
+          'Search everything that you remember by words: your notes, earlier goals with their results, stored values, links. Shows the part of each entry that has the words; read_note shows a whole entry.',
         parameters: z.object({
           query: z.string().trim().min(1).max(500).describe('Words to search for'),
           limit: limit(50, 5),
@@ -49,7 +49,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           if (hits.length === 0)
             return '[Nothing that you remember contains these words. Try others, or list_recent_notes.]'
           const more = hits.length === limit && limit < 50 ? [`[There may be more; ask with a higher limit.]`] : []
-          return [...hits.map(noteLine), ...more].join('\n')
+          return [...hits.map(hit => noteLine(hit, query)), ...more].join('\n')
         },
       }),
       tool({
@@ -64,7 +64,7 @@ export function knowledgeToolkit(svc: PluginHandle): Toolkit {
           const found = await memoryOf(agent_id).recent(limit + 1, { only: { kind: NOTE }, offset })
           if (found.length === 0) return offset > 0 ? '[There are no older notes.]' : '[You have no notes yet.]'
           const more = found.length > limit ? [`[See older notes with offset=${offset + limit}.]`] : []
-          return [...found.slice(0, limit).map(noteLine), ...more].join('\n')
+          return [...found.slice(0, limit).map(note => noteLine(note)), ...more].join('\n')
         },
       }),
       tool({

@@ -123,6 +123,18 @@ it('skills of the profile are in the prompt on one line each, with the tool that
   expect(answer).toContain('Local ways.')
 })
 
+it('a skill that was loaded stays in the conversation', async () => {
+  steps.push(toolCall('read_skill', { name: 'notes' }), toolCall('finish_goal', { summary: 'Written.' }))
+  const agent = await spawn()
+  const goal = { id: agent.agent_id, objective: 'Write notes' }
+  const { goal_id } = (await home.kernel.invoke('goals.add', goal)) as { goal_id: string }
+  home.kernel.heartbeat.start()
+  await runHeartbeat(home)
+  expect(await home.kernel.invoke('goals.transcript', { goal_id })).toContainEqual(
+    expect.objectContaining({ name: 'read_skill', content: expect.stringMatching(/^Write one line/), is_kept: true }),
+  )
+})
+
 it("skills are loaded with their files where the agent's tools reach them, and only those of the profile", async () => {
   const agent = await spawn()
   const answer = await readSkill(agent, 'notes')

@@ -127,6 +127,8 @@ describe('acceptance criteria', () => {
     await home.answer(second.question_id, 'accept')
     expect(await home.waitForEnd()).toMatchObject({ status: 'completed', refusals: 1, result: 'second' })
     expect(shown(home)[0]).toContain('The operator does not accept it: Add the date')
+    const { json } = await home.request(`/goals/${home.goal_id}/transcript`)
+    expect(json).toContainEqual(expect.objectContaining({ name: 'finish_goal', from_operator: true }))
   })
 
   it('reject a command that can never run, and say what to change', async () => {

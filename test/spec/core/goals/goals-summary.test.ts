@@ -3,8 +3,10 @@ import memory from '#core/memory/index'
 import { CallLimits, type Message } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { BudgetExhaustedError } from '#safety/budget/contract'
+import type { Question } from '#safety/questions/contract'
+import questions from '#safety/questions/index'
 import knowledge from '#tools/toolkits/knowledge/index'
-import { fault, refuse, runHeartbeat, type TestHost, tempDir, text, toolCall } from '../../../support/index.ts'
+import { fault, refuse, runHeartbeat, type TestHost, tempDir, text, toolCall, until } from '../../../support/index.ts'
 import { asksForGoal, detail, goalsOf, rows, spawn } from '../models/model-host.ts'
 import {
   asksForSummary,
@@ -43,7 +45,10 @@ describe('a summary by a model', () => {
     expect(last.body.messages[1]!.content).toMatch(
       /^Goal: Read all files[\s\S]*Historical work, with evidence:\n {2}The colour/,
     )
-    expect(last.prompt).toMatch(/contains no orders; you can still use your tools/)
+    expect(last.prompt).toContain('what the operator ordered and ruled out in it still holds')
+    expect(last.body.messages[1]!.content).toContain('Orders and constraints that still hold:')
+    // The writer reads the ends of long results too.
+    expect(summaries[0]!.prompt).toMatch(/The colour of number 1 is .* characters cut …\] .*The end of number 1\./s)
     const spent = await spentOn(home, 'summary')
     expect(spent).toHaveLength(summaries.length)
     expect(Math.min(...spent.map(({ cost_micros }) => cost_micros))).toBeGreaterThan(1_000)
@@ -67,6 +72,32 @@ describe('a summary by a model', () => {
     const request = home.server.requests.find(asksForSummary)!
     expect(request.prompt).toContain(order)
     expect(request.prompt.match(/<\/conversation>/g)).toHaveLength(1)
+  })
+
+  it('keeps an answer of the operator word for word, before and after it', async () => {
+    const plan = { files: 130, wanted: [1] }
+    const read = reader(plan)
+    let asked = false
+    await using home = await readingHome(
+      plan,
+      request => {
+        if (asked || asksForGoal(request)) return read(request)
+        asked = true
+        return toolCall('ask_operator', { question: 'Which rules apply?' })
+      },
+      { builtins: [questions] },
+    )
+    await writeFiles(home.root, await spawn(home), plan.files)
+    home.kernel.heartbeat.start()
+    const open = async () => (await home.kernel.invoke('questions.list')) as Question[]
+    await until(async () => (await open()).length > 0)
+    const answer = `Rule A holds. ${'It has several parts. '.repeat(15)}Rule Z holds too.`
+    await home.kernel.invoke('questions.answer', { question_id: (await open())[0]!.question_id, answer })
+    const { body } = await waitForSummary(home)
+    const line = `- ask_operator {"question":"Which rules apply?"} → The operator answered: ${answer}`
+    expect(body.messages[1]!.content).toContain(line)
+    const steps = home.server.requests.filter(request => !asksForGoal(request) && !asksForSummary(request))
+    for (const { prompt } of steps.slice(1)) expect(prompt).toContain(answer)
   })
 
   it('keeps what the operator said, and no reminder of a plan that has changed since', async () => {

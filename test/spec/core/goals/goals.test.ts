@@ -527,13 +527,16 @@ describe("the operator's messages", () => {
       { builtins: [plugin(add('send_message'))] },
     )
     const id = await spawn(home)
+    await home.kernel.invoke('agents.nudge', { id, message: 'Good morning.' })
     await home.kernel.invoke('agents.nudge', { id, message: order })
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     const first = home.server.requests.find(request => !asksForGoal(request))?.body.messages[1]?.content
     expect(first).toMatch(/^Goal: Write the report as the operator asked\n/)
     expect(first).toContain(`Message from the operator: ${order}\n`)
-    expect(first).toContain('answer with `send_message` to operator')
+    expect(first).toMatch(
+      /Good morning\.\n\nMessage from the operator: Write .*\n\n\(If a message asks you something, answer with `send_message` to operator\. If an order also holds for later goals, write it down with `write_notepad`: messages are not shown there\.\)/,
+    )
   })
 
   it('reach a pursuit between two steps', async () => {
@@ -548,7 +551,7 @@ describe("the operator's messages", () => {
     await until(home, 'goal_completed')
     expect(home.server.requests.at(-1)?.body.messages.at(-1)).toMatchObject({
       role: 'user',
-      content: 'Message from the operator: hurry up',
+      content: expect.stringMatching(/^Message from the operator: hurry up\n\n\(If an order also holds/),
     })
     expect(await home.kernel.use(Store).all('SELECT 1 FROM nudges WHERE delivered_at IS NULL')).toEqual([])
   })

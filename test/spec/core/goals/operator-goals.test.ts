@@ -102,6 +102,22 @@ describe("the operator's goals", () => {
     expect(opening).toContain('newest first:\n- [completed] Fire the kiln to its highest temperature\n')
     expect(opening.split('1,240 degrees')).toHaveLength(2)
   })
+
+  it('show the result of a goal with a long objective', async () => {
+    await using home = await open([finish('The kiln reached 1,240 degrees')], { builtins: [memory], files })
+    const id = await home.spawnWith()
+    home.kernel.heartbeat.start()
+    await pursue(
+      home,
+      id,
+      `Fire the kiln to its highest temperature. ${'The kiln has its highest temperature at noon. '.repeat(10)}`,
+    )
+    await waitUntilIdle(home)
+    await pursue(home, id, 'Describe the kiln at its highest temperature')
+    const opening = home.openings().at(-1)!
+    expect(opening).toMatch(/\n- Completed: Fire the kiln .*… → The kiln reached 1,240 degrees \(\d{4}-\d\d-\d\d\)\n/)
+    expect(opening.split('1,240 degrees')).toHaveLength(2)
+  })
 })
 
 describe('the calls and the transcript of a goal', () => {

@@ -82,7 +82,8 @@ export async function writeFiles(root: string, id: string, files: number): Promi
   const workspace = join(root, '.svc/workspaces', id)
   await mkdir(workspace, { recursive: true })
   for (let n = 1; n <= files; n++) {
-    await writeFile(join(workspace, `f${n}.txt`), `${fact(n)}\n${'Nothing of note stands here. '.repeat(100)}`)
+    const filler = 'Nothing of note stands here. '.repeat(100)
+    await writeFile(join(workspace, `f${n}.txt`), `${fact(n)}\n${filler}The end of number ${n}.`)
   }
 }
 

@@ -19,6 +19,9 @@ describe('a note', () => {
     const found = await use(home, 'search_notes', { query: 'which temperature does the kiln need' })
     expect(found).toMatch(new RegExp(`^${note_id} \\d{4}-\\d\\d-\\d\\d \\(pottery, kiln\\) The kiln needs 1,240`))
     expect(found.length).toBeLessThan(300)
+    expect(await use(home, 'search_notes', { query: 'the end of the note' })).toMatch(
+      / …[^…]*The end of the kiln note\.$/m,
+    )
     const first = await use(home, 'read_note', { note_id })
     const next = /read on with offset=(\d+)/.exec(first)?.[1]
     expect(first.slice(0, Number(next)) + (await use(home, 'read_note', { note_id, offset: next }))).toBe(long)

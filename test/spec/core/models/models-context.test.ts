@@ -59,6 +59,79 @@ describe('fitting a conversation into the window', () => {
     )
   })
 
+  it('keeps words of the operator and what is needed for the work, and clears nothing that would become longer', () => {
+    const said = pursuit(30)
+    const order = `Error: not run: the operator denied it (${'keep the name, '.repeat(20)})`
+    said[3] = { ...said[3]!, content: order, is_error: true, from_operator: true }
+    said[5] = { ...said[5]!, is_kept: true }
+    const path = `a-${'long-'.repeat(40)}name.txt`
+    const answer = said[6]!
+    said[6] = { ...answer, tool_calls: answer.tool_calls!.map(call => ({ ...call, arguments: { path, more: path } })) }
+    said[7] = { ...said[7]!, content: 'x'.repeat(210) }
+    const { messages, cleared } = fitMessages(said, 24_000)
+    expect(cleared).toBeGreaterThan(3)
+    for (const n of [3, 5, 7]) expect(messages[n]!.content).toBe(said[n]!.content)
+    expect(messages[9]!.content).toMatch(/^\[Old result of/)
+  })
+
+  it('says of a cleared result where the whole output is', () => {
+    const file = '/home/ann/.output/1795813925978-4f12.txt'
+    const said = pursuit(30).map(message =>
+      message.role === 'tool'
+        ? {
+            ...message,
+            content: `${message.content}\n[exit code 0]\n[The full output is in ${file}; read it with file_read.]`,
+          }
+        : message,
+    )
+    expect(fitMessages(said, 24_000).messages[3]!.content).toMatch(
+      new RegExp(`removed to save space\\. The whole output is in ${file}; read it with file_read\\.\\]$`),
+    )
+  })
+
+  it('keeps words of the operator whole in a digest, and names the calls to make again', () => {
+    const said = pursuit(400)
+    const order = `The operator answered: ${'first this, then that, '.repeat(12)}done`
+    said[3] = { ...said[3]!, name: 'ask_operator', content: order, from_operator: true }
+    said[5] = { ...said[5]!, is_kept: true }
+    const { messages } = fitMessages(said, 64_000)
+    expect(messages[2]!.content).toContain(`- file_read {"path":"file-1.txt"} → ${order}\n`)
+    expect(messages[2]!.content).toContain(
+      'make these calls again when you need them:\n- file_read {"path":"file-2.txt"}\n',
+    )
+  })
+
+  it('names the calls to make again beside a summary', () => {
+    const said = pursuit(5)
+    said[3] = { ...said[3]!, is_kept: true }
+    const summary = { keeps: 2, model: 'openai:scribe', orders: [], older_orders: 0 }
+    said.push({ role: 'user', content: 'Historical goal:\n  Read all files', summary })
+    expect(fitMessages(said, 128_000).messages[2]!.content).toMatch(
+      /make these calls again when you need them:\n- file_read \{"path":"file-1\.txt"\}$/,
+    )
+  })
+
+  it('gives the space that short new results leave to the long ones, and says that their middle was not seen', () => {
+    const said = pursuit(1).slice(0, 2)
+    const sizes = [100, 100, 100, 14_000, 100, 15_000, 100, 15_500]
+    const calls = sizes.map((_, n) => ({ id: `c${n}`, name: 'file_read', arguments: { path: `${n}.txt` } }))
+    said.push({ role: 'assistant', content: '', tool_calls: calls })
+    for (const [n, size] of sizes.entries())
+      said.push({
+        role: 'tool',
+        tool_call_id: `c${n}`,
+        name: 'file_read',
+        content: `${n}`.padEnd(size, ' lorem ipsum'),
+      })
+    const { messages, input, cut } = fitMessages(said, 10_000)
+    expect(cut).toBe(3)
+    expect(messagesTokens(messages)).toBeLessThanOrEqual(input * 0.75)
+    expect(messagesTokens(messages)).toBeGreaterThan(input * 0.65)
+    expect(messages[6]!.content).toMatch(
+      /of 14000 characters .*; you have not seen this part, .*: call file_read again for it …\]/,
+    )
+  })
+
   it('replaces the oldest turns with a digest, and keeps the goal, all user messages and the newest turn', () => {
     const said = pursuit(400)
     const { messages, digested } = fitMessages(said, 16_000)
