@@ -40,6 +40,7 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
   specialists: ['swarm.route', { task: 'write a poem' }, 'candidates'],
   store: ['agents.list', {}, 'many'],
   suffering: ['agents.get', { id: 'AGENT' }, 'state'],
+  tool_gate: ['tools.list', { id: 'AGENT' }, 'needsApproval'],
   worktrees: ['agents.spawn', { preset: 'coder', workspace: 'FOLDER', worktree: 'agent' }, 'create'],
   world: ['economy.citizen', { id: 'AGENT' }, 'citizen'],
 }
