@@ -31,6 +31,8 @@ export class GoalClaimCheck {
   readonly #goal: PursuedGoal
   readonly #reach: Reach
   readonly #save: (effects: readonly Effect[]) => Promise<void>
+  /** Answers without `finish_goal` that were refused: what they claim is still claimed by one that says less. */
+  #refused = ''
 
   /** @param save writes in the middle of the cycle */
   constructor(
@@ -108,10 +110,12 @@ export class GoalClaimCheck {
   async #checkAnswer({ unconfirmed, summary }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused, acceptance } = this.#goal
     if (!unconfirmed || readAcceptance(acceptance).length > 0) return undefined
-    const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, summary, this.#reach))
+    const said = `${this.#refused} ${summary}`
+    const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, said, this.#reach))
     if (missing.length === 0) return undefined
     const problem = missing.map(file => `The file ${JSON.stringify(file)} does not exist in your workspace.`).join(' ')
     if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
+    this.#refused = said
     await this.#refuseOnce()
     return `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
   }

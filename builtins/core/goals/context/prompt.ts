@@ -172,6 +172,10 @@ If there is nothing worth doing now, do not invent work. Answer {"goal": null, "
 const ONLY_MESSAGES =
   'You choose no goals of your own: choose only a goal that one of these messages asks for. If none does, there is nothing to do.'
 
+/** Added to the question where there are messages, because an answer without a goal is the last that sees them. */
+const MESSAGES_SEEN =
+  'You see these messages only now. To answer one, or to write down an order that holds for later goals, choose a goal for it.'
+
 /** Returns the line about an answer that led to no goal; undefined where it gave no reason. */
 export function lastAnswer({ said, refused }: NoGoal): string | undefined {
   if (said === null) return undefined
@@ -206,7 +210,11 @@ export function generationParts(context: GoalContext): { name: string; text: str
     { name: 'tools', text: tools_description && `Tools:\n${tools_description}` },
     {
       name: 'question',
-      text: profile.own_goals ? QUESTION : `${ONLY_MESSAGES}\n\n${QUESTION}`,
+      text: section([
+        profile.own_goals ? '' : ONLY_MESSAGES,
+        nudges.length + news.length > 0 ? MESSAGES_SEEN : '',
+        QUESTION,
+      ]),
     },
   ]
 }

@@ -22,6 +22,8 @@ const MOST_AT_ONCE = 8
 const SHOWN_OF_CUT = 200
 
 const ENDED = 'the goal has ended meanwhile. The tool was not run.'
+const FAILED =
+  'another call of this turn failed. Read its result; if the goal is reached all the same, call finish_goal again.'
 const WAITING = 'another call of this turn waits for the operator. Finish the goal after the operator has decided.'
 
 /** Result of the calls of one turn. */
@@ -190,7 +192,10 @@ async function* runAll(
   if (failures.length > 0) throw failures[0]
   if (may === 'later') return { status: 'yielded' }
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
-  const objection = finish && (parked.size > 0 ? WAITING : await objectionTo(finish, request))
+  // An answer that ends the goal was written before the results of its other calls.
+  const hasFailed = finish?.reached === true && [...results.values()].some(({ is_error }) => is_error)
+  const premature = parked.size > 0 ? WAITING : hasFailed ? FAILED : undefined
+  const objection = finish && (premature ?? (await objectionTo(finish, request)))
   // The end of the goal is its own record, not an outcome.
   if (finish && !objection) return endBy(finish)
   // A claim that waits for the operator has no result yet and is judged again when the run resumes.
