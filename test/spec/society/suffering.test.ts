@@ -444,6 +444,8 @@ describe('stored suffering', () => {
       const home = await testHostWithAgent({ seed: 7 })
       await lay(home, home.id, 'burnout', 0.5)
       await goal(home, home.id, 'leaking roof')
+      // Each cycle begins where an advance ends, so that no time passes while its model answers.
+      await home.clock.advance(1_000)
       await runHeartbeats(home, 6)
       lives.push([home.id, await look(home, home.id)])
       await home.close()

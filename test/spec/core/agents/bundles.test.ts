@@ -103,8 +103,9 @@ describe('an exported and imported agent', () => {
 
     const [was, is] = [await goalsOf(here, id), await goalsOf(there, now)]
     const plain = (goals: typeof was) =>
-      goals.map(({ goal_id: _, agent_id: __, parent_goal_id, ...rest }) => ({
+      goals.map(({ goal_id: _, agent_id: __, parent_goal_id, waits_for, ...rest }) => ({
         ...rest,
+        waits: waits_for !== null,
         parent: goals.find(goal => goal.goal_id === parent_goal_id)?.objective ?? null,
       }))
     expect(plain(is).sort((a, b) => a.objective.localeCompare(b.objective))).toEqual(
