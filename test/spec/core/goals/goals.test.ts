@@ -236,15 +236,34 @@ describe('a pursuit', () => {
     expect(await shown('goals.get', { goal_id: goal?.goal_id })).toContain('completed, not confirmed')
   })
 
-  it('is abandoned when texts claim that it is reached, and a file that they name is missing', async () => {
-    await using home = await testHostWithModel(script(toolCall('list_dir'), text('I have saved it to **report.md**.')))
+  it.each([
+    ['the same again', []],
+    ['less', [text('It is all correct, trust me.')]],
+  ])(
+    'is abandoned when texts claim that it is reached, a file that they name is missing, and they say %s',
+    async (_, more) => {
+      const steps = [toolCall('list_dir'), text('I have saved it to **report.md**.'), ...more]
+      await using home = await testHostWithModel(script(...steps))
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(home, 'goal_abandoned')
+      const problem = 'The file "report.md" does not exist'
+      expect((await goalsOf(home, id))[0]?.result).toMatch(/^Not confirmed: [\s\S]*The agent said: /)
+      expect((await goalsOf(home, id))[0]?.result).toContain(problem)
+      expect(home.server.requests.at(-1)?.prompt).toContain(`The goal is not finished. ${problem}`)
+    },
+  )
+
+  it('does not end beside a call that failed, because the answer was written before its result', async () => {
+    const failing = toolCall('file_read', { path: 'ledger.md' })
+    await using home = await testHostWithModel(
+      script(together(failing, finish('It is in the ledger.')), finish('It is not.')),
+    )
     const id = await spawn(home)
     home.kernel.heartbeat.start()
-    await until(home, 'goal_abandoned')
-    const problem = 'The file "report.md" does not exist'
-    expect((await goalsOf(home, id))[0]?.result).toMatch(/^Not confirmed: [\s\S]*The agent said: /)
-    expect((await goalsOf(home, id))[0]?.result).toContain(problem)
-    expect(home.server.requests.at(-1)?.prompt).toContain(`The goal is not finished. ${problem}`)
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]?.result).toBe('It is not.')
+    expect(home.server.requests.at(-1)?.prompt).toContain('another call of this turn failed. Read its result')
   })
 
   it('may name files that were worked on, and names that are no files, in its answer', async () => {
@@ -528,6 +547,7 @@ describe("the operator's messages", () => {
     )
     const id = await spawn(home)
     await home.kernel.invoke('agents.nudge', { id, message: 'Good morning.' })
+    home.clock.jump(1)
     await home.kernel.invoke('agents.nudge', { id, message: order })
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
