@@ -278,8 +278,11 @@ describe('outcomes of life events', () => {
     await eventsOf(lost)
     expect(await citizen(lost, lost.ids[0]!)).toMatchObject({ job: null })
     await using taught = await fate({ skill: 'any' })
+    const wakes = () => lost.kernel.use(Store).get<{ n: number }>('SELECT sum(wakes) AS n FROM leases')
+    const before = (await wakes())!.n
     expect((await eventsOf(taught)).summary).toContain('learnt more of')
     expect(Object.values((await citizen(taught, taught.ids[0]!)).skills)).toEqual([0.25])
+    expect(await wakes()).toEqual({ n: before + 1 })
   })
 
   it('raise and ease stressors through the suffering service', async () => {

@@ -1,7 +1,7 @@
 import type { Effect, PluginHandle, Random } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Suffering } from '#society/suffering/contract'
-import { changeJob, changeStats, learnSkill, leaveJob, reachMilestone, worldChanged } from '../citizens.ts'
+import { changeJob, changeStats, learnSkill, leaveJob, reachMilestone, worldChanged, worldStruck } from '../citizens.ts'
 import type { EconomyConfig } from '../config.ts'
 import { amount, centsOf, creditsOf, type LifeChoice, type LifeEvent, STATS } from '../contract.ts'
 import { allCourses, betterJob, jobOf } from '../jobs.ts'
@@ -126,7 +126,7 @@ async function furtherEffects(
   }
   if (chosen.job === 'lose' && job_id !== null) {
     const summary = `Left the job as ${jobOf(svc, job_id)?.title ?? job_id}.`
-    effects.push(leaveJob({ agent_id }), worldChanged({ agent_id, change: 'lost_job', summary }))
+    effects.push(leaveJob({ agent_id }), ...worldStruck({ agent_id, change: 'lost_job', summary }))
     words.push('without a job')
   }
   const skill = chosen.skill === 'any' ? missingSkill(svc, config, agent_id, beat, skills) : chosen.skill
