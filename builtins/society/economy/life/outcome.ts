@@ -29,8 +29,13 @@ export function scaleChoice(choice: LifeChoice, luck: number) {
   return { money: times(centsOf(choice.money ?? 0)), stats: stats as Record<(typeof STATS)[number], number> }
 }
 
+/** Returns the name of a stat in text. Happiness is named otherwise than that of the persona, which is another value. */
+export function statName(stat: string): string {
+  return stat === 'happiness' ? 'contentment' : stat
+}
+
 /**
- * Formats effects as `money -57.25, happiness +5 %`.
+ * Formats effects as `money -57.25, contentment +5 %`.
  * @param money cents
  * @param stats thousandths
  */
@@ -39,7 +44,7 @@ export function inWords(money: number, stats: Readonly<Record<string, number>>):
   return [
     ...(money === 0 ? [] : [`money ${withSign(money, amount(Math.abs(money)))}`]),
     ...Object.entries(stats).flatMap(([stat, value]) =>
-      value === 0 ? [] : [`${stat} ${withSign(value, `${Math.abs(value) / 10} %`)}`],
+      value === 0 ? [] : [`${statName(stat)} ${withSign(value, `${Math.abs(value) / 10} %`)}`],
     ),
   ].join(', ')
 }
