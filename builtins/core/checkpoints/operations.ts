@@ -127,6 +127,7 @@ export const checkpointsRestore = operation({
   render: ({ agent_id, checkpoint_id, before, left_out }) =>
     [
       `${agent_id} was restored from ${checkpoint_id}. To return to its previous state: svc checkpoint restore ${agent_id} ${before}`,
+      'Goals added since are abandoned. Memories, messages and files stay as they are.',
       ...(left_out.length > 0
         ? [`Not restored, because the module of these parts is not loaded: ${left_out.join(', ')}`]
         : []),

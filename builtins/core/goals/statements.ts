@@ -3,6 +3,8 @@ import type { Statement, Store } from '#platform/store/contract'
 
 export interface EndedGoals {
   goals_completed: number
+  /** Number of the completed goals that ended without finish_goal. */
+  goals_unconfirmed: number
   goals_abandoned: number
 }
 
@@ -10,6 +12,7 @@ export interface EndedGoals {
 export async function countEndedGoals(store: Store, agent_id: string): Promise<EndedGoals> {
   const counts = await store.get<EndedGoals>(
     `SELECT count(*) FILTER (WHERE status = 'completed') AS goals_completed,
+       count(*) FILTER (WHERE status = 'completed' AND unconfirmed = 1) AS goals_unconfirmed,
        count(*) FILTER (WHERE status = 'abandoned') AS goals_abandoned FROM goals_view WHERE agent_id = ?`,
     [agent_id],
   )

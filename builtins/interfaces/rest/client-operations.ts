@@ -155,7 +155,7 @@ export interface Operations {
   /** List journals, last written first. */
   'identity.journals': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; bytes: number; modified_at: string; last_line: string }[] }
   /** List the lives of all agents, oldest first. */
-  'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_abandoned: number } & Record<string, unknown>[] }
+  'identity.lives': { input: { limit?: number | undefined; offset?: number | undefined }; output: { agent_id: string; display_name: string; name: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; born_at: string; died_at: string | null; cycles_lived: number; goals_completed: number; goals_unconfirmed: number; goals_abandoned: number } & Record<string, unknown>[] }
   /** Show an image of a conversation. */
   'images.get': { input: { sha256: string }; output: { sha256: string; media_type: 'image/png' | 'image/jpeg' | 'image/webp'; width: number; height: number; bytes: number; data: string } }
   /** Accept changed tools of a pinned MCP server. */

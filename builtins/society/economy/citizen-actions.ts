@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { sanitize, sanitizeLine } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import {
@@ -85,7 +86,7 @@ export class CitizenActions implements World {
         throw this.#refusal(
           tired
             ? `you are too tired to work: it takes ${WORK.energy / 10} % energy and you have ${citizen.energy / 10} %; rest for some heartbeats`
-            : `you have worked ${limit} times in this heartbeat, which is the maximum; work again later`,
+            : `you have worked ${pluralize(limit, 'time')} in this heartbeat, which is the maximum; work again in the next heartbeat`,
         )
       }
     }

@@ -1,5 +1,5 @@
-import { z } from '#kernel'
-import { appendEvent, defineEffect } from '#platform/store/contract'
+import { type Effect, z } from '#kernel'
+import { appendEvent, defineEffect, wakeAgents } from '#platform/store/contract'
 import type { Stat, WorldChanged } from './contract.ts'
 import { accountOf, moveMoney } from './market/ledger.ts'
 
@@ -214,6 +214,11 @@ export const restoreCitizen = defineEffect({
 /** Reports a change in an agent's place in the economy. */
 export function worldChanged(data: z.infer<typeof WorldChanged>) {
   return appendEvent({ type: 'world_changed', agent_id: data.agent_id, data })
+}
+
+/** Reports a change that happened to an agent without its doing, and wakes the agent. */
+export function worldStruck(data: z.infer<typeof WorldChanged>): Effect[] {
+  return [worldChanged(data), wakeAgents({ agents: [data.agent_id], reason: 'a life event' })]
 }
 
 export const CITIZEN_EFFECTS = [

@@ -173,7 +173,7 @@ export const LifeMoment = z
       ),
     luck: z.number().nullable(),
     effects: z.record(z.string(), z.number()).nullable(),
-    summary: z.string().nullable(),
+    summary: z.string().nullable().describe('What happened and its effects; while the event waits, its text'),
     at: z.iso.datetime(),
   })
   .meta({ id: 'LifeMoment' })

@@ -2,7 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
-import { enterStatements, leaveJob, liveBeat, passBeat, reachMilestone, worldChanged } from './citizens.ts'
+import { enterStatements, leaveJob, liveBeat, passBeat, reachMilestone, worldStruck } from './citizens.ts'
 import type { EconomyConfig } from './config.ts'
 import { centsOf } from './contract.ts'
 import { type Day, dayOf } from './day.ts'
@@ -56,7 +56,7 @@ function dayEffects(svc: PluginHandle, config: EconomyConfig, citizen: CitizenRo
   const { sheltered, insolvent, collapsed, deltas } = day
   const dies = collapsed && config.mortal
   const changeEffects = (change: 'insolvent' | 'collapsed', summary: string) => [
-    worldChanged({ agent_id, change, summary }),
+    ...worldStruck({ agent_id, change, summary }),
     reachMilestone({ agent_id, milestone: change, beat, text: summary }),
   ]
   return [

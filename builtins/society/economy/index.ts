@@ -5,6 +5,7 @@ import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { LifeSummaries, NarrativeSources } from '#society/identity/contract'
+import { Stressors } from '#society/suffering/contract'
 import { worldBundle, worldCheckpoint } from './checkpoint.ts'
 import { CitizenActions } from './citizen-actions.ts'
 import { CITIZEN_EFFECTS } from './citizens.ts'
@@ -14,6 +15,7 @@ import { logErrors, runBeat, sweep } from './economy-beat.ts'
 import { LifeCatalogue } from './life/catalogue.ts'
 import { LifeChoices } from './life/choices.ts'
 import { freeEvents, LIFE_EFFECTS } from './life/repository.ts'
+import { worldStressors } from './life/stressors.ts'
 import { LEDGER_EFFECTS } from './market/ledger.ts'
 import { MARKET_EFFECTS } from './market/market.ts'
 import { orderMessages } from './market/pending-messages.ts'
@@ -39,6 +41,7 @@ export default definePlugin({
     svc.event('world_changed', WorldChanged)
     svc.provide(World, actions)
     economyForgets(svc)
+    for (const stressor of worldStressors(svc, config)) svc.add(Stressors, stressor)
     if (!config.enabled) return
 
     for (const section of worldSections(svc, config)) svc.add(PromptSections, section)

@@ -5,6 +5,7 @@ import { isoTime, Store } from '#platform/store/contract'
 import { EconomySettings } from './config.ts'
 import { ACCOUNTS, Citizen, creditsOf, EconomyOffError, LifeMoment, World, WorldError } from './contract.ts'
 import { allCourses, allJobs } from './jobs.ts'
+import { LifeCatalogue } from './life/catalogue.ts'
 import { countLife, type LifeRow, listLife } from './life/repository.ts'
 import { accountOf } from './market/ledger.ts'
 import { listOffers } from './market/market.ts'
@@ -131,16 +132,22 @@ export const economyLife = operation({
   cli: { usage: 'life <id>', defaults: { limit: 20 }, short: { limit: 'n' } },
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
-  run: async ({ id, limit = -1, offset }, { svc }) =>
-    (await listLife(svc.use(Store), await idOf(svc, id), limit, offset)).map(shownMoment),
+  async run({ id, limit = -1, offset }, { svc }) {
+    const rows = await listLife(svc.use(Store), await idOf(svc, id), limit, offset)
+    if (!rows.some(({ status }) => status === 'waiting')) return rows.map(row => shownMoment(row))
+    const events = await new LifeCatalogue(svc).all()
+    return rows.map(row => shownMoment(row, events.get(row.event)?.text))
+  },
   count: async ({ id }, { svc }) => countLife(svc.use(Store), await idOf(svc, id)),
   render: renderLife,
 })
 
 export const economyOperations = [economyWorld, economyCitizen, economyLedger, economyLife]
 
-function shownMoment(row: LifeRow): LifeMoment {
-  const { life_event_id, beat, event, category, origin, status, choice, chosen_by, summary } = row
+/** @param text text of the event, which stands for the summary until a choice is made */
+function shownMoment(row: LifeRow, text?: string): LifeMoment {
+  const { life_event_id, beat, event, category, origin, status, choice, chosen_by } = row
+  const summary = row.summary ?? text ?? null
   return {
     ...{ life_event_id, beat, event, category, origin, status, choice, chosen_by, summary },
     luck: row.luck === null ? null : row.luck / 1000,

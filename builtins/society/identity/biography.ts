@@ -19,7 +19,8 @@ export function biographyOf(
   const died = agent.died_at === null ? '' : ` and died ${isoTime(agent.died_at)}`
   // The first domain is the beginning of the role, which is already shown above.
   const home = domains.filter(domain => !agent.role.startsWith(domain))
-  const born = `Born ${isoTime(agent.created_at)}${died}; cycles: ${agent.cycle_num}, goals completed: ${facts.goals_completed}, abandoned: ${facts.goals_abandoned}.`
+  const unconfirmed = Number(facts.goals_unconfirmed) > 0 ? ` (${facts.goals_unconfirmed} not confirmed)` : ''
+  const born = `Born ${isoTime(agent.created_at)}${died}; cycles: ${agent.cycle_num}, goals completed: ${facts.goals_completed}${unconfirmed}, abandoned: ${facts.goals_abandoned}.`
   return `${[
     `# ${display_name}`,
     `*${agent.name}, ${agent.agent_id}: ${agent.role}*`,

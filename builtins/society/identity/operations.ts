@@ -18,6 +18,7 @@ const Life = z
     died_at: z.iso.datetime().nullable(),
     cycles_lived: z.number().int(),
     goals_completed: z.number().int(),
+    goals_unconfirmed: z.number().int().describe('Number of the completed goals that ended without finish_goal'),
     goals_abandoned: z.number().int(),
   })
   .describe("Summary of an agent's life, including facts from other modules")
@@ -130,6 +131,7 @@ export const identityJournals = operation({
 export const identityOperations = [identityGet, identityBiography, identityLives, identityJournal, identityJournals]
 
 function line(life: z.output<typeof Life>): string {
-  const { agent_id, display_name, status, cycles_lived, goals_completed, goals_abandoned } = life
-  return `${agent_id}  ${display_name}  ${status}  ${pluralize(cycles_lived, 'cycle')}  ${pluralize(goals_completed, 'goal')} completed, ${goals_abandoned} abandoned`
+  const { agent_id, display_name, status, cycles_lived, goals_completed, goals_unconfirmed, goals_abandoned } = life
+  const unconfirmed = goals_unconfirmed > 0 ? ` (${goals_unconfirmed} not confirmed)` : ''
+  return `${agent_id}  ${display_name}  ${status}  ${pluralize(cycles_lived, 'cycle')}  ${pluralize(goals_completed, 'goal')} completed${unconfirmed}, ${goals_abandoned} abandoned`
 }

@@ -39,7 +39,9 @@ describe('svc agent export and import', () => {
     const [id = ''] = /ckpt-[0-9a-f]{8}/.exec(kept.stdout) ?? []
     expect((await svc(['checkpoint', 'take', agent_id, 'for', 'later'], { cwd })).stdout).toContain('"for later"')
     expect((await svc(['checkpoint', 'diff', agent_id, id, 'latest'], { cwd })).code).toBe(0)
-    expect((await svc(['checkpoint', 'restore', agent_id, id], { cwd })).stdout).toContain(`was restored from ${id}`)
+    const restored = (await svc(['checkpoint', 'restore', agent_id, id], { cwd })).stdout
+    expect(restored).toContain(`was restored from ${id}`)
+    expect(restored).toContain('Memories, messages and files stay as they are.')
 
     await dir.write({ 'half.svcagent': (await readFile(file, 'utf8')).slice(0, 500) })
     const half = await svc(['agent', 'import', 'half.svcagent'], { cwd })

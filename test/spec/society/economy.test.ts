@@ -5,6 +5,7 @@ import daemon from '#platform/daemon/index'
 import retention from '#platform/retention/index'
 import { centsOf } from '#society/economy/contract'
 import { Agents, Courses, definePlugin, Jobs, Retention, Store } from '../../../index.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import type { TestHost } from '../../support/index.ts'
 import { detail, spawn } from '../core/models/model-host.ts'
 import { citizen, ledger, testHostWithEconomy } from './economy-host.ts'
@@ -125,6 +126,20 @@ describe('a beat of the world', () => {
     expect(await detail(home, home.ids[0]!)).toMatchObject({ status: 'idle' })
     expect(await detail(mortal, mortal.ids[0]!)).toMatchObject({ status: 'dead' })
   })
+})
+
+it.each([
+  ['insolvency', "UPDATE world_accounts SET balance = -90000 WHERE account LIKE 'agent:%'"],
+  ['the clinic', 'UPDATE world_citizens SET health = 0'],
+])('%s wakes an agent once', async (_, sql) => {
+  await using home = await testHostWithEconomy({ rules: QUIET })
+  const store = home.kernel.use(Store)
+  const wakes = async () => (await store.get<{ wakes: number }>("SELECT wakes FROM leases WHERE kind = 'agent'"))!.wakes
+  await home.runBeats(1)
+  const before = await wakes()
+  await writeDirectly(home.root, sql)
+  await home.runBeats(2)
+  expect(await wakes()).toBe(before + 1)
 })
 
 describe('jobs and skills', () => {

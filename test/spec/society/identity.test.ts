@@ -6,7 +6,7 @@ import { CheckpointParts } from '#core/checkpoints/contract'
 import memory from '#core/memory/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
-import { definePlugin } from '#kernel'
+import { definePlugin, Operations } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
 import { type IdentityRecord, LifeSummaries, NarrativeSources } from '#society/identity/contract'
@@ -14,6 +14,7 @@ import identity from '#society/identity/index'
 import { EMPTY_STORY, narrateHappenings } from '#society/identity/narrative'
 import { identityText } from '#society/identity/prompt'
 import { ask } from '../../interfaces/rest/rest-server.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import {
   type Answer,
   type ModelServerRequest,
@@ -286,6 +287,13 @@ describe("an agent's identity", () => {
       { agent_id: id, goals_completed: (await goalsOf(home, id)).length, farm: { hens: 7 } },
     ])
     expect(lives.headers['x-total-count']).toBe('1')
+    await writeDirectly(home.root, 'UPDATE goals SET unconfirmed = 1')
+    const { render } = home.kernel.points.find(Operations, 'identity.lives')!
+    expect(render!((await home.kernel.invoke('identity.lives', {})) as never)).toMatch(
+      /\d+ goals? completed \(\d+ not confirmed\)/,
+    )
+    expect((await get(`/agents/${id}/biography`)).text).toMatch(/goals completed: \d+ \(\d+ not confirmed\)/)
+    await writeDirectly(home.root, 'UPDATE goals SET unconfirmed = 0')
   })
 
   it('has a journal that its operator can read', async () => {

@@ -158,7 +158,7 @@ describe('the choice in a life event', () => {
     const situation = { balance: 12_050, happiness: 500, health: 800, reputation: 500, energy: 1000, job: 'Clerk' }
     const event = { ...LETTER, category: 'random' as const, follow_up_only: false, min_cycles: 0, requires: {} }
     expect(lifePrompt(event, situation)).toBe(
-      'Something happens in your life:\nA letter arrives.\n\nYou have 120.50 credits and work as Clerk; health 80 %, energy 100 %, happiness 50 %, reputation 50 %.\n\nWhat do you do?\n1. Open it [money -10.00]\n2. Burn it [money +20.00, happiness +10 %]\n\nAnswer with the number of your choice and nothing else.',
+      'Something happens in your life:\nA letter arrives.\n\nYou have 120.50 credits and work as Clerk; health 80 %, energy 100 %, contentment 50 %, reputation 50 %.\n\nWhat do you do?\n1. Open it [money -10.00]\n2. Burn it [money +20.00, contentment +10 %]\n\nAnswer with the number of your choice and nothing else.',
     )
   })
 
@@ -169,6 +169,8 @@ describe('the choice in a life event', () => {
     ['<think>1 or 2? 1!</think>\n3', 3],
     ['With 40 % of luck: 2', 2],
     ['7, no: 1', 1],
+    ['**2.** Burn it; 1 costs money', 2],
+    ['Option 2 is reckless, so I choose 3.', undefined],
     ['0.5', undefined],
     ['four', undefined],
     ['-1', undefined],
@@ -230,7 +232,8 @@ describe('the choice in a life event', () => {
     await waitForLifeEvents(home)
     await home.letter(2)
     await home.letter(3)
-    expect(await life(home, home.id)).toMatchObject([{ beat: 2, status: 'waiting' }, { beat: 1 }])
+    const waiting = { beat: 2, status: 'waiting', summary: 'A letter arrives.' }
+    expect(await life(home, home.id)).toMatchObject([waiting, { beat: 1 }])
     await kernel.invoke('daemon.pause', {})
     await kernel.invoke('budget.reset', {})
     await home.letter(4)
@@ -275,8 +278,11 @@ describe('outcomes of life events', () => {
     expect(await citizen(better, better.ids[0]!)).toMatchObject({ job: 'Analyst', salary: 50 })
     await using lost = await fate({ job: 'lose' })
     await lost.use('apply_job', { job_id: 'clerk' })
+    const wakes = () => lost.kernel.use(Store).get<{ n: number }>('SELECT sum(wakes) AS n FROM leases')
+    const before = (await wakes())!.n
     await eventsOf(lost)
     expect(await citizen(lost, lost.ids[0]!)).toMatchObject({ job: null })
+    expect(await wakes()).toEqual({ n: before + 1 })
     await using taught = await fate({ skill: 'any' })
     expect((await eventsOf(taught)).summary).toContain('learnt more of')
     expect(Object.values((await citizen(taught, taught.ids[0]!)).skills)).toEqual([0.25])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { CheckpointParts } from '#core/checkpoints/contract'
+import memory from '#core/memory/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, type Events, z } from '#kernel'
@@ -10,11 +11,13 @@ import { defineEffect, Effects, type EventEnvelope, Store } from '#platform/stor
 import guardrails from '#safety/guardrails/index'
 import { Mail } from '#society/a2a/contract'
 import a2a from '#society/a2a/index'
+import economy from '#society/economy/index'
 import { LifeSummaries } from '#society/identity/contract'
 import { Moods, Stressors, Suffering, type SufferingMoment, type SufferingState } from '#society/suffering/contract'
 import suffering from '#society/suffering/index'
 import { plotOf } from '#society/suffering/plot'
 import { ask } from '../../interfaces/rest/rest-server.ts'
+import { writeDirectly } from '../../support/direct-access.ts'
 import {
   HeldClock,
   runHeartbeat,
@@ -43,7 +46,7 @@ const open = (options: TestHostOptions = {}) =>
   testHostWithModel(obedient, {
     ...options,
     config: { ...HOURLY, ...(options.config as object | undefined) },
-    builtins: [a2a, ...(options.builtins ?? []), suffering],
+    builtins: [a2a, ...(options.builtins ?? []), economy, suffering],
     files: { 'profiles/worker.yaml': PERSON, ...options.files },
   })
 
@@ -368,6 +371,24 @@ describe('the stressors of an agent', () => {
     await runHeartbeats(home, 5)
     expect(await severities(home, home.id)).not.toHaveProperty('rain')
   })
+})
+
+it.each([
+  ['financial_strain', 'UPDATE world_citizens SET sheltered = ?', 1, 0],
+  ['financial_strain', "UPDATE world_accounts SET balance = ? WHERE account LIKE 'agent:%'", -1, 0],
+  ['burnout', 'UPDATE world_citizens SET energy = ?', 90, 500],
+])('%s follows the state of the agent in the economy (%s)', async (stressor, sql, bad, good) => {
+  const rules = { enabled: true, life_events: false, rent: 0 }
+  await using home = await testHostWithAgent({ builtins: [memory], config: { economy: rules } as never })
+  const { id } = home
+  await home.kernel.hooks.emit('beat', { beat: 1_000 })
+  const set = (value: number) => writeDirectly(home.root, sql.replace('?', String(value)))
+  await set(bad)
+  await runHeartbeat(home)
+  expect(await trendOf(home, id, stressor)).toBe('rising')
+  await set(good)
+  await runHeartbeat(home)
+  expect(await trendOf(home, id, stressor)).toBe('easing')
 })
 
 it('a stressor with an invalid verdict and a mood that is not a string are reported and ignored', async () => {

@@ -35,7 +35,10 @@ describe('the world toolkit', () => {
   })
 
   it.each([
-    ['status', /^You have 100\.00 credits\. You have no job[\s\S]+Health 80 %, energy 100 %/],
+    [
+      'status',
+      /^You have 100\.00 credits\. You have no job[\s\S]+ Rent is 200\.00, due in 10 heartbeats, then every 10\.\nHealth 80 %, energy 100 %, contentment 50 %/,
+    ],
     [
       'jobs',
       /- researcher: Researcher, 40\.00 at each heartbeat, free\n[\s\S]+- teacher: .+, needs teaching at 50 %, free/,

@@ -10,12 +10,13 @@ const NOT_CONFIRMED = 'not confirmed'
 /** Maximum length of an objective and of a result in a list, in characters. */
 const SHORT_CHARS = 80
 
-/** Renders a goal as one line of a list: its state, and how it ended. */
+/** Renders a goal as one line of a list: its state, and when and how it ended. */
 export function line(goal: Goal): string {
-  const { goal_id, status, objective, result } = goal
+  const { goal_id, status, objective, result, completed_at } = goal
   const ended = [goal.unconfirmed && NOT_CONFIRMED, short(result ?? '')].filter(Boolean).join(': ')
   const more = status === 'active' ? progress(goal) : ended
-  return `${markOf(goal)} ${goal_id}  ${short(objective)}${more ? `: ${more}` : ''}`
+  const at = completed_at ? `${completed_at.slice(0, 16).replace('T', ' ')}  ` : ''
+  return `${markOf(goal)} ${goal_id}  ${at}${short(objective)}${more ? `: ${more}` : ''}`
 }
 
 function markOf({ status, unconfirmed }: Goal): string {
@@ -34,12 +35,14 @@ function progress({ plan, waits_for }: Goal): string {
 
 /** Renders a goal with all details. */
 export function renderGoal(goal: Goal): string {
-  const { goal_id, agent_id, status, objective, priority, origin, acceptance, refusals, result, steps_completed } = goal
+  const { goal_id, agent_id, status, objective, priority, origin, acceptance, refusals, result } = goal
+  const { created_at, completed_at, steps_completed } = goal
   const criteria = criteriaLines(acceptance)
   const lines = [
     `${markOf(goal)} ${goal_id}  ${agent_id}  ${status}${goal.unconfirmed ? `, ${NOT_CONFIRMED}: it did not call finish_goal` : ''}`,
     `  ${oneLine(objective)}`,
     `  priority ${priority}, from ${origin}, ${steps_completed} steps`,
+    `  set ${created_at}${completed_at ? `, ended ${completed_at}` : ''}`,
     goal.deadline && `  deadline ${goal.deadline}`,
     status === 'active' && progress(goal) && `  ${progress(goal)}`,
     ...planLines(goal.plan).map(step => `    ${step}`),

@@ -1,7 +1,7 @@
 import { lineOf, type Scene } from './scene.ts'
 
 /** Value of 10 percentage points of a stat, in hundreds of credits. */
-const WORTH = { health: 0.6, happiness: 0.5, reputation: 0.4, energy: 0.25 }
+const WORTH = { health: 0.6, contentment: 0.5, reputation: 0.4, energy: 0.25 }
 /** Phrases in the text of a choice, with their value. */
 const WORDS: readonly (readonly [RegExp, number])[] = [
   [/\bskill\b/, 0.8],

@@ -1,7 +1,7 @@
 import type { Effect, PluginHandle, Random } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Suffering } from '#society/suffering/contract'
-import { changeJob, changeStats, learnSkill, leaveJob, reachMilestone, worldChanged } from '../citizens.ts'
+import { changeJob, changeStats, learnSkill, leaveJob, reachMilestone, worldChanged, worldStruck } from '../citizens.ts'
 import type { EconomyConfig } from '../config.ts'
 import { amount, centsOf, creditsOf, type LifeChoice, type LifeEvent, STATS } from '../contract.ts'
 import { allCourses, betterJob, jobOf } from '../jobs.ts'
@@ -29,8 +29,13 @@ export function scaleChoice(choice: LifeChoice, luck: number) {
   return { money: times(centsOf(choice.money ?? 0)), stats: stats as Record<(typeof STATS)[number], number> }
 }
 
+/** Returns the name of a stat in text. Happiness is named otherwise than that of the persona, which is another value. */
+export function statName(stat: string): string {
+  return stat === 'happiness' ? 'contentment' : stat
+}
+
 /**
- * Formats effects as `money -57.25, happiness +5 %`.
+ * Formats effects as `money -57.25, contentment +5 %`.
  * @param money cents
  * @param stats thousandths
  */
@@ -39,7 +44,7 @@ export function inWords(money: number, stats: Readonly<Record<string, number>>):
   return [
     ...(money === 0 ? [] : [`money ${withSign(money, amount(Math.abs(money)))}`]),
     ...Object.entries(stats).flatMap(([stat, value]) =>
-      value === 0 ? [] : [`${stat} ${withSign(value, `${Math.abs(value) / 10} %`)}`],
+      value === 0 ? [] : [`${statName(stat)} ${withSign(value, `${Math.abs(value) / 10} %`)}`],
     ),
   ].join(', ')
 }
@@ -126,7 +131,7 @@ async function furtherEffects(
   }
   if (chosen.job === 'lose' && job_id !== null) {
     const summary = `Left the job as ${jobOf(svc, job_id)?.title ?? job_id}.`
-    effects.push(leaveJob({ agent_id }), worldChanged({ agent_id, change: 'lost_job', summary }))
+    effects.push(leaveJob({ agent_id }), ...worldStruck({ agent_id, change: 'lost_job', summary }))
     words.push('without a job')
   }
   const skill = chosen.skill === 'any' ? missingSkill(svc, config, agent_id, beat, skills) : chosen.skill

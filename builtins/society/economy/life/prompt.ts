@@ -1,5 +1,5 @@
 import { amount, type LifeChoice, type LifeEvent } from '../contract.ts'
-import { inWords, scaleChoice } from './outcome.ts'
+import { inWords, scaleChoice, statName } from './outcome.ts'
 import type { Situation } from './repository.ts'
 
 /** Maximum number of characters of an answer that are searched for the choice. */
@@ -11,7 +11,7 @@ export function lifePrompt(
   { balance, job, happiness, health, reputation, energy }: Situation,
 ): string {
   const stats = { health, energy, happiness, reputation }
-  const condition = Object.entries(stats).map(([name, value]) => `${name} ${Math.round(value / 10)} %`)
+  const condition = Object.entries(stats).map(([name, value]) => `${statName(name)} ${Math.round(value / 10)} %`)
   return [
     `Something happens in your life:\n${event.text}`,
     `You have ${amount(balance)} credits and ${job === null ? 'no job' : `work as ${job}`}; ${condition.join(', ')}.`,
@@ -32,12 +32,18 @@ function consequences(choice: LifeChoice): string {
   return more.length > 0 ? ` [${more.join(', ')}]` : ''
 }
 
-/** Returns the first valid choice number in an answer, from 1; undefined when there is none. */
+/**
+ * Returns the number of the choice in an answer, from 1: the one that the answer begins with, or the only one in it.
+ * undefined when there is none, or several.
+ */
 export function choiceIn(text: string, choices: number): number | undefined {
   const plain = text.slice(0, READ).replace(/<think>[\s\S]*?(<\/think>|$)/g, '')
-  for (const [number] of plain.matchAll(/(?<![\d.,-])\d{1,3}(?![\d%]|[.,]\d)/g)) {
-    const choice = Number(number)
-    if (choice >= 1 && choice <= choices) return choice
-  }
-  return undefined
+  const numbers = [...plain.matchAll(/(?<![\d.,-])\d{1,3}(?![\d%]|[.,]\d)/g)]
+    .map(([number], at, all) => ({
+      choice: Number(number),
+      first: /^[\s*_#"'(]*$/.test(plain.slice(0, all[at]!.index)),
+    }))
+    .filter(({ choice }) => choice >= 1 && choice <= choices)
+  const named = new Set(numbers.map(({ choice }) => choice))
+  return numbers[0]?.first || named.size === 1 ? numbers[0]!.choice : undefined
 }

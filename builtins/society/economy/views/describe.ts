@@ -1,4 +1,5 @@
 import type { PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { sanitize, sanitizeLine } from '#lib/sanitize'
 import { Store } from '#platform/store/contract'
 import type { EconomyConfig } from '../config.ts'
@@ -42,12 +43,18 @@ export function statusLine(svc: PluginHandle, config: EconomyConfig, row: Citize
     : `You have no job: find a free one with query_world (query_type jobs), and take it with apply_job. Until then, each call of \`work\` pays ${amount(centsOf(config.casual_wage))}.`
   const rent = row.sheltered
     ? `You were insolvent and live in a shelter, without rent, until you have ${amount(centsOf(config.starting_balance))}.`
-    : `Rent is ${amount(centsOf(config.rent) * config.rent_every)}, due every ${config.rent_every} heartbeats.`
+    : rentLine(config, row)
   const debt =
     row.balance < 0
       ? ` You are in debt; with a debt of more than ${amount(centsOf(config.credit_limit))} you become insolvent.`
       : ''
   return `You have ${amount(row.balance)} credits. ${work} ${rent}${debt}`
+}
+
+function rentLine({ rent, rent_every }: EconomyConfig, { cycles_alive }: CitizenRow): string {
+  const left = pluralize(rent_every - (cycles_alive % rent_every), 'heartbeat')
+  const then = rent_every === 1 ? 'at each heartbeat' : `in ${left}, then every ${rent_every}`
+  return `Rent is ${amount(centsOf(rent) * rent_every)}, due ${then}.`
 }
 
 /** Returns health, energy, happiness and reputation in one line. */
@@ -56,7 +63,7 @@ export function conditionLine({ health, energy, happiness, reputation }: Citizen
     ...(health < 300 ? [' Look after your health.'] : []),
     ...(energy < 150 ? [' You are too tired to work: rest.'] : []),
   ]
-  return `Health ${percent(health)}, energy ${percent(energy)}, happiness ${percent(happiness)}, reputation ${percent(reputation)}.${warnings.join('')}`
+  return `Health ${percent(health)}, energy ${percent(energy)}, contentment ${percent(happiness)}, reputation ${percent(reputation)}.${warnings.join('')}`
 }
 
 /** Returns the answer of the tool `query_world`. */

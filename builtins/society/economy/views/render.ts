@@ -35,7 +35,7 @@ export function renderLedger({ balanced, total, accounts, entries }: Ledger): st
 
 export function renderLife(moments: readonly LifeMoment[]): string {
   const lines = moments.map(({ beat, event, origin, status, summary, luck, chosen_by }) => {
-    if (status === 'waiting') return `heartbeat ${beat}  ${event}: waits for a choice`
+    if (status === 'waiting') return `heartbeat ${beat}  ${summary ?? event} (waits for a choice)`
     const how = [
       `luck ${luck?.toFixed(2)}`,
       ...(origin === 'follow_up' ? ['a consequence'] : []),

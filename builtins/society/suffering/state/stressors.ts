@@ -71,16 +71,4 @@ export const BUILT_IN: readonly Stressor[] = [
       return failures === 0 && (budget_left ?? 1) >= 0.2 ? 'resolve' : undefined
     },
   },
-  {
-    name: 'financial_strain',
-    description: 'You have lost more money than you can spare.',
-    condition: 'you have money to live on again',
-    effects: { risk_tolerance: 0.1, happiness: -0.1 },
-  },
-  {
-    name: 'burnout',
-    description: 'You have been working beyond your strength.',
-    condition: 'you rest',
-    effects: { autonomy_level: -0.15, happiness: -0.1 },
-  },
 ]

@@ -1,4 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { amount, type CitizenAction, centsOf, World } from '#society/economy/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 
@@ -31,7 +32,7 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         idempotent: true,
         async execute(_, call) {
           const { pay, balance, energy, left } = await svc.use(World).work(actionOf(call))
-          return `You earned ${credits(pay)} and have ${credits(balance)}. Energy ${percent(energy)}; you can work ${left} more times in this heartbeat.`
+          return `You earned ${credits(pay)} and have ${credits(balance)}. Energy ${percent(energy)}; you can work ${pluralize(left, 'more time')} in this heartbeat.`
         },
       }),
       tool({

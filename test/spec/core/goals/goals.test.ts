@@ -232,8 +232,12 @@ describe('a pursuit', () => {
       const operation = home.kernel.points.find(Operations, name)!
       return operation.render!((await home.kernel.invoke(name, input)) as never)
     }
-    expect(await shown('goals.history', { id })).toMatch(/^\? goal-\S+ {2}.*: not confirmed: All is tidy\./m)
-    expect(await shown('goals.get', { goal_id: goal?.goal_id })).toContain('completed, not confirmed')
+    expect(await shown('goals.history', { id })).toMatch(
+      /^\? goal-\S+ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}.*: not confirmed: All is tidy\./m,
+    )
+    const detailed = await shown('goals.get', { goal_id: goal?.goal_id })
+    expect(detailed).toContain('completed, not confirmed')
+    expect(detailed).toContain(`ended ${goal?.completed_at}`)
   })
 
   it.each([
