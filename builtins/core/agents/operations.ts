@@ -288,7 +288,8 @@ export const agentsDelete = operation({
 export const agentsNudge = operation({
   name: 'agents.nudge',
   summary: 'Send an agent a nudge',
-  description: 'The agent reads the nudge before its next model call.',
+  description:
+    'The agent reads the nudge before its next model call, once. What shall hold for good belongs into its role (svc edit) or its profile.',
   input: z.strictObject({
     id,
     message: z

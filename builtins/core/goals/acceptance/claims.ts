@@ -39,14 +39,19 @@ export async function namedCommands(
     const command = quoted ?? typed
     return command?.includes(' ') ? [command.trim()] : []
   })
-  const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id) : []
+  const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id, commands.flatMap(toolsIn)) : []
   return commands.map(command => {
     const written = JSON.stringify(command).slice(1, -1)
-    // The tool git_status runs `git status`.
-    const tool = command.split(/\s+/, 2).join('_')
-    const run = runs.find(each => each.arguments.includes(written)) ?? runs.find(each => each.tool === tool)
+    const tools = toolsIn(command)
+    const run = runs.find(each => each.arguments.includes(written)) ?? runs.find(each => tools.includes(each.tool))
     return { command, run }
   })
+}
+
+/** Returns the tools that a command may name: git_status runs `git status`, and `query_world jobs` has an argument. */
+function toolsIn(command: string): string[] {
+  const [first = '', second = ''] = command.split(/\s+/, 2)
+  return [first, `${first}_${second}`]
 }
 
 /**

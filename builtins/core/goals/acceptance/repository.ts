@@ -1,6 +1,6 @@
 import { FINISH_GOAL } from '#core/runtime/contract'
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
 import { Acceptance, AcceptanceCheck, type Goal } from '../contract.ts'
 
 const Checks = z.array(AcceptanceCheck)
@@ -56,18 +56,18 @@ export async function hasSucceeded(store: Store, goal_id: string, about: string)
   return row !== undefined
 }
 
-/** A call that ran a command, a script or git: its arguments as JSON, and its result as the agent read it. */
+/** A call that ran a command or a script, or of a named tool: its arguments as JSON, and its result as the agent read it. */
 export interface CommandRun {
   tool: string
   arguments: string
   outcome: string | null
 }
 
-/** Returns a goal's calls that ran a command, a script or git, newest first. */
-export function commandRuns(store: Store, goal_id: string): Promise<CommandRun[]> {
+/** Returns a goal's calls that ran a command or a script, and those of the named tools, newest first. */
+export function commandRuns(store: Store, goal_id: string, tools: readonly string[]): Promise<CommandRun[]> {
   return store.all<CommandRun>(
     `SELECT tool, arguments, outcome FROM tool_calls_view WHERE goal_id = ? AND state = 'done'
-     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%' OR tool LIKE 'git%') ORDER BY started_at DESC, call_id DESC`,
-    [goal_id],
+     AND (arguments LIKE '%"command"%' OR arguments LIKE '%"script"%' OR tool ${AMONG}) ORDER BY started_at DESC, call_id DESC`,
+    [goal_id, jsonList(tools)],
   )
 }

@@ -191,7 +191,10 @@ describe('evidence given by an agent', () => {
   })
 
   it('may name a command of git that one of the git tools ran', async () => {
-    const claim = toolCall('finish_goal', { summary: 'done', evidence: ['`git status --short`', '`git log`'] })
+    const claim = toolCall('finish_goal', {
+      summary: 'done',
+      evidence: ['`git status --short`', '`git_init here`', '`git log`'],
+    })
     await using home = await accepting([toolCall('git_init'), toolCall('git_status'), claim, finish()], [])
     expect(await home.waitForEnd()).toMatchObject({ status: 'completed', result: 'done' })
     expect(shown(home).at(-1)).toContain('cannot be confirmed: `git log` was not run for this goal.')
