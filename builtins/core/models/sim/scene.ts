@@ -63,8 +63,12 @@ function startOf(messages: readonly Message[], kind: Scene['kind']): number {
   return users.find(at => lineOf(messages[at]!.content, 'Goal') !== undefined) ?? users[0] ?? 0
 }
 
+/** What the agent knows, which stands before the instruction of a task. */
+const KNOWN =
+  /^(?:(?:Your goals when this message was sent|Your memories that may be relevant|When this message was sent:).*\n(?:.+\n)*\n)+/
+
 function objectiveOf(text: string): string {
-  return lineOf(text, 'Goal') ?? oneLine(text).slice(0, 500)
+  return lineOf(text, 'Goal') ?? oneLine(text.replace(KNOWN, '')).slice(0, 500)
 }
 
 /** Returns what others said; of the loop's own notices only its question whether the goal is reached. */
