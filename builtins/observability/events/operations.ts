@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { InvalidInputError, type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { describeEvent } from '#lib/event-text'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { EventEnvelope, Store } from '#platform/store/contract'
@@ -100,7 +101,11 @@ function lastSeenSeq({ last_event_id }: OperationCall): number | undefined {
   throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
 }
 
+/** Maximum length of a description, in characters. */
+const LONGEST = 300
+
 function line({ at, type, agent_id, data }: EventEnvelope): string {
-  const { agent_id: _, ...rest } = data
-  return `${at}  ${type.padEnd(16)}  ${agent_id ?? '-'}  ${JSON.stringify(rest)}`
+  const text = describeEvent(type, data)
+  const shown = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
+  return `${at.slice(0, 19)}Z  ${agent_id ?? '-'}  ${shown}`
 }

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fleet } from '#core/agents/contract'
 import type { Message } from '#core/models/contract'
-import { narrateEvent } from '#interfaces/cli/screen/narrate'
 import { definePlugin } from '#kernel'
+import { describeEvent } from '#lib/event-text'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
 import { ApprovalReviewers, type ApprovalSummary, type Review } from '#safety/approvals/contract'
@@ -188,14 +188,14 @@ describe('a gated tool', () => {
   it('that is invalid, denied or fails is logged so', async () => {
     const steps = [toolCall('send', { to: {} }), send('ann'), toolCall('file_read', { path: 'none' }), finish()]
     await using home = await testHostWithApprovals(steps)
-    const lines: (string | undefined)[] = []
-    home.kernel.hooks.on('tool_result', payload => void lines.push(narrateEvent('tool_result', payload)))
+    const lines: string[] = []
+    home.kernel.hooks.on('tool_result', payload => void lines.push(describeEvent('tool_result', { ...payload })))
     await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'deny' })
     await waitForCompletedGoal(home)
     expect(lines).toEqual([
-      'called send, which did not run',
-      'called send, which did not run',
-      'used file_read, which failed',
+      'called send, which did not run: {"to":{}}',
+      expect.stringMatching(/^called send, which did not run: .*"ann"/),
+      'used file_read, which failed: {"path":"none"}',
     ])
   })
 

@@ -34,7 +34,8 @@ export async function showStream(
     } else if (signal.aborted) {
       // After Ctrl-C, the last event would report a disconnected client, which is the person at this terminal.
     } else if (render) {
-      terminal.out(printable(render(event as never) ?? ''))
+      const line = render(event as never)
+      if (line) terminal.out(printable(line))
     } else if (event.event === 'token') {
       answer.grow(String(data.text))
     } else if (event.event === 'reset') {

@@ -1,9 +1,8 @@
+import { describeEvent, isFailure } from '#lib/event-text'
 import { formatUsd } from '#lib/usd'
-import { narrateEvent } from '../screen/narrate.ts'
 import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
 import { wrap } from '../screen/width.ts'
-import { inWords } from './describe-event.ts'
 import type { Snapshot } from './feed.ts'
 import { fitLine, joinColumns, type Line, type Panel, panel, type Span } from './paint.ts'
 
@@ -127,9 +126,12 @@ function activity({ snapshot: { events } }: View): Panel {
 /** Formats an event as one line. */
 export function eventLine({ at, agent_id, type, data }: Event): Line {
   const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
-  const bad = /fail|error|exceed|abandon|denied/.test(type) || data.ok === false
-  const words = narrateEvent(type, data) ?? inWords(type, data)
-  return [[`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'], ...who, bad ? [words, 'red'] : words]
+  const words = describeEvent(type, data)
+  return [
+    [`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'],
+    ...who,
+    isFailure(type, data) ? [words, 'red'] : words,
+  ]
 }
 
 function attention({ snapshot: { approvals, agents, daemon, budget } }: View, width: number): Panel {
