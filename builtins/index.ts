@@ -30,6 +30,7 @@ import exporting from './observability/export/index.ts'
 import metrics from './observability/metrics/index.ts'
 import recordings from './observability/recordings/index.ts'
 import runs from './observability/runs/index.ts'
+import summary from './observability/summary/index.ts'
 import telemetry from './observability/telemetry/index.ts'
 import cluster from './platform/cluster/index.ts'
 import daemon from './platform/daemon/index.ts'
@@ -128,6 +129,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   recordings,
   exporting,
   events,
+  summary,
   settings,
   metrics,
   retention,

@@ -268,6 +268,8 @@ export interface Operations {
   'sub_agents.list': { input: { id: string }; output: SubAgent[] }
   /** Show an agent's stressors and their history. */
   'suffering.get': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: SufferingReport }
+  /** Show what happened while you were away. */
+  'summary.show': { input: { hours?: number | undefined; since?: string | undefined; limit?: number | undefined }; output: Summary }
   /** Show a swarm report and its actions. */
   'swarm.report': { input: { report_id: string }; output: SwarmReport }
   /** List swarm reports, newest first. */
@@ -407,6 +409,8 @@ export type DatabaseBackup = { file: string; version: number; bytes: number; fau
 export type SubAgent = { sub_agent_id: string; parent_agent_id: string; name: string; role: string; task: string; status: 'running' | 'completed' | 'failed' | 'expired' | 'terminated'; result: string | null; ending: string | null; depth: number; cycles: number; max_cycles: number; goal_id: string | null; profile: string | null; cost_usd: number; created_at: string; completed_at: string | null }
 
 export type SufferingReport = { load: number; crisis: boolean; level: 'calm' | 'prominent' | 'constrained' | 'dominant' | 'crisis'; mood: string; stressors: { stressor: string; severity: number; peak_severity: number; trend: 'rising' | 'easing'; condition: string; since: string }[]; waking_hours: number; agent_id: string; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; home: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; enabled: boolean; thresholds: { prominent: number; constrained: number; dominant: number; crisis: number }; moments: number; history: { at: string; load: number; crisis: boolean; mood: string; severities: Record<string, number>; persona: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number }; base: { risk_tolerance: number; social_drive: number; concentration: number; autonomy_level: number; happiness: number } }[] }
+
+export type Summary = { since: string; until: string; completed: number; unconfirmed: number; abandoned: number; cost_usd: number; model_calls: number; waiting: { kind: 'approval' | 'question'; id: string; agent_id: string; text: string; at: string }[]; agents: { agent_id: string; completed: number; unconfirmed: number; abandoned: number; cost_usd: number }[]; goals: { goal_id: string; agent_id: string; objective: string; status: 'completed' | 'abandoned'; unconfirmed: boolean; result: string | null; completed_at: string }[]; problems: { agent_id: string | null; text: string; times: number; last_at: string }[] }
 
 export type SwarmReport = { agents: number; active_goals: number; figures: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; deltas: { success_rate: number | null; completed: number; abandoned: number; patterns: number; mean_specialization: number }; patterns: { kind: 'shared_capability' | 'specialization_emerging'; task_type: string | null; agents: string[] }[]; recommendations: { kind: 'routing' | 'knowledge' | 'specialization'; priority: number; agent_id: string | null; task_type: string | null; text: string }[]; report_id: string; beat: number; policy: string; effects: SwarmEffect[]; created_at: string; reverted_at: string | null }
 
@@ -553,6 +557,7 @@ export const OPERATIONS = {
   'store.backup': { method: 'POST', path: '/database/backup' },
   'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
   'suffering.get': { method: 'GET', path: '/agents/{id}/suffering' },
+  'summary.show': { method: 'GET', path: '/summary' },
   'swarm.report': { method: 'GET', path: '/swarm/reports/{report_id}' },
   'swarm.reports': { method: 'GET', path: '/swarm/reports' },
   'swarm.revert': { method: 'POST', path: '/swarm/reports/{report_id}/revert' },

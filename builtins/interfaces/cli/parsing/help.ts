@@ -49,7 +49,7 @@ export function groupOf(commands: readonly CommandSpec[], paper: PageStyle): str
 /** Commands for beginners, by topic. */
 const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   Project: ['init', 'start', 'stop', 'serve', 'config', 'doctor'],
-  Agents: ['spawn', 'status', 'watch', 'why', 'pause', 'kill'],
+  Agents: ['spawn', 'status', 'summary', 'watch', 'why', 'pause', 'kill'],
   Work: ['run', 'goals add', 'nudge', 'schedules add'],
   Control: ['approvals', 'approve', 'budget', 'events'],
 }

@@ -1,0 +1,71 @@
+import { pluralize } from '#lib/pluralize'
+import { oneLine } from '#lib/sanitize'
+import { formatUsd } from '#lib/usd'
+import type { Summary } from './schema.ts'
+
+/** Maximum length of an objective, a result or a call in a line, in characters. */
+const LONGEST = 160
+
+type EndedGoal = Summary['goals'][number]
+
+/** Renders a summary as text for a terminal, with the commands that answer what waits. */
+export function renderSummary(summary: Summary): string {
+  const { since, waiting, problems, model_calls, cost_usd } = summary
+  const sections = [
+    `since ${minute(since)} UTC: ${outcomesOf(summary)}; ${pluralize(model_calls, 'model call')}, ${formatUsd(cost_usd)}`,
+    section('Waiting for you', waiting.flatMap(waitingLines)),
+    ...summary.agents.map(agent => agentSection(agent, summary.goals)),
+    section(
+      'Problems',
+      problems.map(
+        ({ agent_id, text, times, last_at }) =>
+          `  ${minute(last_at)}  ${agent_id ?? '-'}  ${brief(text)}${times > 1 ? ` (${times} times)` : ''}`,
+      ),
+    ),
+  ]
+  return sections.filter(Boolean).join('\n\n')
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return lines.length > 0 ? [title, ...lines].join('\n') : ''
+}
+
+function agentSection(agent: Summary['agents'][number], goals: Summary['goals']): string {
+  const shown = goals.filter(({ agent_id }) => agent_id === agent.agent_id)
+  const more = agent.completed + agent.abandoned - shown.length
+  return [
+    `${agent.agent_id}: ${outcomesOf(agent)}, ${formatUsd(agent.cost_usd)}`,
+    ...shown.flatMap(goalLines),
+    ...(more > 0 ? [`  ${more} more: svc history ${agent.agent_id}`] : []),
+  ].join('\n')
+}
+
+function outcomesOf({ completed, unconfirmed, abandoned }: Pick<Summary, 'completed' | 'unconfirmed' | 'abandoned'>) {
+  const doubt = unconfirmed > 0 ? ` (${unconfirmed} not confirmed)` : ''
+  return `${pluralize(completed, 'goal')} completed${doubt}, ${abandoned} abandoned`
+}
+
+function waitingLines({ kind, id, agent_id, text, at }: Summary['waiting'][number]): string[] {
+  const answer = kind === 'approval' ? `svc approve ${id}, or svc deny ${id}` : `svc answer ${id} <text>`
+  return [
+    `  ${minute(at)}  ${agent_id}  ${kind === 'approval' ? 'wants to call ' : 'asks: '}${brief(text)}`,
+    `    ${answer}`,
+  ]
+}
+
+function goalLines({ completed_at, status, unconfirmed, objective, result }: EndedGoal): string[] {
+  const outcome = status === 'abandoned' ? 'abandoned' : unconfirmed ? 'not confirmed' : 'completed'
+  return [
+    `  ${minute(completed_at)}  ${outcome.padEnd(13)}  ${brief(objective)}`,
+    ...(result ? [`${' '.repeat(35)}→ ${brief(result)}`] : []),
+  ]
+}
+
+function minute(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)}`
+}
+
+function brief(text: string): string {
+  const line = oneLine(text)
+  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line
+}

@@ -1,0 +1,111 @@
+import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
+
+/** SQL: whether goal `g` is one of its own agent: no subgoal, and not the task of a sub-agent. */
+const OWN = `g.parent_goal_id IS NULL AND EXISTS (SELECT 1 FROM agents_view a
+  WHERE a.agent_id = g.agent_id AND coalesce(a.root_agent_id, a.agent_id) = a.agent_id)`
+const ENDED = `FROM goals_view g WHERE completed_at >= ? AND ${OWN}`
+
+export interface GoalCount {
+  agent_id: string
+  status: 'completed' | 'abandoned'
+  unconfirmed: number
+  n: number
+}
+
+export interface EndedGoalRow {
+  goal_id: string
+  agent_id: string
+  objective: string
+  status: 'completed' | 'abandoned'
+  unconfirmed: number
+  result: string | null
+  completed_at: number
+}
+
+export interface SpentRow {
+  agent_id: string | null
+  micros: number
+  calls: number
+}
+
+export interface WaitingRow {
+  kind: 'approval' | 'question'
+  id: string
+  agent_id: string
+  text: string
+  /** For an approval, the arguments of the call as JSON. */
+  arguments: string
+  at: number
+}
+
+/** Counts the goals that ended since a time, by agent and outcome. */
+export function countEndedGoals(store: Store, since: number): Promise<GoalCount[]> {
+  return store.all(
+    `SELECT agent_id, status, unconfirmed, count(*) AS n ${ENDED} GROUP BY agent_id, status, unconfirmed ORDER BY agent_id`,
+    [since],
+  )
+}
+
+/** Returns the goals that ended since a time, newest first, at most `limit` of each agent. */
+export function endedGoals(store: Store, since: number, limit: number): Promise<EndedGoalRow[]> {
+  return store.all(
+    `SELECT goal_id, agent_id, objective, status, unconfirmed, result, completed_at FROM (
+       SELECT g.*, row_number() OVER (PARTITION BY agent_id ORDER BY completed_at DESC, goal_id) AS place ${ENDED}) AS ended
+     WHERE place <= ? ORDER BY completed_at DESC, goal_id`,
+    [since, limit],
+  )
+}
+
+/** Sums the spending since a time by agent; that of sub-agents belongs to the agent that they work for. */
+export function spentSince(store: Store, since: number): Promise<SpentRow[]> {
+  return store.all(
+    `SELECT coalesce(root_agent_id, agent_id) AS agent_id, sum(cost_micros) AS micros, count(*) AS calls
+     FROM spend_view WHERE at >= ? GROUP BY coalesce(root_agent_id, agent_id)`,
+    [since],
+  )
+}
+
+/** Returns the pending approvals and open questions, oldest first. */
+export async function waitingNow(store: Store, limit: number): Promise<WaitingRow[]> {
+  return store.all(
+    `SELECT 'approval' AS kind, approval_id AS id, agent_id, tool_name AS text, arguments, created_at AS at
+       FROM approvals_view WHERE status = 'pending'
+     UNION ALL SELECT 'question', question_id, agent_id, question, '', asked_at FROM questions_view WHERE answered_at IS NULL
+     ORDER BY at, id LIMIT ?`,
+    [limit],
+  )
+}
+
+/** Returns the newest seq, and the last one before a time. Seqs grow with time, so that bisection finds it. */
+export async function seqsSince(store: Store, since: number): Promise<{ before: number; newest: number }> {
+  const ends = await store.get<{ first: number | null; last: number | null }>(
+    'SELECT min(seq) AS first, max(seq) AS last FROM events_view',
+  )
+  const newest = ends?.last ?? 0
+  let [before, upTo] = [(ends?.first ?? 1) - 1, newest]
+  while (before < upTo) {
+    const middle = Math.ceil((before + upTo) / 2)
+    const event = await store.get<{ at: number }>(
+      'SELECT at FROM events_view WHERE seq <= ? ORDER BY seq DESC LIMIT 1',
+      [middle],
+    )
+    if ((event?.at ?? 0) < since) before = middle
+    else upTo = middle - 1
+  }
+  return { before, newest }
+}
+
+/** Returns the events of failures after one seq and up to another, oldest first. */
+export async function failuresBetween(
+  store: Store,
+  after: number,
+  upTo: number,
+  types: readonly string[],
+): Promise<EventEnvelope[]> {
+  const rows = await store.all<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE seq > ? AND seq <= ? AND (type IN (${types.map(() => '?').join(', ')})
+       OR (type = 'cycle_done' AND data LIKE '%"error":%')) ORDER BY seq`,
+    [after, upTo, ...types],
+  )
+  return rows.map(shownEvent)
+}

@@ -1,0 +1,58 @@
+import { z } from '#kernel'
+
+const outcomes = {
+  completed: z.number().int().describe('Goals completed, those not confirmed included'),
+  unconfirmed: z.number().int().describe('Goals completed by an answer alone, without finish_goal'),
+  abandoned: z.number().int(),
+  cost_usd: z.number(),
+}
+
+/** What happened in a period, for an operator who was away. */
+export const Summary = z
+  .object({
+    since: z.iso.datetime(),
+    until: z.iso.datetime(),
+    ...outcomes,
+    model_calls: z.number().int(),
+    waiting: z
+      .array(
+        z.object({
+          kind: z.enum(['approval', 'question']),
+          id: z.string(),
+          agent_id: z.string(),
+          text: z.string().describe('The question, or the tool with its arguments'),
+          at: z.iso.datetime(),
+        }),
+      )
+      .describe('What waits for the operator now, oldest first'),
+    agents: z
+      .array(z.object({ agent_id: z.string(), ...outcomes }))
+      .describe('Agents that ended goals or cost money in the period; sub-agents count for the agent they work for'),
+    goals: z
+      .array(
+        z.object({
+          goal_id: z.string(),
+          agent_id: z.string(),
+          objective: z.string(),
+          status: z.enum(['completed', 'abandoned']),
+          unconfirmed: z.boolean(),
+          result: z.string().nullable(),
+          completed_at: z.iso.datetime(),
+        }),
+      )
+      .describe(
+        'The newest goals of each agent that ended in the period, newest first; without subgoals and tasks of sub-agents',
+      ),
+    problems: z
+      .array(
+        z.object({
+          agent_id: z.string().nullable(),
+          text: z.string(),
+          times: z.number().int(),
+          last_at: z.iso.datetime(),
+        }),
+      )
+      .describe('Failures in the period, most recent first; equal ones are counted'),
+  })
+  .meta({ id: 'Summary' })
+export type Summary = z.infer<typeof Summary>

@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest'
+import type { Summary } from '#observability/summary/schema'
+import { project } from '../../cli/project.ts'
+import { fault, type ModelServerRequest, modelServer, RunningSvc, text, toolCall, until } from '../../support/index.ts'
+import { svc } from '../../support/vitest/warm.ts'
+
+function script({ body, prompt }: ModelServerRequest) {
+  const results = body.messages.filter(({ role }) => role === 'tool')
+  if (prompt.includes('Break the line')) return fault('500')
+  if (prompt.includes('Release the boat')) return toolCall('ask_operator', { question: 'Which harbour?' })
+  if (!prompt.includes('Count the boats')) return text('{"goal": null}')
+  return results.length === 0
+    ? toolCall('write_notepad', { text: 'two boats' })
+    : toolCall('finish_goal', { summary: 'There are two boats.', evidence: ['write_notepad'] })
+}
+
+it('svc summary shows ended goals, what waits for the operator, costs and failures of a period', async () => {
+  await using server = await modelServer({ script })
+  await using dir = await project({
+    '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\n  min_rest: 0.05\n',
+    'profiles/p.yaml': 'name: p\nrole: harbour\n',
+    'profiles/q.yaml': 'name: q\nrole: boats\n',
+    'profiles/r.yaml': 'name: r\nrole: lines\n',
+  })
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  const options = { cwd: dir.path, env }
+  const summary = async (...args: string[]) =>
+    JSON.parse((await svc(['summary', ...args, '--json'], options)).stdout) as Summary
+  for (const preset of ['p', 'q', 'r']) await svc(['spawn', preset], options)
+  expect((await svc(['summary'], options)).stdout).toMatch(
+    /^since .* UTC: 0 goals completed, 0 abandoned; 0 model calls/,
+  )
+
+  await svc(['goals', 'add', 'p', 'Count the boats'], options)
+  await svc(['goals', 'add', 'p', 'Paint the pier', '--priority', '1'], options)
+  await svc(['goals', 'add', 'q', 'Release the boat'], options)
+  await svc(['goals', 'add', 'r', 'Break the line'], options)
+  await svc(['pause', 'p'], options)
+  await svc(['goals', 'abandon', '--agent', 'p'], options)
+  await svc(['goals', 'add', 'p', 'Count the boats'], options)
+  await svc(['resume', 'p'], options)
+  await using _daemon = new RunningSvc(['start'], options)
+  await until(async () => {
+    const { completed, waiting, problems } = await summary()
+    return completed === 1 && waiting.length === 1 && problems.length > 0
+  })
+
+  const { stdout } = await svc(['summary', '--hours', '1'], options)
+  expect(stdout).toMatch(/^since .* UTC: 1 goal completed, 2 abandoned; \d+ model calls, \$/)
+  expect(stdout).toMatch(/Waiting for you\n {2}.* {2}q-\w+ {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/)
+  expect(stdout).toMatch(/^p-\w+: 1 goal completed, 2 abandoned/m)
+  expect(stdout).toMatch(/completed {6}Count the boats\n +→ There are two boats\./)
+  expect(stdout).toMatch(/abandoned {6}Paint the pier\n +→ Abandoned by the operator\./)
+  expect(stdout).toMatch(/Problems\n {2}.* {2}r-\w+ {2}The model openai:scripted gave no answer: HTTP 500/)
+  const short = await svc(['summary', '--limit', '1'], options)
+  expect(short.stdout).toMatch(/\n {2}2 more: svc history p-\w+/)
+
+  const [newest] = (await summary()).goals
+  const later = await summary('--since', new Date(Date.parse(newest!.completed_at) + 1).toISOString())
+  expect(later).toMatchObject({ completed: 0, abandoned: 0, goals: [] })
+  expect(later.waiting).toHaveLength(1)
+  const refused = await svc(['summary', '--since', 'yesterday'], options)
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('since: must be a time such as') })
+})
