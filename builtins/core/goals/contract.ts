@@ -115,6 +115,8 @@ export interface PursuedGoal extends GoalRow {
   follows: number
   /** Whether other goals of its agent have ended, subgoals aside. */
   has_earlier: number
+  /** Whether its agent has read messages of the operator before the goal began. */
+  was_nudged: number
   /** The question to the operator that it waits for. */
   question_id: string | null
   /** The epoch of the lease under which its transcript was last written; null where the last writer was not a cycle. */

@@ -36,6 +36,7 @@ const NOW = `${BLOCKED} AS blocked,
 
 const ACTIVE = `SELECT ${COLUMNS}, images, messages, transcript_epoch, ${NOW}, ${QUESTION} AS question_id,
   EXISTS (SELECT 1 FROM goal_dependencies d WHERE d.goal_id = g.goal_id) AS follows,
+  EXISTS (SELECT 1 FROM nudges_view n WHERE n.agent_id = g.agent_id AND n.delivered_at < g.created_at) AS was_nudged,
   EXISTS (SELECT 1 FROM goals e WHERE e.agent_id = g.agent_id AND ${ENDED}) AS has_earlier FROM goals g WHERE agent_id = ? AND status = 'active' ${FIRST}`
 const AT_HAND = `SELECT goal_id, ${NOW}
   FROM goals g WHERE agent_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM agents_view a
@@ -187,6 +188,20 @@ export function lastEndedGoals(store: Store, agent_id: string, limit: number): P
   return store.all<GoalRow>(
     `SELECT ${COLUMNS} FROM goals e WHERE agent_id = ? AND ${ENDED} ORDER BY completed_at DESC, goal_id DESC LIMIT ?`,
     [agent_id, limit],
+  )
+}
+
+/** A message of the operator that an agent has read. */
+export interface ReadNudge {
+  message: string
+  delivered_at: number
+}
+
+/** Returns the newest messages of the operator that an agent has read before a time, newest first. */
+export function nudgesBefore(store: Store, agent_id: string, at: number, limit: number): Promise<ReadNudge[]> {
+  return store.all<ReadNudge>(
+    'SELECT message, delivered_at FROM nudges_view WHERE agent_id = ? AND delivered_at < ? ORDER BY delivered_at DESC, created_at DESC, nudge_id DESC LIMIT ?',
+    [agent_id, at, limit],
   )
 }
 

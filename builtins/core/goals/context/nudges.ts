@@ -2,9 +2,15 @@ import { type MeasuredCall, Models } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { textTokens } from '#lib/text-tokens'
+import { isoTime, Store } from '#platform/store/contract'
+import { nudgesBefore } from '../repository.ts'
+import { sanitizeNudge } from './guarded.ts'
 
 /** Maximum share of the model's context window for the operator's messages in one step. */
 const WINDOW_SHARE = 0.2
+/** Number of earlier messages that are shown again, and the maximum length of each, in characters. */
+const EARLIER = 3
+const EARLIER_LENGTH = 400
 /** Messages up to this size fit any window, in tokens. */
 const ALWAYS_FITTING_TOKENS = 400
 
@@ -34,3 +40,21 @@ export async function fitNudges<Nudge extends { message: string }>(
     ? { nudges, waiting: 0 }
     : { nudges: nudges.slice(0, firstWaiting), waiting: nudges.length - firstWaiting }
 }
+
+/** Repeats the last messages of the operator that the agent has read before a time; undefined where there are none. */
+export async function earlierMessages(
+  svc: PluginHandle,
+  agent_id: string,
+  before: number,
+): Promise<string | undefined> {
+  const nudges = await nudgesBefore(svc.use(Store), agent_id, before, EARLIER)
+  if (nudges.length === 0) return undefined
+  const lines = nudges.map(async ({ message, delivered_at }) => {
+    const text = await sanitizeNudge(svc, agent_id, message)
+    return `- ${isoTime(delivered_at).slice(0, 10)}: ${text.length > EARLIER_LENGTH ? `${text.slice(0, EARLIER_LENGTH)}…` : text}`
+  })
+  return [EARLIER_HEADING, ...(await Promise.all(lines))].join('\n')
+}
+
+const EARLIER_HEADING =
+  'Earlier messages from the operator, newest first. You have read them. What they asked for once may be done already; rules and wishes in them still hold:'

@@ -61,7 +61,7 @@ export function stateMessage(
  */
 export function goalMessage(
   goal: GoalRow,
-  context: readonly string[],
+  context: readonly (string | undefined)[],
   remembered: readonly string[],
   now: number,
 ): string {
@@ -147,7 +147,7 @@ export function nudgeHint(messages: readonly string[], tools: () => Pick<ToolSet
   const hints = [
     has('send_message') && 'If a message asks you something, answer with `send_message` to operator.',
     noteTool &&
-      `If an order also holds for later goals, write it down with \`${noteTool}\`: messages are not shown there.`,
+      `If an order also holds for later goals, write it down with \`${noteTool}\`: only the last three messages are shown there.`,
   ].filter(Boolean)
   return hints.length > 0 ? [`(${hints.join(' ')})`] : []
 }
@@ -172,9 +172,9 @@ If there is nothing worth doing now, do not invent work. Answer {"goal": null, "
 const ONLY_MESSAGES =
   'You choose no goals of your own: choose only a goal that one of these messages asks for. If none does, there is nothing to do.'
 
-/** Added to the question where there are messages, because an answer without a goal is the last that sees them. */
+/** Added to the question where there are messages, because an answer without a goal is the last that sees them as new. */
 const MESSAGES_SEEN =
-  'You see these messages only now. To answer one, or to write down an order that holds for later goals, choose a goal for it.'
+  'To answer a message, choose a goal for it. The same goes for writing down an order that holds for long: only the last three messages are shown again.'
 
 /** Returns the line about an answer that led to no goal; undefined where it gave no reason. */
 export function lastAnswer({ said, refused }: NoGoal): string | undefined {

@@ -9,6 +9,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf } from '../context/assembly.ts'
 import { pendingMessagesFor, sanitizeNudge } from '../context/guarded.ts'
+import { earlierMessages } from '../context/nudges.ts'
 import { lastAnswer, nudgeHint, nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
@@ -79,7 +80,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
   const others = news.texts.filter(text => !news.orders.includes(text))
-  const context = await contextFor(svc, cycle, standing.last, [...orders, ...news.orders], images, others, recent)
+  const context = await contextFor(svc, cycle, standing, [...orders, ...news.orders], images, others, recent)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {
@@ -190,7 +191,7 @@ function newGoal(
 async function contextFor(
   svc: PluginHandle,
   cycle: Cycle,
-  last: NoGoal | undefined,
+  { last, wasNudged }: { last: NoGoal | undefined; wasNudged: boolean },
   nudges: readonly string[],
   images: readonly ImageRef[],
   news: readonly string[],
@@ -201,6 +202,7 @@ async function contextFor(
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
   const memory_snippets = await recallMemories(svc, agent_id, about, false)
   const known = { ...(await contextPartsFor(svc, agent, profile)), nudges, memory_snippets }
+  const earlier = wasNudged ? await earlierMessages(svc, agent_id, svc.clock.ms()) : undefined
   return Object.assign({}, known, {
     agent_id,
     root_agent_id: agent.root_agent_id,
@@ -211,6 +213,7 @@ async function contextFor(
     news,
     sections: [
       ...(await sectionsFor(svc, 'goal_generation', agent, profile, known)),
+      ...(earlier ? [{ name: 'earlier_messages', text: earlier }] : []),
       // The same request would get the same answer.
       ...(agent.error?.startsWith(UNREADABLE) ? [{ name: 'unreadable', text: ASK_AGAIN }] : []),
     ],

@@ -35,23 +35,28 @@ interface IdleState extends DecisionState {
   last: NoGoal | undefined
   /** Whether the operator sent messages that no model has answered yet. */
   nudged: boolean
+  /** Whether it has read earlier ones. */
+  wasNudged: boolean
 }
 
 /** Reads the current idle state of an agent. */
 export async function readIdleState(svc: PluginHandle, { agent_id, profile, model }: Sleeper): Promise<IdleState> {
-  const row = await svc.use(Store).get<{ wakes: number; noted_at: number | null; nudged: number } & Nullable<IdleRow>>(
-    `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at, i.said, i.refused,
-       EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged
+  const row = await svc
+    .use(Store)
+    .get<{ wakes: number; noted_at: number | null; nudged: number; was_nudged: number } & Nullable<IdleRow>>(
+      `SELECT l.wakes, i.wakes AS noted_at, i.times, i.world, i.asked_at, i.ask_again_at, i.said, i.refused,
+       EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NULL) AS nudged,
+       EXISTS (SELECT 1 FROM nudges_view WHERE agent_id = l.id AND delivered_at IS NOT NULL) AS was_nudged
      FROM leases_view l LEFT JOIN idle_agents i ON i.agent_id = l.id WHERE l.id = ?`,
-    [agent_id],
-  )
+      [agent_id],
+    )
   const world = fingerprint(svc, profile, model)
   const { wakes = 0, noted_at = null } = row ?? {}
   const before = noted_at === wakes && row?.world === world ? (row as IdleRow) : undefined
   const isRecorded = noted_at !== null
   // A model that refuses the request gave no answer.
   const last = row && isRecorded && row.ask_again_at !== NEVER ? { said: row.said, refused: row.refused } : undefined
-  return { world, wakes, before, isRecorded, last, nudged: row?.nudged === 1 }
+  return { world, wakes, before, isRecorded, last, nudged: row?.nudged === 1, wasNudged: row?.was_nudged === 1 }
 }
 
 interface IdleRow extends NoGoal {

@@ -27,7 +27,7 @@ import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
 import { pendingMessagesFor, redactOutput, sanitizeNudge } from '../context/guarded.ts'
-import { fitNudges } from '../context/nudges.ts'
+import { earlierMessages, fitNudges } from '../context/nudges.ts'
 import {
   blockedMessage,
   causesMessage,
@@ -419,7 +419,9 @@ class Pursuit {
     )
     const memories = await this.#recallMemories()
     const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
+    const earlier = goal.was_nudged && goal.origin !== 'subgoal'
     const context = [
+      ...(earlier ? [await earlierMessages(this.#svc, goal.agent_id, goal.created_at)] : []),
       ...(await this.#causes(causes)),
       ...(await this.#largerGoal()),
       ...ended,

@@ -559,8 +559,33 @@ describe("the operator's messages", () => {
     expect(first).toMatch(/^Goal: Write the report as the operator asked\n/)
     expect(first).toContain(`Message from the operator: ${order}\n`)
     expect(first).toMatch(
-      /Good morning\.\n\nMessage from the operator: Write .*\n\n\(If a message asks you something, answer with `send_message` to operator\. If an order also holds for later goals, write it down with `write_notepad`: messages are not shown there\.\)/,
+      /Good morning\.\n\nMessage from the operator: Write .*\n\n\(If a message asks you something, answer with `send_message` to operator\. If an order also holds for later goals, write it down with `write_notepad`: only the last three messages are shown there\.\)/,
     )
+  })
+
+  it('are shown again in later choices and at the beginning of later goals, the last three of them', async () => {
+    const choices = [goal('Write down the tide'), goal('Count the boats')]
+    await using home = await testHostWithModel(request =>
+      asksForGoal(request) ? (choices.shift() ?? text('{"goal": null}')) : finish(),
+    )
+    const id = await spawn(home)
+    for (const message of ['Old order.', 'Good morning.', `Write in French. ${'x'.repeat(500)}`, 'Leave out Poland.']) {
+      await home.kernel.invoke('agents.nudge', { id, message })
+      home.clock.jump(1)
+    }
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const [choice, first] = home.server.requests
+    expect(choice!.prompt).not.toContain('Earlier messages')
+    expect(first!.prompt).not.toContain('Earlier messages')
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    const [again, second] = home.server.requests.slice(2)
+    for (const { prompt } of [again!, second!]) {
+      expect(prompt).toMatch(
+        /Earlier messages from the operator, newest first\. .*:\n- 20\d\d-\d\d-\d\d: Leave out Poland\.\n- 20.*: Write in French\. x{383}…\n- 20.*: Good morning\.(\n|$)/,
+      )
+      expect(prompt).not.toContain('Old order')
+    }
   })
 
   it('reach a pursuit between two steps', async () => {

@@ -57,7 +57,7 @@ describe('an agent whose profile sets own_goals to false', () => {
     await home.kernel.invoke('agents.nudge', { id, message: 'Sweep the yard' })
     for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect(home.server.requests[0]!.prompt).toMatch(
-      /Messages from the operator:\n- Sweep the yard\n[\s\S]*choose only a goal that one of these messages asks for[\s\S]*You see these messages only now\./,
+      /Messages from the operator:\n- Sweep the yard\n[\s\S]*choose only a goal that one of these messages asks for[\s\S]*only the last three messages are shown again\./,
     )
     expect(home.server.requests.filter(asksForGoal)).toHaveLength(1)
     expect(await goalsOf(home, id)).toMatchObject([{ objective: 'Sweep the yard, as was asked', status: 'completed' }])
