@@ -33,6 +33,8 @@ const THOUGHT = 'I look at what is known so far, and at what is left to do befor
   .repeat(5)
   .match(/\S+\s*/g)!
 
+const CHARS_PER_TOKEN = 4
+
 let requests = 0
 
 /**
@@ -51,6 +53,7 @@ const server = createServer((incoming, response) => {
     const refusal = refusalOf(body)
     if (refusal) return response.writeHead(refusal.status).end(refusal.message)
     const { delta, finish_reason } = answerTo(body, ++requests)
+    const prompt_tokens = Math.ceil(text.length / CHARS_PER_TOKEN)
     const said =
       finish_reason === 'stop' && !isText
         ? []
@@ -59,7 +62,7 @@ const server = createServer((incoming, response) => {
       ...said,
       { choices: [{ index: 0, delta, finish_reason: null }] },
       { choices: [{ index: 0, delta: {}, finish_reason }] },
-      { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } },
+      { choices: [], usage: { prompt_tokens, completion_tokens: 10, total_tokens: prompt_tokens + 10 } },
     ].map(
       chunk =>
         `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'notes', ...chunk })}\n\n`,

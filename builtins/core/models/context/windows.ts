@@ -42,10 +42,16 @@ interface WindowAnswer {
   has_loaded: boolean
 }
 
+/**
+ * Smallest window that is believed, in tokens. Servers are not run with less; a smaller figure comes from a wrong usage
+ * or from a server that refuses everything.
+ */
+const SMALLEST_WINDOW = 512
+
 /** Returns a window for which a refused request would be made about half as large. */
 export function smallerWindow({ sections: { system, tools, messages }, window, max_tokens }: FittedRequest): number {
   const below = Math.floor((system + tools + messages) * REFUSED_SHARE) + max_tokens
-  return Math.min(below, Math.floor(window * REFUSED_SHARE))
+  return Math.max(Math.min(below, Math.floor(window * REFUSED_SHARE)), SMALLEST_WINDOW)
 }
 
 /** Window in which the prompt and the tools leave little for the work of an agent, in tokens. */
@@ -72,7 +78,11 @@ export class ContextWindows {
   async limits(target: Target, facts: ModelFacts, purpose: CallPurpose): Promise<ContextLimits> {
     const { ratio } = this.#conversationOf(target.id, purpose)
     const known = await this.find(target, facts)
-    return { window: known ?? ASSUMED_WINDOW, max_output_tokens: facts.max_output_tokens, ratio }
+    return {
+      window: Math.max(known ?? ASSUMED_WINDOW, SMALLEST_WINDOW),
+      max_output_tokens: facts.max_output_tokens,
+      ratio,
+    }
   }
 
   /**
@@ -123,7 +133,8 @@ export class ContextWindows {
     const { input_tokens } = spend
     conversation.last = { estimate, counted: input_tokens }
     const hasGrown = last !== undefined && estimate >= last.estimate + MIN_GROWTH
-    if (hasGrown && input_tokens === last.counted && input_tokens < estimate * CUT_SHARE) {
+    const isCut = hasGrown && input_tokens === last.counted && input_tokens < estimate * CUT_SHARE
+    if (isCut && input_tokens >= SMALLEST_WINDOW) {
       conversation.ratio = Math.max(conversation.ratio, 1)
       return input_tokens
     }

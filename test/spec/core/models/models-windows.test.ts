@@ -116,6 +116,22 @@ test('requests that a server cuts silently are noticed, and the operator learns 
   ])
 })
 
+test('a constant usage that no context window explains does not count as a cut', async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 5 }
+  const { ask, sizes, host } = await localHost('ollama', {}, () => text('Done.', { usage }))
+  for (const tokens of [5_000, 5_500, 6_000]) await ask(tokens)
+  expect(sizes()[2]).toBeGreaterThan(sizes()[1]!)
+  expect(host.logged('read only')).toEqual([])
+})
+
+test('a server that refuses each request for its size is still asked, with requests that are not empty', async () => {
+  const { ask, sizes } = await localHost('llamacpp', {}, () =>
+    refuse(400, 'exceeds the available context size (8 tokens)'),
+  )
+  for (let n = 0; n < 4; n++) await expect(ask(5_000)).rejects.toMatchObject({ kind: 'context_overflow' })
+  expect(Math.min(...sizes())).toBeGreaterThan(100)
+})
+
 test('a first request is sent smaller when only its tools can shrink', async () => {
   const tool = (n: number) => ({
     name: `tool_${n}`,
