@@ -12,7 +12,7 @@ export interface PluginDefinition<C extends z.ZodObject = z.ZodObject, R extends
   name: string
   description?: string
   version?: string
-  /** Range of versions of `svc` that it was written for. */
+  /** Range of versions of `svc` that it was written for. Informs readers; it is not checked. */
   requires?: string
   /** Plugins that must be live before this one. */
   needs?: readonly string[]

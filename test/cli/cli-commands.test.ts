@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { CommandTree } from '#interfaces/cli/contract'
 import { RunningSvc } from '../support/cli.ts'
 import { modelServer, toolCall } from '../support/model/model-server.ts'
 import { tempDir } from '../support/temp.ts'
@@ -39,6 +40,18 @@ describe('svc logs', () => {
 })
 
 describe('svc help and svc config validate', () => {
+  it('list each command once, also where a plugin has replaced its module', async () => {
+    const { commands } = JSON.parse(await readFile('dist/commands.json', 'utf8')) as CommandTree
+    const replaced = commands.filter(({ operation }) => operation?.name.startsWith('memory.'))
+    const wave = { ...replaced[0]!, operation: { ...replaced[0]!.operation!, name: 'wave.show' }, path: ['wave'] }
+    const tree = JSON.stringify({ version: '', commands: [...replaced, wave], modules: [], exits: {} })
+    await using dir = await project({ '.svc/commands.json': tree })
+    const { stdout } = await svc(['help', '--all'], { cwd: dir.path })
+    const lines = stdout.split('\n').filter(line => line.startsWith('  '))
+    expect(lines.filter(line => /^ {2}(wave|memory) /.test(line))).toHaveLength(replaced.length + 1)
+    expect(lines).toHaveLength(new Set(lines).size)
+  })
+
   it('explain commands and exit codes, and report errors in the configuration file', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
     const logs = async (...words: string[]) => {

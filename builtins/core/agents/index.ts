@@ -8,7 +8,7 @@ import { type Cycle, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Sandbox } from '#safety/sandbox/contract'
 import { AgentDirectory, OwnAgents } from './agents.ts'
-import { agentBlockReasons, noteGuard } from './block-reasons.ts'
+import { agentBlockReasons, frozenSince, noteGuard } from './block-reasons.ts'
 import { fenceLimit, freezeLimit } from './call-limits.ts'
 import { ActiveAgent, AgentFacets, Agents, BlockReasons, NudgeReceived, ProfileShapes } from './contract.ts'
 import { waitingFinding } from './doctor.ts'
@@ -76,6 +76,10 @@ export default definePlugin({
     svc.tap('cleanup', { name: 'agents', hasWork: neverHasWork }, (cycle: Cycle) =>
       noteGuard(cycle, cycle.get(ActiveAgent)),
     )
+    // A guard of all phases vetoes the cleanup too. A freeze has a block reason of its own.
+    svc.tap('cleanup_vetoed', 'agents', async (cycle: Cycle) => {
+      if ((await frozenSince(svc)) === null) noteGuard(cycle, cycle.get(ActiveAgent))
+    })
     svc.event(
       'agent_spawned',
       OfAgent.extend({ name: z.string(), preset: z.string() }).describe('An agent was created'),

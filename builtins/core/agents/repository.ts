@@ -383,7 +383,10 @@ export const agentHeld = defineEffect({
   name: 'agents.held',
   schema: z.object({ agent_id: z.string(), held_by: z.string().nullable() }),
   statements: ({ agent_id, held_by }) => [
-    { sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ?', params: [held_by, agent_id] },
+    {
+      sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ? AND held_by IS DISTINCT FROM ?',
+      params: [held_by, agent_id, held_by],
+    },
   ],
 })
 

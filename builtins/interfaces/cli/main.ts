@@ -52,7 +52,11 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
     terminal.out(tree.version)
     return 0
   }
-  const commands = [...OWN_COMMANDS, ...tree.commands, ...(await projectCommands(ports, named))]
+  const builtin = [...OWN_COMMANDS, ...tree.commands]
+  // A plugin that replaces a module keeps its commands, which are listed once.
+  const taken = new Set(builtin.map(({ path }) => path.join(' ')))
+  const added = (await projectCommands(ports, named)).filter(({ path }) => !taken.has(path.join(' ')))
+  const commands = [...builtin, ...added]
   const context = { program, ports, terminal, tree, commands, named, json: false }
   // Shell completion calls this on each Tab with an incomplete line, so the words are not parsed.
   if (words[0] === '__complete') return (await import('./completion/answer.ts')).answer(words.slice(1), context)

@@ -388,7 +388,10 @@ export type HookSet = { readonly [H in keyof Tapped]: NamedHook<Tapped[H]> } & {
 
 declare module '#kernel' {
   interface Events extends LifecycleEvents {}
-  interface Tapped extends Record<Phase, Cycle> {}
+  interface Tapped extends Record<Phase, Cycle> {
+    /** Called in place of `cleanup` when a guard vetoes it, for what must be recorded of every cycle. */
+    cleanup_vetoed: Cycle
+  }
   interface TapOptions {
     /** For a tap of a phase: the agents without a goal that the tap has work for. Default: all. */
     hasWork?: HasWork

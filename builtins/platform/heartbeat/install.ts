@@ -9,6 +9,7 @@ export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void 
   const { hooks, points, ports, log, services } = kernel
   for (const [name, schema] of Object.entries(LIFECYCLE)) hooks.declareEvent(name, schema)
   for (const phase of PHASES) hooks.declare<Cycle, void>(phase, { kind: 'series' })
+  hooks.declare<Cycle, void>('cleanup_vetoed', { kind: 'series' })
   points.open(Guards, WakeSources)
   const heartbeat = new Heartbeat({
     ...{ hooks, points, ports, log, config },

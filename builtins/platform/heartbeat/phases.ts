@@ -53,6 +53,7 @@ async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: Cy
     cycle.vetoedBy ??= guard
     // A cycle cannot go on without its context.
     if (phase === 'context_assembly') cycle.done = true
+    if (phase === 'cleanup') await hooks.get<Cycle, void>('cleanup_vetoed').call(cycle)
     return
   }
   // A cycle that is out of time or stopped enters no further phase but cleanup.

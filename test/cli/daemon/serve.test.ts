@@ -26,6 +26,14 @@ describe('svc serve', () => {
     expect(await server.end('SIGTERM')).toBe(0)
   })
 
+  it('names the daemon that runs in another process', async () => {
+    await using dir = await project(FAST)
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    const [, pid] = await daemon.waitForOutput(/^Daemon: +PID (\d+)/m)
+    await using server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path })
+    await server.waitForOutput(new RegExp(`^Daemon: +PID ${pid}, in another process$`, 'm'))
+  })
+
   it('prints the model that is used, and no key', async () => {
     await using dir = await project(FAST)
     const env = {

@@ -6,11 +6,14 @@ import { DoctorChecks } from '#interfaces/doctor/contract'
 import { McpResources } from '#interfaces/mcp/contract'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
+import daemon from '#platform/daemon/index'
 import { type InnerState, type LotFacts, Moods, Stressors } from '#society/suffering/contract'
 import { SwarmPolicies } from '#society/swarm/contract'
 import { importable } from '../../../embed/importable.ts'
 import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../../support/index.ts'
 import { install, ROOT, tsc } from '../authors.ts'
+import { rows, spawn, testHostWithModel } from '../core/models/model-host.ts'
+import { goalAnswer } from '../safety/approvals-host.ts'
 
 /** Files of the authors' guide, by the path in their first line. */
 const blocks = [...readFileSync(join(ROOT, 'plugins/README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(
@@ -51,7 +54,9 @@ it('all code of the guide passes the strictest type checks, with the published t
 })
 
 it('all plugins of the guide run together without errors or warnings', async () => {
-  await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin], plugins })
+  // The diary needs a database; it has a test of its own.
+  const { 'diary.ts': _, ...others } = plugins
+  await using home = await testHost({ builtins: [memoryScheduler(['ada']).plugin], plugins: others })
   await runHeartbeat(home)
   const states = home.kernel.host.list().map(({ name, state, error, failures }) => ({ name, state, error, failures }))
   expect(states.length).toBeGreaterThan(12)
@@ -60,11 +65,32 @@ it('all plugins of the guide run together without errors or warnings', async () 
   expect(home.logged('Good day, ada')).not.toEqual([])
 })
 
-describe('the test file of the guide', async () => {
+describe('the test files of the guide', async () => {
   const dir = await tempDir(files)
   afterAll(() => dir[Symbol.asyncDispose]())
   await install(dir.path, 'vitest')
-  await import(join(dir.path, 'plugins/attendance.test.ts'))
+  for (const name of ['attendance', 'dice']) await import(join(dir.path, `plugins/${name}.test.ts`))
+})
+
+it("the guide's plugin with a table keeps its rows over restarts, shows them in prompts, and stores its events", async () => {
+  const source = { 'diary.ts': plugins['diary.ts']! }
+  await using dir = await tempDir()
+  const open = (seed: number) =>
+    testHostWithModel(() => goalAnswer('Look around'), { root: dir.path, plugins: source, builtins: [daemon], seed })
+  const first = await open(1)
+  const agent = await spawn(first)
+  await first.kernel.invoke('diary.write', { agent, text: 'the sea was calm' })
+  await first.close()
+  await using home = await open(2)
+  await home.kernel.invoke('diary.write', { agent, text: 'a storm came' })
+  await runHeartbeat(home)
+  for (const line of ['Your diary:', '- the sea was calm', '- a storm came'])
+    expect(home.server.requests[0]!.prompt).toContain(line)
+  const written = "SELECT count(*) AS n FROM events WHERE type = 'diary_written'"
+  expect(await rows(home, written)).toEqual([{ n: 2 }])
+  await home.kernel.invoke('agents.delete', { id: agent })
+  await until(async () => (await rows(home, 'SELECT * FROM diary_entries')).length === 0)
+  expect(home.log.filter(line => line.plugin === 'diary' && line.level > 30)).toEqual([])
 })
 
 it('the guide names every extension point and the module that exports it', async () => {

@@ -465,22 +465,24 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
           yield 'a word'
         }),
         returns('map', () => ({ found: new Map([['a', 1]]) })),
-        returns('late', () => [Promise.resolve('a word')]),
+        returns('loop', () => {
+          const node: Record<string, unknown> = {}
+          return Object.assign(node, { next: node })
+        }),
         returns('plain', () => ({ at: new Date(0), none: {}, list: [], count: 5n })),
       ]
       svc.toolkit({ name: 'odd', tools })
     },
   })
-  const { script, requests } = scriptCalls({ name: 'stream' }, { name: 'map' }, { name: 'late' }, { name: 'plain' })
+  const { script, requests } = scriptCalls({ name: 'stream' }, { name: 'map' }, { name: 'loop' }, { name: 'plain' })
   await using home = await testHostWithModel(script, { builtins: [odd] })
   await driven(home)
   const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
-  const unwritableResult = (kind: string) =>
-    `Error: the tool returned a result that cannot be converted to text: it contains ${kind}`
+  const unwritableResult = (why: string) => `Error: the tool returned a result that cannot be converted to text: ${why}`
   expect(results).toEqual([
-    unwritableResult('AsyncGenerator'),
-    unwritableResult('Map'),
-    unwritableResult('Promise'),
+    unwritableResult('it contains AsyncGenerator'),
+    unwritableResult('it contains Map'),
+    unwritableResult('Converting circular structure to JSON'),
     '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
   ])
 })

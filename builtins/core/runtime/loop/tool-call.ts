@@ -307,8 +307,10 @@ function jsonOf(result: unknown): string {
       if (isHidden(value)) lost.add(kindOf(value))
       return typeof value === 'bigint' ? String(value) : value
     })
-  } catch {
-    throw new Error('the tool returned a result that cannot be converted to text')
+  } catch (error) {
+    // The first line names the problem, such as a circular structure; further ones name JavaScript objects.
+    const [problem] = errorMessage(error).split('\n')
+    throw new Error(`the tool returned a result that cannot be converted to text: ${problem}`)
   }
   if (lost.size === 0) return text ?? String(result)
   throw new Error(`the tool returned a result that cannot be converted to text: it contains ${[...lost].join(', ')}`)

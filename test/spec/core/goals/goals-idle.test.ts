@@ -253,6 +253,25 @@ describe('the reason why an agent does nothing', () => {
     await home.kernel.heartbeat.stop()
   })
 
+  it('is a guard that skips all phases, while it does', async () => {
+    let closed = true
+    const hours = definePlugin({
+      name: 'hours',
+      setup: svc => void svc.guard('*', { shouldProceed: () => !closed }, { name: 'working-hours' }),
+    })
+    await using home = await testHostWithModel(() => goalAnswer('Send word to Ann'), { builtins: [daemon, hours] })
+    const id = await spawn(home)
+    await home.kernel.invoke('daemon.pause', {})
+    await runHeartbeat(home)
+    await home.kernel.invoke('daemon.resume', {})
+    expect((await why(home, id)).reason).not.toContain('guard')
+    await runHeartbeat(home)
+    expect((await why(home, id)).reason).toBe('The guard "working-hours" skipped the work of its last cycle.')
+    closed = false
+    await runHeartbeat(home)
+    expect((await why(home, id)).reason).not.toContain('guard')
+  })
+
   it('is its next heartbeat when nothing blocks it', async () => {
     await using home = await testHostWithModel(
       request => (asksForGoal(request) ? goalAnswer('Write it all down') : toolCall('look', { n: request.n })),

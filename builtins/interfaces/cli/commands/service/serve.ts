@@ -1,5 +1,6 @@
 import { Rest } from '#interfaces/rest/contract'
-import type { Role } from '#kernel'
+import type { Kernel, Role } from '#kernel'
+import { Daemon } from '#platform/daemon/contract'
 import type { Context, HandWritten } from '../../context.ts'
 import {
   type AnnouncedFact,
@@ -41,7 +42,7 @@ const serve: HandWritten = async (input, context) => {
         { label: 'Logs', text: journal.file, facts: { log: journal.file } },
         await modelLine(kernel),
         ...(await budgetLines(kernel)),
-        ...(withDaemon ? await daemonLines(kernel) : [without]),
+        ...(withDaemon ? await daemonLines(kernel) : [await otherDaemonLine(kernel)]),
       ])
     },
   })
@@ -63,7 +64,11 @@ export function wordsOf(
   ]
 }
 
-const without: AnnouncedFact = {
-  label: 'Daemon',
-  text: 'not in this process; agents run only while a daemon runs: svc start',
+/** Returns which other process runs the agents, or how to start one. */
+async function otherDaemonLine(kernel: Kernel): Promise<AnnouncedFact> {
+  const found = await kernel.use(Daemon).find()
+  const text = found?.alive
+    ? `PID ${found.holder.pid}, in another process`
+    : 'not in this process; agents run only while a daemon runs: svc start'
+  return { label: 'Daemon', text }
 }
