@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -69,7 +69,7 @@ async function copySources(tree: string): Promise<void> {
     filter: path => !LEFT_OUT.has(path.slice(ROOT.length).split('/')[0] ?? ''),
   })
   // A link to the whole folder would resolve to the binary beside it.
-  await must('cp', ['-al', join(ROOT, 'node_modules'), join(tree, 'node_modules')], tree)
+  await must('cp', ['-al', await realpath(join(ROOT, 'node_modules')), join(tree, 'node_modules')], tree)
   for (const cache of ['.vite', '.vitest', '.cache', 'better-sqlite3'])
     await rm(join(tree, 'node_modules', cache), { recursive: true, force: true })
 }
