@@ -24,6 +24,8 @@ import { PluginFiles, type PluginFilesOptions } from '#platform/plugin-files/plu
 import { Config } from '#platform/settings/config'
 import { ConfigChecks, PluginsOff } from '#platform/settings/contract'
 import { describeOff, disabledCheck, pluginsOff } from '#platform/settings/disabled'
+import { PluginMigrations } from '#platform/store/contract'
+import { storeExtension } from '#platform/store/extension'
 import { Toolkits } from '#tools/toolkits/contract'
 import { toolkitsExtension } from '#tools/toolkits/extension'
 
@@ -93,8 +95,8 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const seams = { boundary: recordingBoundary, support }
   const kernel = new Kernel({ project, roles, ports, log, config, disabled, ...seams })
   installHeartbeat(kernel, daemon)
-  kernel.extend(goalsExtension, toolkitsExtension)
-  kernel.points.open(GoalStrategies, Toolkits)
+  kernel.extend(goalsExtension, storeExtension, toolkitsExtension)
+  kernel.points.open(GoalStrategies, PluginMigrations, Toolkits)
   for (const rules of [httpInterface, cliInterface]) kernel.points.restrict(Operations, rules)
   config.checkWith(() => kernel.list(ConfigChecks))
   kernel.points.add(ConfigChecks, disabledCheck(options.builtins), 'kernel')

@@ -261,6 +261,38 @@ export const MigrationBlockedError = defineError({
   message: (p: { version: number; needed: number; by: string }) =>
     `The database has schema version ${p.version} and this version of svc needs ${p.needed}, but ${p.by}, probably of an older version, has it open; nothing was changed. Stop it first (svc stop, and svc serve), then try again.`,
 })
+export const InvalidMigrationsError = defineError({
+  code: 'invalid_migrations',
+  status: 400,
+  title: 'Invalid migrations',
+  message: (p: { plugin: string }) =>
+    `svc.migrations of ${p.plugin} takes a list of texts, one SQL statement each, such as ['CREATE TABLE …'].`,
+})
+export const PluginMigrationError = defineError({
+  code: 'plugin_migration',
+  status: 500,
+  title: 'Migration of a plugin failed',
+  message: (p: { plugin: string; step: number; problem: string }) =>
+    `Step ${p.step} of the migrations of ${p.plugin} did not run: ${p.problem}.`,
+})
+
+/** The migrations of a plugin, each one SQL statement, in order. They are counted apart from those of the modules. */
+export const PluginMigrations = point<{ name: string; steps: readonly string[] }>('plugin_migrations', {
+  key: ({ name }) => name,
+  has: { name: 'text' },
+})
+
+declare module '#kernel' {
+  interface PluginHandle {
+    /**
+     * Runs SQL statements that make the plugin's own tables: each once per database, in order, before the plugin's
+     * resources start. Add new ones at the end, and change none. Needs `store` in `needs`.
+     * @throws InvalidMigrationsError
+     */
+    migrations(steps: readonly string[]): void
+  }
+}
+
 export const FileExistsError = defineError({
   code: 'file_exists',
   status: 409,

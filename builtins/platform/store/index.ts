@@ -17,6 +17,7 @@ import {
   wakeAgents,
 } from './contract.ts'
 import { openEmbedded } from './embedded.ts'
+import { claimMigration, runMigration } from './extension.ts'
 import { databaseImages } from './images.ts'
 import { storeBackup } from './operations.ts'
 import { effectPlanner } from './planner.ts'
@@ -29,7 +30,8 @@ export default definePlugin({
   fixed: true,
   config: StoreConfig,
   setup(svc, config) {
-    for (const effect of [appendEvent, wakeAgents, setValue]) svc.add(Effects, effect.kind)
+    for (const effect of [appendEvent, wakeAgents, setValue, claimMigration, runMigration])
+      svc.add(Effects, effect.kind)
     svc.provide(StoreSchema, MIGRATIONS)
     svc.provide(DatabaseImages, databaseImages(svc))
     // A database of several machines has its own backup: cluster.backup.
