@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { AgentDetail, AgentSummary } from '#core/agents/contract'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { schemaWithOriginal } from '#core/tasks/run/answer-form'
 import { NoProjectError } from '#interfaces/cli/contract'
+import { explainUnwritable } from '#interfaces/cli/project/make-files'
 import { isProject } from '#interfaces/cli/project/project'
 import type { EventOf } from '#interfaces/rest/client'
 import type { Operations } from '#interfaces/rest/client-operations'
@@ -13,6 +14,7 @@ import {
   errorMessage,
   type Kernel,
   type OperationCall,
+  type Ports,
   parse,
   ROLES,
   type Role,
@@ -29,6 +31,7 @@ import { type KernelOptions, openKernel } from './compose.ts'
 import { importable } from './importable.ts'
 import { type StartOptions, SvcDaemon } from './svc-daemon.ts'
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 /** Owner that messages name for guards and handlers. */
 const OWNER = 'the embedding program'
 
@@ -49,7 +52,7 @@ const Options = z
     roles: z.array(z.enum(ROLES)),
     create: z.boolean(),
     ports: z.looseObject({}),
-    log: z.looseObject({}),
+    log: z.looseObject({ level: z.enum(LOG_LEVELS).optional() }),
     pluginFiles: z.enum(['trusted', 'all', 'none']),
     lenient: z.boolean(),
     dev: z.boolean(),
@@ -115,19 +118,22 @@ export class Svc {
 
   /**
    * Opens the project in this folder.
-   * @throws NoProjectError without `.svc/` in it, unless `create` is set; InvalidInputError for an invalid option; any
-   * SvcError of the start
+   * @throws NoProjectError without `.svc/` in it, unless `create` is set; CannotWriteError; InvalidInputError for an
+   * invalid option; any SvcError of the start
    */
   static async open(root: string, given: SvcOptions = {}): Promise<Svc> {
     usePlainIssues()
     parse(Options, given, 'Svc.open')
     const { roles = ['cli'], create = false, ...options } = given
-    if (!create && !(await isProject({ files: options.ports?.files ?? systemPorts().files }, root))) {
+    const { files } = systemPorts(options.ports)
+    if (!(await isProject({ files }, root))) {
       const remedy = 'make one with "svc init", or pass create: true to Svc.open'
-      throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
+      if (!create) throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
+      await explained(makeFolder(files, root))
     }
     const { BUILTINS } = await import('../builtins/index.ts')
-    return new Svc(await openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options }))
+    const opening = openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options })
+    return new Svc(await explained(opening))
   }
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError */
@@ -300,6 +306,19 @@ export class SvcHooks {
     })
     return points.add(Guards, registered, OWNER)
   }
+}
+
+async function makeFolder(files: Ports['files'], root: string): Promise<void> {
+  await files.mkdir(root, { recursive: true })
+  // Not recursive, because Node would report a read-only file system as a missing folder.
+  await files.mkdir(join(root, '.svc'), { mode: 0o700 })
+}
+
+/** Replaces errors about a folder that cannot be written. */
+function explained<T>(opening: Promise<T>): Promise<T> {
+  return opening.catch(error => {
+    throw explainUnwritable(error)
+  })
 }
 
 /** Returns the input of the task operation. */

@@ -19,7 +19,7 @@ export const UnknownOperationError = defineError({
   code: 'unknown_operation',
   status: 404,
   title: 'Unknown operation',
-  message: (p: { name: string }) => `There is no operation "${p.name}".`,
+  message: (p: { name: string }) => `There is no operation "${p.name}"; docs/reference/rest.md lists them.`,
 })
 export const ClosedError = defineError({
   code: 'closed',

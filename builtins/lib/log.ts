@@ -3,6 +3,7 @@ import type { Log } from '#kernel'
 import { escapeForJson, maskText } from '#lib/secrets'
 
 export interface LogOptions {
+  /** Least level that is written, from `trace` to `fatal`; `silent` writes nothing. Default: `info`. */
   level?: string
   /** Writes a line of JSON; by default, and when this throws, lines go to standard error. */
   write?: (line: string) => void

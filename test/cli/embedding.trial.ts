@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { systemPorts } from '#lib/system-ports'
 import {
   AgentNotFoundError,
+  definePlugin,
   ProfileNotFoundError,
   RunNotFoundError,
   StructuredParseError,
@@ -14,6 +16,7 @@ import {
   TaskGoesOnError,
   type TaskOptions,
   TaskResponse,
+  tool,
   z,
 } from '../../index.ts'
 import { install, ROOT, tsc } from '../spec/authors.ts'
@@ -40,12 +43,23 @@ async function openProject(options: SvcOptions = {}, files: Readonly<Record<stri
 }
 
 /** Opens such a project whose agents call a scripted model. */
-async function openScripted(script: Script | readonly Reply[]) {
+async function openScripted(script: Script | readonly Reply[], files: Readonly<Record<string, string>> = {}) {
   const server = await modelServer({ script })
   onTestFinished(() => server.close())
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
-  return { svc: await openProject({ ports: { env } }), server }
+  return { svc: await openProject({ ports: { env } }, files), server }
 }
+
+/** A tool that needs approval, as a program would add it. */
+const post = definePlugin({
+  name: 'post',
+  setup(svc) {
+    const parameters = z.object({ to: z.string() })
+    const send = { name: 'post_letter', description: 'Posts a letter.', parameters, requires_approval: true }
+    svc.toolkit({ name: 'post', tools: [tool({ ...send, execute: ({ to }) => `sent to ${to}` })] })
+  },
+})
+const SEND = { id: 'call-1', name: 'post_letter', arguments: '{"to":"ann"}' }
 
 /** TypeScript configuration for a Node program. */
 const TSCONFIG = JSON.stringify({
@@ -79,6 +93,21 @@ describe('a project opened by an embedding program', () => {
     expect(await readdir(dir.path)).toEqual([])
     await using svc = await Svc.open(dir.path, { log, create: true })
     expect(await svc.status()).toEqual([])
+  })
+
+  it('says why it cannot make a project, and which options are wrong', async () => {
+    await using dir = await tempDir()
+    const denied = Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS', path: '/srv/.svc' })
+    const files = { ...systemPorts().files, mkdir: () => Promise.reject(denied) }
+    await expect(Svc.open(dir.path, { log, create: true, ports: { files } })).rejects.toMatchObject({
+      code: 'cannot_write',
+      message:
+        '/srv/.svc cannot be written: the file system is read-only; remount it for writing, or choose a folder on another file system.',
+    })
+    await expect(Svc.open(dir.path, { log: { level: 'loud' }, create: true })).rejects.toThrow(
+      'log.level: must be one of',
+    )
+    expect(await readdir(dir.path)).toEqual([])
   })
 
   it('spawns agents, runs them once started, and ends everything with the block', async () => {
@@ -320,6 +349,23 @@ describe('svc.hooks', () => {
 })
 
 describe('svc.run, svc.parse and svc.stream', () => {
+  it.each(['is not started', 'is started'])('continue a task after the decision while the project %s', async state => {
+    const config = 'daemon: {heartbeat: 3600}\napproval: {enabled: true}\ntasks: {toolkits: [comms, post]}\n'
+    const script: Script = ({ prompt }) => {
+      if (!prompt.includes('Write to Ann.')) return text('{"goal": null}')
+      return prompt.includes('sent to ann') ? text('It is sent.') : text('', { tool_calls: [SEND] })
+    }
+    const { svc } = await openScripted(script, { '.svc/config.yaml': config })
+    await svc.kernel.host.add(post)
+    if (state === 'is started') await svc.start()
+    const { agent_id } = await svc.spawn('worker')
+    const { task_id, status, approval_ids } = await svc.run(agent_id, 'Write to Ann.')
+    expect(status).toBe('waiting_approval')
+    await svc.invoke('approvals.decide', { approval_id: approval_ids[0]!, decision: 'approve' })
+    await until(async () => (await svc.invoke('tasks.get', { task_id })).status === 'completed')
+    expect((await svc.invoke('tasks.get', { task_id })).output).toBe('It is sent.')
+  })
+
   const City = z.object({
     name: z.string(),
     inhabitants: z
@@ -425,7 +471,7 @@ describe('the package in an external program', () => {
       parsed.a`
     const guide = await readFile(join(ROOT, 'docs/embedding.md'), 'utf8')
     const shown = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code], n) => [`guide${n}.ts`, code!])
-    expect(shown).toHaveLength(2)
+    expect(shown).toHaveLength(3)
     await dir.write({
       ...Object.fromEntries(shown),
       'right.ts': program,

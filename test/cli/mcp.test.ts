@@ -91,11 +91,16 @@ describe('svc mcp', () => {
     // The daemon outlives the client, but must not outlive a failed test.
     await using _daemon = { [Symbol.asyncDispose]: async () => void (await svc(['stop'], { cwd: dir.path })) }
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['svc_init'])
+    await expect(client.callTool({ name: 'svc_status' })).rejects.toThrow(
+      'There is no tool "svc_status"; there are: svc_init',
+    )
+    expect(client.getInstructions()).toContain('If svc_init is the only tool')
     expect((await call('svc_init')).text).toContain(`Project: ${dir.path}`)
     expect(notified).toContain('tools')
     const names = (await client.listTools()).tools.map(({ name }) => name)
     const known = ['init', 'start', 'stop', 'status', 'spawn', 'kill', 'nudge', 'logs', 'models']
     expect(names).toEqual(expect.arrayContaining(known.map(name => `svc_${name}`)))
+    await expect(client.callTool({ name: 'goals_gett' })).rejects.toThrow('did you mean "goals_get"')
 
     const { agent_id } = (await call('svc_spawn', { profile: 'coder' })).output
     expect((await call('svc_start', { profiles: 'coder,writer', heartbeat: 0.2 })).text).toMatch(/^Daemon: +PID \d+/m)

@@ -68,7 +68,9 @@ it('an unknown operation is named, also after its plugin was removed', async () 
   await using home = await testHost({ builtins: [greeter] })
   await home.kernel.host.remove('greeter')
   await expect(home.kernel.invoke('greeter.greet', { name: 'ada' })).rejects.toBeInstanceOf(UnknownOperationError)
-  await expect(home.kernel.invoke('greeter.greet')).rejects.toThrow('There is no operation "greeter.greet".')
+  await expect(home.kernel.invoke('greeter.greet')).rejects.toThrow(
+    'There is no operation "greeter.greet"; docs/reference/rest.md lists them.',
+  )
 })
 
 const noCall = {} as OperationCall

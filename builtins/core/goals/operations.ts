@@ -103,7 +103,8 @@ export const goalsHistory = operation({
 export const goalsList = operation({
   name: 'goals.list',
   summary: "List an agent's goals, newest first",
-  description: 'Lists active and ended goals with their results or reasons: one line each, or in full with --json.',
+  description:
+    'Lists active and ended goals with their results or reasons. The command prints one line each; --json prints all.',
   input: Page.extend({ id }),
   output: z.array(Goal),
   http: { method: 'GET', path: '/agents/{id}/goals' },

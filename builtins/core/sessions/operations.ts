@@ -69,7 +69,7 @@ export const sessionsCreate = operation({
 export const sessionsList = operation({
   name: 'sessions.list',
   summary: 'List sessions, newest first',
-  description: 'Returns the sessions of the user named by X-Svc-User.',
+  description: 'Returns the sessions of the calling user (over HTTP, the one in X-Svc-User).',
   input: DatedPage.extend({
     agent_id: agent_id.optional(),
     session_key: session_key.optional().describe('Only sessions with this name'),

@@ -109,7 +109,7 @@ const OPTIONS = {
   attachments: { images: 'image' },
 }
 const KEY =
-  'The task is cancelled when its client disconnects (over MCP: cancels the call), unless the request has an Idempotency-Key. Then the task continues, another process resumes it if this one dies, and repeating the request returns the same task.'
+  'The task is cancelled when its client disconnects or, over MCP, cancels the call. With an Idempotency-Key (HTTP) it continues instead: another process resumes it if this one dies, and repeating the request returns the same task.'
 
 /** Returns a task of this user. Tasks of other users appear not to exist. */
 async function requireOwnTask(svc: PluginHandle, task_id: string, { tenant }: OperationCall): Promise<TaskRow> {
@@ -187,7 +187,7 @@ export const tasksGet = operation({
 export const tasksFollow = stream({
   name: 'tasks.follow',
   summary: "Follow a task's stream",
-  description: 'The task may run in any process. With Last-Event-ID, the stream continues after that event.',
+  description: 'The task may run in any process. Over HTTP, it continues after the event in Last-Event-ID.',
   input: z.object({ task_id }),
   events: TASK_EVENTS,
   http: { method: 'GET', path: '/tasks/{task_id}/stream' },
@@ -225,7 +225,7 @@ export const tasksResume = operation({
 export const tasksCancel = operation({
   name: 'tasks.cancel',
   summary: 'Cancel a task',
-  description: 'Ends the task in any process, running or waiting. Fails with 409 (task_over) if the task has ended.',
+  description: 'Ends the task in any process, running or waiting. Fails with task_over if the task has ended.',
   input: z.object({ task_id }),
   output: Task,
   http: { method: 'POST', path: '/tasks/{task_id}/cancel' },
@@ -243,7 +243,7 @@ export const tasksCancel = operation({
 export const tasksList = operation({
   name: 'tasks.list',
   summary: "List an agent's tasks, newest first",
-  description: 'Returns the tasks of the user named by X-Svc-User.',
+  description: 'Returns the tasks of the calling user (over HTTP, the one in X-Svc-User).',
   input: Page.extend({ id, session_id: session_id.optional().describe('Only tasks of this session') }),
   output: z.array(Task),
   http: { method: 'GET', path: '/agents/{id}/tasks' },

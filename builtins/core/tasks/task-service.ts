@@ -162,10 +162,11 @@ export class TaskService {
 
   /**
    * Continues a task that waits for people, or was left by its process. Does nothing when another process does.
+   * @param onlyOwn whether to do nothing, too, when another process ran it last
    */
-  async resume(task_id: string): Promise<void> {
+  async resume(task_id: string, { onlyOwn = false } = {}): Promise<void> {
     const seen = await findTask(this.#store, task_id)
-    if (!seen || this.#stopped || this.#runs.has(task_id)) return
+    if (!seen || (onlyOwn && seen.owner !== this.#owner) || this.#stopped || this.#runs.has(task_id)) return
     const taken = await this.#store.apply([takeTask({ task_id, owner: this.#owner, epoch: seen.epoch })])
     if (taken) this.#start(await this.find(task_id), await shownText(this.#store, task_id))
   }

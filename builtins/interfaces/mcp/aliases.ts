@@ -33,22 +33,24 @@ export function aliases(find: (name: string) => Operation | undefined): Operatio
 }
 
 function aliasOf(original: Operation, { name, fields, defaults = {} }: Alias): Operation {
-  const { summary, description, output, http, reach, run } = original
+  const { summary, description, output, http, reach, run, count } = original
   const shape = original.input.shape as Record<string, z.ZodType>
   const names = Object.entries(fields ?? Object.fromEntries(Object.keys(shape).map(field => [field, field])))
   const input = names.map(([field, of]) => {
     const schema = shape[of]!
     return [field, of in defaults ? schema.default(defaults[of]) : schema]
   })
+  const inputOf = (given: Record<string, unknown>) => {
+    const named = names.flatMap(([field, of]) => (given[field] === undefined ? [] : [[of, given[field]]]))
+    return original.input.parse(Object.fromEntries(named)) as never
+  }
   return operation({
     ...{ name, summary, output },
     ...(description === undefined ? {} : { description }),
     ...(http === undefined ? {} : { http }),
     ...(reach === undefined ? {} : { reach }),
     input: z.strictObject(Object.fromEntries(input)),
-    run(given: Record<string, unknown>, call) {
-      const named = names.flatMap(([field, of]) => (given[field] === undefined ? [] : [[of, given[field]]]))
-      return run(original.input.parse(Object.fromEntries(named)) as never, call)
-    },
+    run: (given, call) => run(inputOf(given), call),
+    ...(count ? { count: (given, call) => count(inputOf(given), call) } : {}),
   })
 }

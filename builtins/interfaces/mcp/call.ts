@@ -5,6 +5,7 @@ import { InvalidInputError, type Operation, type OperationCall, SvcError } from 
 import { InternalError } from '#lib/errors'
 import { isStream, type StreamEvent } from '#lib/stream'
 import type { McpOffer } from './contract.ts'
+import { limited, noteOf } from './pages.ts'
 import { schemasOf } from './schemas.ts'
 
 /** Maximum nesting of arguments; no operation needs more than a few levels. */
@@ -25,9 +26,13 @@ export async function callTool(
   try {
     refuseNest(operation, given)
     refuseUnknown(operation, given)
-    const output = await offer.run(operation, given, call)
+    const input = limited(operation, given)
+    const output = await offer.run(operation, input, call)
     const whole = isStream(output) ? await followStream(output, operation, call) : output
-    return answerOf(operation, whole)
+    const answer = answerOf(operation, whole)
+    const note = await noteOf(operation, input, whole, call)
+    if (note !== undefined) answer.content.push({ type: 'text', text: note })
+    return answer
   } catch (error) {
     offer.reportError(error, operation.name, call.request_id)
     const shown = shownError(error, call.request_id)

@@ -1,4 +1,5 @@
 import { type Operation, z } from '#kernel'
+import { LISTED, listsAll } from './pages.ts'
 
 type JsonSchema = { type: 'object'; [key: string]: unknown }
 
@@ -26,6 +27,10 @@ function make(operation: Operation): ToolSchemas {
   const input = convert(operation.input, 'input')
   // Unknown fields are refused, and a client's model should know that beforehand.
   input.additionalProperties ??= false
+  if (listsAll(operation)) {
+    const { limit } = input.properties as { limit: Record<string, unknown> }
+    Object.assign(limit, { default: LISTED, description: 'Maximum number of results (1 to 1000)' })
+  }
   const output = outputOf(operation)
   const whole = convert(output, 'output')
   if (whole.type === 'object') return { input: input as JsonSchema, output: whole as JsonSchema, wrapped: false }

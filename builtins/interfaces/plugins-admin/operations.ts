@@ -30,7 +30,8 @@ export const pluginsList = operation({
 export const pluginsReload = operation({
   name: 'plugins.reload',
   summary: 'Reload changed plugins now',
-  description: 'Lists the changes applied and every plugin that failed. If a plugin failed, the command exits with 1.',
+  description:
+    'Lists the changes applied and every plugin that failed. As a command, it exits with 1 if a plugin failed.',
   input: z.strictObject({
     name: z
       .string()

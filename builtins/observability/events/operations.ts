@@ -72,7 +72,7 @@ export const eventsFollow = stream({
 export const eventsList = operation({
   name: 'events.list',
   summary: "List an agent's events, newest first",
-  description: 'Returns the same events as GET /events, for one agent.',
+  description: 'Returns the stored events of one agent, such as the start and end of its goals; `type` filters them.',
   input: Page.extend({
     id,
     type,

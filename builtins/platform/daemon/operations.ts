@@ -13,7 +13,8 @@ const Frozen = z.object({
 export const daemonStatus = operation({
   name: 'daemon.status',
   summary: "Show the daemon's status",
-  description: 'The command exits with 1 when the heartbeat is stalled.',
+  description:
+    'Includes its health, the number of agents in each status, and the budget. As a command, it exits with 1 when the heartbeat is stalled.',
   input: z.object({}),
   output: DaemonStatus,
   http: { method: 'GET', path: '/daemon' },

@@ -71,7 +71,7 @@ export const questionsGet = operation({
 export const questionsAnswer = operation({
   name: 'questions.answer',
   summary: 'Answer a question of an agent',
-  description: 'A question can be answered only once: a second answer gets 409. The agent continues at once.',
+  description: 'A question can be answered only once. The agent continues at once.',
   input: z.strictObject({
     question_id,
     answer: z

@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Page, pageOf } from '#lib/list'
 import { definePlugin, Operations, z } from '../../../kernel/index.ts'
 import { fault, modelServer, text, toolCall, until } from '../../support/index.ts'
 import { startServer } from '../start-server.ts'
@@ -46,6 +47,11 @@ const worker = definePlugin({
     svc.operation({
       ...{ name: 'work.beats', summary: 'Needs the daemon', input: z.object({}), output: z.null(), mcp: true },
       ...{ reach: 'daemon' as const, run: () => null },
+    })
+    const rows = Array.from({ length: 120 }, (_, n) => n)
+    svc.operation({
+      ...{ name: 'work.list', summary: 'List numbers', input: Page, output: z.array(z.number()), mcp: true },
+      ...{ run: (input: z.output<typeof Page>) => pageOf(rows, input), count: () => rows.length },
     })
     for (let n = 0; n < 60; n++) {
       svc.operation({
@@ -177,6 +183,24 @@ describe('MCP over HTTP', () => {
     ]) {
       expect(tools.has(name), name).toBe(false)
     }
+  })
+
+  it('lists fifty results unless the client sets a limit, and says how to read on', async () => {
+    const home = await startServer({ builtins: [worker] })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { tools } = await client.listTools()
+    expect(tools.find(({ name }) => name === 'svc_status')?.inputSchema.properties?.limit).toMatchObject({
+      default: 50,
+    })
+    const textsOf = async (args: Record<string, unknown>) => {
+      const { content } = await client.callTool({ name: 'work_list', arguments: args })
+      return (content as { text: string }[]).map(({ text }) => text)
+    }
+    const [first, note] = await textsOf({})
+    expect(JSON.parse(first!)).toHaveLength(50)
+    expect(note).toBe('These are results 1 to 50 of 120; set offset to 50 for the next ones.')
+    expect((await textsOf({ offset: 100 })).map(text => text.slice(0, 4))).toEqual(['[100'])
+    expect((await call('work_list', { limit: 200 })).output.result).toHaveLength(120)
   })
 
   it('returns an error to the model with message and problem, and reveals nothing internal of a bug', async () => {

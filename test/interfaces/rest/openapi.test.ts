@@ -135,6 +135,15 @@ describe('the OpenAPI document of all modules', () => {
     expect(headers('agents.get', '304')).toEqual(['ETag'])
   })
 
+  it('lists the properties of each record whose keys are all known, for generators of clients', () => {
+    const text = JSON.stringify(document)
+    expect(text).not.toMatch(
+      /"propertyNames":\{"type":"string","enum":\[[^\]]*\]\},"additionalProperties":\{[^}]*\},"required"/,
+    )
+    const counts = '"waiting_approval":{"type":"integer"},"paused":{"type":"integer"}'
+    expect(text).toContain(counts)
+  })
+
   it('contains no redundant constraints, and stays below 1 MB', () => {
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return

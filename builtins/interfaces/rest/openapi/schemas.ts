@@ -56,6 +56,15 @@ export class Components {
   }
 }
 
+/** Lists the properties of a record whose keys are all known, because generators of clients read only `properties`. */
+function nameProperties(schema: Json): void {
+  const { enum: names } = (schema.propertyNames ?? {}) as { enum?: string[] }
+  if (names === undefined || schema.required === undefined) return
+  schema.properties = Object.fromEntries(names.map(name => [name, schema.additionalProperties]))
+  schema.additionalProperties = false
+  delete schema.propertyNames
+}
+
 /**
  * Removes redundant keywords (the pattern beside a format, default bounds of integers, string property names) and adds
  * discriminators.
@@ -65,6 +74,7 @@ function tidy({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSche
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames
+  nameProperties(jsonSchema)
   const { discriminator } = zodSchema._zod.def as { discriminator?: string }
   if (discriminator !== undefined) jsonSchema.discriminator = { propertyName: discriminator }
 }

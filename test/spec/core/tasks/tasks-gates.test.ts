@@ -207,6 +207,18 @@ describe('a task with a tool that needs approval', () => {
     expect(sent).toHaveLength(1)
   })
 
+  it('is continued by the process that ran it, such as an embedding program, when that makes the decision', async () => {
+    const { sent, plugin } = mailbox()
+    const options = { config: GATED, builtins: [plugin], roles: ['cli'] as const }
+    await using home = await testHostWithTasks(() => text('It is sent.'), options)
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const { task_id, approval_ids } = await run(home, await spawn(home), 'Write to Ann.')
+    await decide(home, approval_ids[0]!, 'approve')
+    await waitForEnd(home, task_id)
+    expect(await taskOf(home, task_id)).toMatchObject({ status: 'completed', output: 'It is sent.' })
+    expect(sent).toHaveLength(1)
+  })
+
   it('is continued by tasks.resume when nothing else continues it, and is otherwise left unchanged', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('It is sent.'), {

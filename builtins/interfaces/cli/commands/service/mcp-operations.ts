@@ -23,7 +23,7 @@ export function processOperations(root: string, context: Context, kernel: Kernel
           .string()
           .max(1000)
           .default('coder')
-          .describe('Presets to spawn agents from: a,b; those with a live agent are skipped'),
+          .describe('Presets to spawn agents from: a,b; empty for none; those with a live agent are skipped'),
         heartbeat: HeartbeatConfig.shape.heartbeat
           .unwrap()
           .optional()
