@@ -353,12 +353,35 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('reads that nothing needs attention only while agents can work', async () => {
+    const calm = 'No agent is stuck, and nothing needs your attention.'
+    const page = await operator.at('#/')
+    const id = await alive.spawn('oracle')
+    await page.getByText(calm).waitFor()
+    await alive.invoke('daemon.pause')
+    await page.getByText(calm).waitFor({ state: 'detached' })
+    await alive.invoke('daemon.resume')
+    await page.getByText(calm).waitFor()
+    operator.rest()
+    await deleteAgent(id)
+
+    const keyless = await openAnother({ config: { model: { default_model: 'openai:gpt-5.4' } } })
+    const person = await visitor(browser, keyless)
+    const attention = (await person.open('#/')).locator('.attention')
+    await attention.getByText('The default model openai:gpt-5.4 is not available: OPENAI_API_KEY is not set').waitFor()
+    await attention.getByRole('link', { name: 'Show' }).click()
+    await attention.page().getByRole('heading', { name: 'Models' }).waitFor()
+    await person.leave()
+  })
+
   it('sorts the fleet, and sees a stuck agent and the reason before all others', async () => {
     const page = await reader.at('#/')
     await page.getByText('No agents yet.').waitFor()
     const ids: Record<string, string> = {}
     for (const preset of ['coder', 'oracle', 'writer']) ids[preset] = await still.spawn(preset)
-    await page.getByText('No agent is stuck, and nothing needs your attention.').waitFor()
+    await page.getByRole('table').waitFor()
+    // Without a daemon no agent works, so the page does not say that all is well.
+    expect(await page.getByText('nothing needs your attention').count()).toBe(0)
     const error = 'The provider says: no credit is left.'
     const outcome = still.home.kernel.use(Agents).recordOutcome({ agent_id: ids.writer!, error, waiting_for: null })
     const event = appendEvent({
