@@ -350,6 +350,8 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByRole('button', { name: 'Reset counter…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Reset' }).click()
     await page.getByRole('link', { name: /^0 of 6K tokens/ }).waitFor()
+    await page.locator('.figure', { hasText: 'Limit' }).getByRole('link', { name: 'Change' }).click()
+    await page.getByRole('button', { name: 'Change daemon.budget_usd' }).waitFor()
     await person.leave()
   })
 
