@@ -12,6 +12,9 @@ const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
 /** An answer that lists shorten. */
 const TALE = 'The lighthouse stood at the end of the road. '.repeat(40)
 
+/** An answer with blocks of code. */
+const CODE = 'Look:\n```ts\nif (a)\n  <b>go</b>()\n```\n```sh and more\nis text\n```\ncut off'
+
 /** Replies to a task that is started again: the last one ends when the test allows it. */
 let goOn = () => {}
 const begunAgain: Reply[] = [
@@ -41,6 +44,7 @@ function says(request: ModelServerRequest) {
   if (instruction.includes('fail')) return fault('rst')
   if (instruction.includes('greet')) return text('Hello, dear reader. '.repeat(4))
   if (instruction.includes('go on')) return text(TALE)
+  if (instruction.includes('show code')) return text(CODE)
   if (instruction.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
@@ -370,6 +374,12 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await field.fill('greet me')
     await field.press('Enter')
     await page.locator('.by-assistant').nth(1).getByText('completed').waitFor()
+    await field.fill('show code')
+    await field.press('Enter')
+    const code = page.locator('.by-assistant').nth(2)
+    await code.getByText('completed').waitFor()
+    expect(await code.getByLabel('Code').allInnerTexts()).toEqual(['if (a)\n  <b>go</b>()', 'cut off'])
+    expect(await code.locator('.words').allInnerTexts()).toEqual(['Look:', '```sh and more\nis text'])
     await page.reload()
     await answer.getByRole('button', { name: 'Show all' }).waitFor()
   })
