@@ -102,9 +102,13 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
   it('approves one of several calls: it runs with the shown arguments, and the others stay pending', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
     await page.getByTitle(`${AGENTS} pending`).waitFor()
+    await expect.poll(() => page.title()).toBe(`(${AGENTS}) Approvals · svc`)
     const card = cardOf(approval_id)
     expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
     expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
+    expect(await card.getByRole('link', { name: 'a goal' }).getAttribute('href')).toMatch(
+      `#/agents/${agent_id}/goals/goal-`,
+    )
     await card.getByRole('button', { name: 'Approve', exact: true }).click()
     await outcomeOf(card)
     await until(() => runs.length === 1)
