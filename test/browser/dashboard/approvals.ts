@@ -260,6 +260,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await card.getByRole('button', { name: 'Allow similar calls…' }).click()
     await card.locator('select:focus').waitFor()
     await card.getByRole('button', { name: 'Add rule and approve' }).click()
+    await page.getByText('Rule added and call approved.').waitFor()
     await outcomeOf(card)
     await until(() => runs.length > before)
     expect(await host.invoke('approvals.rules')).toMatchObject([
@@ -269,6 +270,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('No rules. Every gated call needs approval.').waitFor()
+    expect(await page.getByText('was already approved').count()).toBe(0)
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
