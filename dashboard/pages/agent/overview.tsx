@@ -6,7 +6,7 @@ import { ofAgent, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Status, Tag } from '../../ui/status.tsx'
+import { Tag } from '../../ui/status.tsx'
 import { count, dollars, duration, visible, withLocalTimes } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
@@ -16,7 +16,7 @@ import { Persona } from './character/persona.tsx'
 import { Nudge } from './conversation/nudge.tsx'
 import { Questions } from './conversation/question.tsx'
 import { Steps } from './conversation/steps.tsx'
-import { AcceptanceList, PlanList } from './goal-state.tsx'
+import { AcceptanceList, GoalStatus, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
 
 /** Overview of an agent: its current work, what blocks it, when it runs next, and its state. */
@@ -44,9 +44,9 @@ export function Overview({ agent, reload }: ViewProps) {
           <Nudge agent={agent} onSent={reload} />
         </div>
         <div class="stack">
-          <Folders agent={agent} />
           <Persona agent={agent} />
           <Recent agent={agent} />
+          <Folders agent={agent} />
           <Happened agent={agent} />
         </div>
       </div>
@@ -92,7 +92,16 @@ function Now({ agent }: { agent: Agent }) {
   if (!goal || !goal_id)
     return (
       <Card title="Goal">
-        <Empty title="No current goal.">{visible(withLocalTimes(agent.next.reason))}</Empty>
+        <Empty
+          title="No current goal."
+          actions={
+            <a class="button" href={to('agents', [agent_id, 'goals'], { add: 'true' })}>
+              Add a goal
+            </a>
+          }
+        >
+          {visible(withLocalTimes(agent.next.reason))}
+        </Empty>
       </Card>
     )
   return (
@@ -108,10 +117,17 @@ function Now({ agent }: { agent: Agent }) {
 
 /** Folders, workspace and sandbox of the agent. */
 function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
-  if (folders.length === 0) return null
+  const isOwn = folders.every(({ path }) => path !== workspace)
   return (
     <Card title="Folders">
       <ul class="plain list">
+        {isOwn && (
+          <li>
+            <Tag>read-write</Tag>
+            <code>{visible(workspace)}</code>
+            <small>workspace</small>
+          </li>
+        )}
         {folders.map(({ path, access, purpose }) => (
           <li key={path}>
             <Tag kind={access === 'read-write' ? 'warn' : ''}>{access}</Tag>
@@ -155,14 +171,16 @@ function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
             </Empty>
           ) : (
             <ul class="plain list">
-              {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (
-                <li key={goal_id}>
-                  <Status of={status} />
-                  <a class="clamp" href={to('agents', [id, 'goals', goal_id])}>
-                    {visible(objective)}
+              {goals.map(goal => (
+                <li key={goal.goal_id}>
+                  <span>
+                    <GoalStatus goal={goal} />
+                  </span>
+                  <a class="clamp" href={to('agents', [id, 'goals', goal.goal_id])}>
+                    {visible(goal.objective)}
                   </a>
                   <small>
-                    <When at={completed_at ?? created_at} />
+                    <When at={goal.completed_at ?? goal.created_at} />
                   </small>
                 </li>
               ))}
