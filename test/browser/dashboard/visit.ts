@@ -65,7 +65,10 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
   it('spawns a first agent in an empty project, and follows its goal, steps and results live', async () => {
     const page = await operator.at('#/')
     await page.getByText('No agents yet.').waitFor()
-    await page.getByText('simulated, not an AI model').first().waitFor()
+    await page.getByRole('link', { name: 'simulated, not an AI model' }).click()
+    await page.getByText('To use another model').getByRole('link', { name: 'model.default_model' }).click()
+    await page.getByRole('button', { name: 'Change model.default_model' }).waitFor()
+    await operator.at('#/')
     await page.getByRole('button', { name: 'Spawn an agent' }).click()
     await page.getByRole('combobox', { name: /^Preset/ }).selectOption('coder')
     await page.getByRole('button', { name: 'Spawn', exact: true }).click()
