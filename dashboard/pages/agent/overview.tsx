@@ -3,6 +3,7 @@ import { api } from '../../api/client.ts'
 import { useHeartbeat } from '../../api/daemon.ts'
 import { useLatest } from '../../api/feed.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
+import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
@@ -34,10 +35,9 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Limits agent={agent} />
-        <Figure label="Last active" value={<When at={agent.last_active} none="never" every={every} />} />
+        <Figure label="Last cycle" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
-      {agent.goal && <p class="soft">{visible(withLocalTimes(agent.next.reason))}</p>}
-      {agent.error && <p class="trouble">{visible(agent.error)}</p>}
+      <Hindrance agent={agent} />
       <div class="columns">
         <div class="stack">
           <Now agent={agent} />
@@ -50,6 +50,21 @@ export function Overview({ agent, reload }: ViewProps) {
           <Happened agent={agent} />
         </div>
       </div>
+    </>
+  )
+}
+
+/** What keeps the agent from going on with its goal, unless it is shown above as a call or a question. */
+function Hindrance({ agent: { status, goal, error, next } }: { agent: Agent }) {
+  const questions = useQuestions().data ?? []
+  const isAsked =
+    status === 'waiting_approval' || questions.some(({ question_id }) => next.reason.includes(question_id))
+  const reason = goal && !isAsked ? next.reason : ''
+  const isSame = error !== null && reason.includes(error)
+  return (
+    <>
+      {reason && !isSame && <p class="soft">{visible(withLocalTimes(reason))}</p>}
+      {error && <p class="trouble">{visible(isSame ? withLocalTimes(reason) : error)}</p>}
     </>
   )
 }

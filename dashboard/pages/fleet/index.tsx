@@ -176,7 +176,7 @@ const columnsOf = (every: number | undefined, shared: ReadonlySet<string>): read
     ),
   },
   {
-    name: 'Last active',
+    name: 'Last cycle',
     kind: 'narrow',
     wide: true,
     by: 'active',

@@ -109,6 +109,21 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
       .waitFor()
   })
 
+  it('overview: shows once why the agent does not go on', async () => {
+    const error = 'The model gave no answer.'
+    const stuck = { goal: 'Count cows', error, next: { at: null, reason: `Its last 4 cycles failed: ${error}` } }
+    await page.route(`**/agents/${ann}`, async route => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), ...stuck } })
+    })
+    await person.at(`#/agents/${ann}`)
+    await page.reload()
+    await page.locator('.trouble', { hasText: stuck.next.reason }).waitFor()
+    expect(await page.locator('p.soft', { hasText: error }).count()).toBe(0)
+    await page.unroute(`**/agents/${ann}`)
+    await page.reload()
+  })
+
   it('questions: are counted on every page and in the title, and answered on the overview', async () => {
     const goal = { goal_id: 'goal-asking', agent_id: ann, objective: 'Choose a colour', reasoning: null }
     await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
@@ -118,6 +133,9 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByTitle('1 to answer').waitFor()
     await expect.poll(() => page.title()).toBe(`(1) Memory · ${ann} · Agent · svc`)
     await go('overview')
+    await page.getByRole('button', { name: 'blue' }).waitFor()
+    // The question says what the goal waits for.
+    expect(await page.getByText('svc questions').count()).toBe(0)
     await page.getByRole('button', { name: 'blue' }).click()
     await page.getByTitle('1 to answer').waitFor({ state: 'detached' })
     expect(await host.invoke('questions.list', { status: 'answered' })).toMatchObject([{ answer: 'blue' }])
