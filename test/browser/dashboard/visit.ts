@@ -380,6 +380,20 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('reads the list of runs on a small screen without scrolling sideways', async () => {
+    const page = await operator.at('#/runs')
+    const size = page.viewportSize()!
+    await page.setViewportSize({ width: 1024, height: 768 })
+    await page.getByRole('columnheader', { name: 'Started' }).waitFor()
+    expect(
+      await page.evaluate(
+        'document.querySelector(".scroll").scrollWidth - document.querySelector(".scroll").clientWidth',
+      ),
+    ).toBe(0)
+    await page.setViewportSize(size)
+    operator.rest()
+  })
+
   it('sorts the fleet, and sees a stuck agent and the reason before all others', async () => {
     const page = await reader.at('#/')
     await page.getByText('No agents yet.').waitFor()
