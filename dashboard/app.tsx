@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from 'preact/hooks'
 import { faultOf } from './api/client.ts'
+import { useQuestions, useWaiting } from './api/waiting.ts'
 import { VIEWS as AGENT_VIEWS, AgentPage } from './pages/agent/index.tsx'
 import { VIEWS as APPROVAL_VIEWS, Approvals } from './pages/approvals/index.tsx'
 import { Config } from './pages/config/index.tsx'
@@ -51,6 +52,7 @@ export function App() {
   const place = usePlace()
   const main = useRef<HTMLElement>(null)
   const came = useRef(false)
+  const pending = usePending()
   const found = [...PAGES, AGENT].find(({ page }) => page === place.page)
   // The tabs of an agent are one place, so that the bar of tabs does not move.
   const isTab = found === AGENT && place.parts.length < 3
@@ -63,8 +65,8 @@ export function App() {
   useEffect(() => {
     const nameOf = (part: string) => found?.tabs?.find(({ id }) => id === part)?.name ?? part
     const names = found ? [...place.parts.map(nameOf).reverse(), found.name] : []
-    document.title = visible([...names, 'svc'].join(' · '))
-  }, [place])
+    document.title = visible(`${pending > 0 ? `(${pending}) ` : ''}${[...names, 'svc'].join(' · ')}`)
+  }, [place, pending])
   useEffect(() => keepFocus(main.current!), [])
   useLayoutEffect(scrollToPlace, [spot])
   return (
@@ -91,6 +93,9 @@ export function App() {
     </>
   )
 }
+
+/** Returns the number of calls and questions that wait for the operator, for the tab of the browser. */
+const usePending = () => (useWaiting().data?.length ?? 0) + (useQuestions().data?.length ?? 0)
 
 /** A page, or the error that kept it from being drawn, until the reader goes elsewhere. */
 function PageOrError({ view: View, place }: { view: Page['view']; place: Place }) {

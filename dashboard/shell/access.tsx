@@ -1,11 +1,15 @@
-import { useCallback, useEffect, useRef } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { access, setAccess } from '../api/access.ts'
 
 /** Form for the key and the tenant. Opens by itself when the server refuses the key. */
 export function AccessForm({ wanted }: { wanted: boolean }) {
   const details = useRef<HTMLDetailsElement>(null)
+  const [isTried, setTried] = useState(access().key !== '')
   useEffect(() => {
-    if (wanted && details.current) details.current.open = true
+    if (!wanted || !details.current) return
+    details.current.open = true
+    // What the reader types elsewhere is not interrupted.
+    if (document.activeElement === document.body) details.current.querySelector('input')?.focus()
   }, [wanted])
   useEffect(() => {
     const panel = details.current!
@@ -28,6 +32,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     event.preventDefault()
     const form = new FormData(event.currentTarget as HTMLFormElement)
     setAccess({ key: String(form.get('key')).trim(), tenant: String(form.get('tenant')).trim() })
+    setTried(form.get('key') !== '')
     details.current!.open = false
   }
   // Set as a property, not as an attribute, so that the key never appears in the page's markup.
@@ -38,7 +43,11 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     <details class="access" ref={details}>
       <summary>Access</summary>
       <form onSubmit={use}>
-        {wanted && <p class="trouble">The key is missing or wrong.</p>}
+        {wanted && (
+          <p class={isTried ? 'trouble' : 'hint'}>
+            {isTried ? 'The key is wrong.' : 'Type the service’s key: the value of server.api_key or SVC_API_KEY.'}
+          </p>
+        )}
         <label>
           Key
           <input
@@ -61,7 +70,9 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
             ref={useCallback(fillField('tenant'), [])}
           />
         </label>
-        <button type="submit">Apply</button>
+        <button type="submit" class={wanted ? 'primary' : ''}>
+          Apply
+        </button>
         <p class="hint">Stored in this tab only.</p>
       </form>
     </details>

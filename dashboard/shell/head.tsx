@@ -4,7 +4,8 @@ import { useAction } from '../api/action.ts'
 import { api } from '../api/client.ts'
 import { useDaemon } from '../api/daemon.ts'
 import { type FeedState, useFeedState } from '../api/feed.ts'
-import { ofKinds, ofSpend, useQuery } from '../api/query.ts'
+import { useModels } from '../api/models.ts'
+import { ofSpend, useQuery } from '../api/query.ts'
 import { to } from '../routes.ts'
 import { Meter, usedOf } from '../ui/figures/meter.tsx'
 import { count, dollars, moment, visible } from '../ui/text/format.ts'
@@ -21,11 +22,7 @@ const FEED_WORDS = {
 /** State of the whole service: whether it is reachable, runs and is frozen, its cost, and its default model. */
 export function Head() {
   const state = useReach()
-  const models = useQuery('models', {
-    ask: () => api.models.list(),
-    on: ofKinds('config_changed', 'plugin_', 'model_'),
-  })
-  const notice = models.data?.default?.notice
+  const notice = useModels().data?.default?.notice
   return (
     <header class="head">
       <a class="brand" href={to('')}>
@@ -34,7 +31,13 @@ export function Head() {
       <p class={`feed is-${state}`} role="status">
         {FEED_WORDS[state]}
       </p>
-      {notice && <p class="notice">{notice}</p>}
+      {notice && (
+        <p class="notice">
+          <a href={to('models')} title="Show all models">
+            {notice}
+          </a>
+        </p>
+      )}
       <span class="gap" />
       <Spent />
       <Freeze />

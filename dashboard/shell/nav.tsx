@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../api/client.ts'
 import { ofKinds, useQuery } from '../api/query.ts'
-import { QUEUE, useWaiting } from '../api/waiting.ts'
+import { QUEUE, useQuestions, useWaiting } from '../api/waiting.ts'
 import { to } from '../routes.ts'
 import { showChosen } from '../ui/tabs.tsx'
 import type { Item } from '../ui/types.ts'
@@ -16,10 +16,12 @@ interface NavProps {
 
 export function Nav({ pages, here, exact }: NavProps) {
   const waiting = useWaiting().data?.length ?? 0
+  const questions = useQuestions().data?.length ?? 0
   const broken = useBroken()
   const bar = useRef<HTMLElement>(null)
   useEffect(() => showChosen(bar.current), [here])
   const counts: Record<string, { number: number; words: string; bad?: boolean }> = {
+    '': { number: questions, words: 'to answer' },
     approvals: { number: waiting, words: 'pending' },
     plugins: { number: broken, words: 'broken', bad: true },
   }

@@ -1,6 +1,15 @@
-import { Tag } from '../../ui/status.tsx'
+import { Status, Tag } from '../../ui/status.tsx'
 import { plural, visible } from '../../ui/text/format.ts'
 import type { Goal } from '../../ui/types.ts'
+
+/** Status of a goal, and whether its end is not confirmed. */
+export function GoalStatus({ goal: { status, unconfirmed } }: { goal: Pick<Goal, 'status' | 'unconfirmed'> }) {
+  return (
+    <>
+      <Status of={status} /> {unconfirmed && <Tag kind="warn">not confirmed</Tag>}
+    </>
+  )
+}
 
 /** Acceptance criteria of a goal, with the results of the last check. */
 export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<Goal, 'acceptance' | 'refusals'> }) {

@@ -10,13 +10,13 @@ import { Choice, chosenIn, Order, orderIn } from '../../ui/lists/list-filters.ts
 import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Status, Tag } from '../../ui/status.tsx'
+import { Tag } from '../../ui/status.tsx'
 import { Conversation } from '../../ui/text/conversation.tsx'
 import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
-import type { Agent, Goal } from '../../ui/types.ts'
+import type { Agent } from '../../ui/types.ts'
 import { Steps } from './conversation/steps.tsx'
-import { AcceptanceList, PlanList } from './goal-state.tsx'
+import { AcceptanceList, GoalStatus, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
 
 const CALLS = 200
@@ -41,7 +41,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
   })
   return (
     <div class="stack">
-      <GiveGoal id={id} onGiven={query.reload} />
+      <GiveGoal id={id} isOpen={place.query.add === 'true'} onGiven={query.reload} />
       <Loaded query={query}>
         {goals =>
           isEmpty && wanted.status === undefined ? (
@@ -93,15 +93,7 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
   )
 }
 
-function GoalStatus({ goal: { status, unconfirmed } }: { goal: Goal }) {
-  return (
-    <>
-      <Status of={status} /> {unconfirmed && <Tag kind="warn">not confirmed</Tag>}
-    </>
-  )
-}
-
-function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
+function GiveGoal({ id, isOpen, onGiven }: { id: string; isOpen: boolean; onGiven: () => void }) {
   const give = useAction(async (element: HTMLFormElement) => {
     const form = new FormData(element)
     const lines = (name: string) =>
@@ -121,7 +113,7 @@ function GiveGoal({ id, onGiven }: { id: string; onGiven: () => void }) {
     onGiven()
   }, 'Goal added.')
   return (
-    <details class="card">
+    <details class="card" open={isOpen}>
       <summary>Add a goal</summary>
       <ActionForm action={give} submit="Add goal" onSubmit={give.run}>
         <label>
@@ -194,6 +186,12 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <p class="soft">
                 {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · created{' '}
                 <When at={goal.created_at} />
+                {goal.completed_at && (
+                  <>
+                    {' '}
+                    · ended <When at={goal.completed_at} />
+                  </>
+                )}
                 {goal.deadline && (
                   <>
                     {' '}

@@ -3,10 +3,11 @@ import { api } from '../../api/client.ts'
 import { useHeartbeat } from '../../api/daemon.ts'
 import { useLatest } from '../../api/feed.ts'
 import { ofAgent, useQuery } from '../../api/query.ts'
+import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { Card, Figure } from '../../ui/card.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { Status, Tag } from '../../ui/status.tsx'
+import { Tag } from '../../ui/status.tsx'
 import { count, dollars, duration, visible, withLocalTimes } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
@@ -16,7 +17,7 @@ import { Persona } from './character/persona.tsx'
 import { Nudge } from './conversation/nudge.tsx'
 import { Questions } from './conversation/question.tsx'
 import { Steps } from './conversation/steps.tsx'
-import { AcceptanceList, PlanList } from './goal-state.tsx'
+import { AcceptanceList, GoalStatus, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
 
 /** Overview of an agent: its current work, what blocks it, when it runs next, and its state. */
@@ -34,22 +35,36 @@ export function Overview({ agent, reload }: ViewProps) {
         <Figure label="Cycles" value={agent.cycle_count.toLocaleString('en')} />
         <Figure label="Spent" value={dollars(agent.cost_usd)} note={`${count(agent.tokens)} tokens`} />
         <Limits agent={agent} />
-        <Figure label="Last active" value={<When at={agent.last_active} none="never" every={every} />} />
+        <Figure label="Last cycle" value={<When at={agent.last_active} none="never" every={every} />} />
       </dl>
-      {agent.goal && <p class="soft">{visible(withLocalTimes(agent.next.reason))}</p>}
-      {agent.error && <p class="trouble">{visible(agent.error)}</p>}
+      <Hindrance agent={agent} />
       <div class="columns">
         <div class="stack">
           <Now agent={agent} />
           <Nudge agent={agent} onSent={reload} />
         </div>
         <div class="stack">
-          <Folders agent={agent} />
           <Persona agent={agent} />
           <Recent agent={agent} />
+          <Folders agent={agent} />
           <Happened agent={agent} />
         </div>
       </div>
+    </>
+  )
+}
+
+/** What keeps the agent from going on with its goal, unless it is shown above as a call or a question. */
+function Hindrance({ agent: { status, goal, error, next } }: { agent: Agent }) {
+  const questions = useQuestions().data ?? []
+  const isAsked =
+    status === 'waiting_approval' || questions.some(({ question_id }) => next.reason.includes(question_id))
+  const reason = goal && !isAsked ? next.reason : ''
+  const isSame = error !== null && reason.includes(error)
+  return (
+    <>
+      {reason && !isSame && <p class="soft">{visible(withLocalTimes(reason))}</p>}
+      {error && <p class="trouble">{visible(isSame ? withLocalTimes(reason) : error)}</p>}
     </>
   )
 }
@@ -92,7 +107,16 @@ function Now({ agent }: { agent: Agent }) {
   if (!goal || !goal_id)
     return (
       <Card title="Goal">
-        <Empty title="No current goal.">{visible(withLocalTimes(agent.next.reason))}</Empty>
+        <Empty
+          title="No current goal."
+          actions={
+            <a class="button" href={to('agents', [agent_id, 'goals'], { add: 'true' })}>
+              Add a goal
+            </a>
+          }
+        >
+          {visible(withLocalTimes(agent.next.reason))}
+        </Empty>
       </Card>
     )
   return (
@@ -108,10 +132,17 @@ function Now({ agent }: { agent: Agent }) {
 
 /** Folders, workspace and sandbox of the agent. */
 function Folders({ agent: { folders, workspace, sandbox } }: { agent: Agent }) {
-  if (folders.length === 0) return null
+  const isOwn = folders.every(({ path }) => path !== workspace)
   return (
     <Card title="Folders">
       <ul class="plain list">
+        {isOwn && (
+          <li>
+            <Tag>read-write</Tag>
+            <code>{visible(workspace)}</code>
+            <small>workspace</small>
+          </li>
+        )}
         {folders.map(({ path, access, purpose }) => (
           <li key={path}>
             <Tag kind={access === 'read-write' ? 'warn' : ''}>{access}</Tag>
@@ -155,14 +186,16 @@ function Recent({ agent: { agent_id: id } }: { agent: Agent }) {
             </Empty>
           ) : (
             <ul class="plain list">
-              {goals.map(({ goal_id, objective, status, completed_at, created_at }) => (
-                <li key={goal_id}>
-                  <Status of={status} />
-                  <a class="clamp" href={to('agents', [id, 'goals', goal_id])}>
-                    {visible(objective)}
+              {goals.map(goal => (
+                <li key={goal.goal_id}>
+                  <span>
+                    <GoalStatus goal={goal} />
+                  </span>
+                  <a class="clamp" href={to('agents', [id, 'goals', goal.goal_id])}>
+                    {visible(goal.objective)}
                   </a>
                   <small>
-                    <When at={completed_at ?? created_at} />
+                    <When at={goal.completed_at ?? goal.created_at} />
                   </small>
                 </li>
               ))}

@@ -28,5 +28,6 @@ export async function decide(decision: Parameters<typeof api.approvals.decide>[0
   }
 }
 
-/** Returns who decided: without a tenant, requests are those of the user `default`. */
-export const deciderOf = (resolved_by: string) => (resolved_by === 'default' ? 'the operator' : resolved_by)
+/** Returns who decided: without a tenant, requests are those of the user `default`; a rule is named by its id. */
+export const deciderOf = (resolved_by: string) =>
+  resolved_by === 'default' ? 'the operator' : resolved_by.replace(/^rule:/, '')

@@ -5,7 +5,7 @@ import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
 import { visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
-import { claimDecision, decide } from './decide.ts'
+import { claimDecision } from './decide.ts'
 
 /** Form that approves this call and lets calls like it run without approval, for a time or a number of uses. */
 export function Grant({
@@ -27,7 +27,13 @@ export function Grant({
       ...(hours > 0 ? { until: new Date(now() + hours * 3_600_000).toISOString() } : {}),
       ...(uses > 0 ? { uses } : {}),
     })
-    await decide({ approval_id, decision: 'approve' })
+    try {
+      await api.approvals.decide({ approval_id, decision: 'approve' })
+    } catch (error) {
+      // The rule itself may have approved the call already.
+      const { status } = await api.approvals.show({ approval_id })
+      if (status !== 'approved' && status !== 'consumed') throw error
+    }
     onDone()
   }, 'Rule added and call approved.')
   const isWhole = typeof args === 'object' && args !== null

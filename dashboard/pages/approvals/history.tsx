@@ -49,9 +49,7 @@ export function History() {
                 {
                   name: 'Decided by',
                   wide: true,
-                  cell: ({ resolved_by }) => (
-                    <span class="unbroken">{visible(deciderOf(resolved_by ?? '').replace(/^rule:/, ''))}</span>
-                  ),
+                  cell: ({ resolved_by }) => <span class="unbroken">{visible(deciderOf(resolved_by ?? ''))}</span>,
                 },
                 { name: 'Reason', kind: 'grow', wide: true, cell: ({ reason }) => visible(reason ?? '') },
                 { name: 'Time', kind: 'narrow', cell: ({ resolved_at }) => <When at={resolved_at} /> },

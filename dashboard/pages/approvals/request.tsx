@@ -145,7 +145,7 @@ function useSteadyCard(isDecided: boolean, isMine: boolean) {
 
 /** What asks to run, for whom, since when and until when. */
 function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>) {
-  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id } = approval
+  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id, goal_id } = approval
   return (
     <header>
       {box}
@@ -156,6 +156,12 @@ function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>
       <span class="soft">
         <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
         {task_id && ' for a task'}
+        {goal_id && (
+          <>
+            {' '}
+            for <a href={to('agents', [agent_id, 'goals', goal_id])}>a goal</a>
+          </>
+        )}
         {expires_at && (
           <>
             , denied automatically <When at={expires_at} />

@@ -1,3 +1,5 @@
+import { useDaemon } from '../../api/daemon.ts'
+import { useModels } from '../../api/models.ts'
 import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { labelOf } from '../../ui/text/agent-names.ts'
@@ -7,20 +9,38 @@ import type { Fleet, Member } from '../../ui/types.ts'
 /** Number of characters of a block reason by which the list is searched for its agents. */
 const FOUND_BY = 300
 
-/** What needs the operator: calls to decide, questions to answer, and block reasons, most frequent first. */
+/**
+ * What needs the operator: a default model that is not available, calls to decide, questions to answer, and block
+ * reasons, most frequent first.
+ */
 export function Attention({ summary, shared }: { summary: Fleet['summary']; shared: ReadonlySet<string> }) {
-  const { asking, statuses, stuck } = summary
+  const { total, asking, statuses, stuck } = summary
+  const { running = true, frozen = false } = useDaemon().data ?? {}
+  const modelProblem = useModelProblem()
   const questions = useQuestions().data ?? []
   const isAsked = (reason: string) => questions.some(({ question_id }) => reason.includes(question_id))
   const reasons = summary.reasons.filter(({ reason }) => !isAsked(reason))
   const waiting = statuses.waiting_approval ?? 0
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
-  if (waiting + stuck + questions.length === 0)
-    return <p class="calm">No agent is stuck, and nothing needs your attention.</p>
+  if (!modelProblem && waiting + stuck + questions.length === 0)
+    // The header says what keeps all agents from working.
+    return total === 0 || !running || frozen ? null : (
+      <p class="calm">No agent is stuck, and nothing needs your attention.</p>
+    )
   return (
     <section class="card attention" aria-labelledby="attention">
       <h2 id="attention">Needs your attention</h2>
       <ul class="plain">
+        {modelProblem && (
+          <li>
+            <a class="button" href={to('models')}>
+              Show
+            </a>
+            <p>
+              <strong>{visible(modelProblem)}</strong>
+            </p>
+          </li>
+        )}
         {waiting > 0 && (
           <li>
             <a class="button" href={to('approvals')}>
@@ -79,6 +99,14 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
       </ul>
     </section>
   )
+}
+
+/** Returns why the default model cannot be called. */
+function useModelProblem(): string | null {
+  const { default: chosen, error, providers = [] } = useModels().data ?? {}
+  const provider = providers.find(({ name }) => name === chosen?.provider)
+  if (!chosen) return error ?? null
+  return provider?.available === false ? `The default model ${chosen.model} is not available: ${provider.reason}` : null
 }
 
 /** Filter for agents that anything but an approval keeps from their work. */

@@ -48,10 +48,13 @@ export function Fleet({ place }: { place: Place }) {
       <Loaded query={fleet}>
         {data =>
           isEmpty ? (
-            <Empty title="No agents yet." actions={begin}>
-              Agents set goals and work on them within your limits. To spawn one in a terminal:{' '}
-              <code>svc spawn coder</code>
-            </Empty>
+            <>
+              <Attention summary={data.summary} shared={shared} />
+              <Empty title="No agents yet." actions={begin}>
+                Agents set goals and work on them within your limits. To spawn one in a terminal:{' '}
+                <code>svc spawn coder</code>
+              </Empty>
+            </>
           ) : (
             <>
               <Attention summary={data.summary} shared={shared} />
@@ -173,7 +176,7 @@ const columnsOf = (every: number | undefined, shared: ReadonlySet<string>): read
     ),
   },
   {
-    name: 'Last active',
+    name: 'Last cycle',
     kind: 'narrow',
     wide: true,
     by: 'active',

@@ -1,5 +1,6 @@
 import { api } from '../../api/client.ts'
 import { ofKinds, useQuery } from '../../api/query.ts'
+import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
@@ -36,6 +37,10 @@ export function Models() {
                 {chosen.notice && <Tag kind="warn">{visible(chosen.notice)}</Tag>}
               </p>
             )}
+            <p class="hint">
+              To use another model, start the service with the key or the address of its provider, such as
+              OPENAI_API_KEY, or set <a href={to('config', [], { q: 'model.default_model' })}>model.default_model</a>.
+            </p>
             {in_use
               .filter(({ priced }) => priced === 'unknown')
               .map(({ model }) => (

@@ -49,7 +49,7 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
             <Figure
               label="Goals completed"
               value={found.goals_completed}
-              note={`${count(found.goals_generated)} started`}
+              note={`${count(found.goals_abandoned)} abandoned`}
             />
             <Figure label="Tool calls" value={count(found.tool_calls)} note={`${found.tool_failures} failed`} />
             <Figure label="Cost" value={dollars(found.cost_usd)} note={`${count(found.tokens)} tokens`} />

@@ -1,5 +1,5 @@
 import { api } from '../../api/client.ts'
-import { ofKinds, useQuery } from '../../api/query.ts'
+import { never, ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Conversation } from '../../ui/text/conversation.tsx'
@@ -11,12 +11,14 @@ export function Transcript({ session_id }: { session_id: string }) {
     ask: () => api.tasks.transcript({ session_id }),
     on: ofKinds('task_', 'tool_result'),
   })
+  const session = useQuery(`session of ${session_id}`, { ask: () => api.sessions.get({ session_id }), on: never })
   return (
     <>
       <div class="page-head">
         <h1>
           Session <code>{visible(session_id)}</code>
         </h1>
+        {session.data && <a href={to('agents', [session.data.agent_id])}>{visible(session.data.agent_id)}</a>}
         <a class="aside" href={to('sessions')}>
           All sessions
         </a>

@@ -103,7 +103,12 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
         <Figure
           label="Limit"
           value={limits.usd === null ? 'none' : dollars(limits.usd)}
-          note={limits.tokens === null ? '' : `${count(limits.tokens)} tokens`}
+          note={
+            <>
+              {limits.tokens !== null && `${count(limits.tokens)} tokens `}
+              <a href={to('config', [], { q: 'daemon.budget_usd' })}>{budget.unlimited ? 'Set a limit' : 'Change'}</a>
+            </>
+          }
         />
         {unconfirmed.tokens > 0 && (
           <Figure
@@ -223,7 +228,8 @@ function plotSpend(rows: readonly Spending[], length: number, buckets: number, a
         calls: sum(row => row.calls),
       }
     })
-    .sort((a, b) => b.amount - a.amount)
+    // Those that the server added up come last, so that they are not one of the lines.
+    .sort((a, b) => Number(a.name === OTHERS) - Number(b.name === OTHERS) || b.amount - a.amount)
   const addSpend = (own: readonly Spending[]) => {
     let sum = 0
     const byTime = new Map<number, number>()

@@ -55,13 +55,26 @@ interface WordsProps {
   open?: boolean
 }
 
-/** Shortens long text, and shows all of it on request. */
+/** Code between fences of backticks; the last block may be cut off before its second fence. */
+const FENCED = /^```[\w+#.-]*[ \t]*\n([\s\S]*?)(?:^```[ \t]*(?:\n|$)|(?![\s\S]))/m
+
+/** Shortens long text, and shows all of it on request. Code blocks keep their columns. */
 export function Words({ text, open = false }: WordsProps) {
   const [whole, setWhole] = useState(open)
   const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`
   return (
     <>
-      <p class="words">{visible(shown)}</p>
+      {shown.split(FENCED).map((part, at) =>
+        at % 2 === 1 ? (
+          <Code key={at} value={part.trimEnd()} label="Code" />
+        ) : (
+          part.trim() && (
+            <p key={at} class="words">
+              {visible(shown === part ? part : part.trim())}
+            </p>
+          )
+        ),
+      )}
       {text.length > LONG && (
         <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
           {whole ? 'Show less' : `Show all ${text.length.toLocaleString('en')} characters`}

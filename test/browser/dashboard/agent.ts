@@ -8,6 +8,7 @@ import { endGoal, insertGoal } from '#core/goals/repository'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
+import { Questions } from '#safety/questions/contract'
 import type { Citizen } from '#society/economy/contract'
 import type { IdentityRecord } from '#society/identity/contract'
 import { askQuestion, formOpinion, reviseWorldview } from '#society/identity/repository'
@@ -84,6 +85,63 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     expect(shown).toMatch(/Cost limit for goals none ?\$0\.00 spent Total cost limit \$2\.00 ?\$0\.00 spent/)
   })
 
+  it('overview: names the workspace, marks a goal that is not confirmed, and leads to the form for a new one', async () => {
+    const other = await host.spawn('worker')
+    const goal = { goal_id: 'goal-unconfirmed', agent_id: other, objective: 'Count goats', reasoning: null }
+    await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+    await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result: 'many', unconfirmed: true })])
+    await person.at(`#/agents/${other}`)
+    const row = page.getByRole('listitem').filter({ hasText: 'Count goats' })
+    await row.getByText('not confirmed').waitFor()
+    await page.getByText(`workspaces/${other}`).waitFor()
+    await row.getByRole('link').click()
+    await page
+      .getByText('created now · ended now')
+      .or(page.getByText(/created .* ago · ended .* ago/))
+      .waitFor()
+    await person.at(`#/agents/${other}`)
+    await page.getByRole('link', { name: 'Add a goal' }).click()
+    await page.getByLabel('Objective').fill('Count sheep')
+    await page.getByRole('button', { name: 'Add goal' }).click()
+    await page
+      .getByRole('cell', { name: 'Count sheep' })
+      .or(page.getByRole('link', { name: 'Count sheep' }))
+      .waitFor()
+  })
+
+  it('overview: shows once why the agent does not go on', async () => {
+    const error = 'The model gave no answer.'
+    const stuck = { goal: 'Count cows', error, next: { at: null, reason: `Its last 4 cycles failed: ${error}` } }
+    await page.route(`**/agents/${ann}`, async route => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), ...stuck } })
+    })
+    await person.at(`#/agents/${ann}`)
+    await page.reload()
+    await page.locator('.trouble', { hasText: stuck.next.reason }).waitFor()
+    expect(await page.locator('p.soft', { hasText: error }).count()).toBe(0)
+    await page.unroute(`**/agents/${ann}`)
+    await page.reload()
+  })
+
+  it('questions: are counted on every page and in the title, and answered on the overview', async () => {
+    const goal = { goal_id: 'goal-asking', agent_id: ann, objective: 'Choose a colour', reasoning: null }
+    await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+    const question = { call_id: 'call-asking', agent_id: ann, goal_id: goal.goal_id, question: 'Red or blue?' }
+    await host.home.kernel.use(Questions).ask({ ...question, options: ['red', 'blue'] })
+    await go('memory')
+    await page.getByTitle('1 to answer').waitFor()
+    await expect.poll(() => page.title()).toBe(`(1) Memory · ${ann} · Agent · svc`)
+    await go('overview')
+    await page.getByRole('button', { name: 'blue' }).waitFor()
+    // The question says what the goal waits for.
+    expect(await page.getByText('svc questions').count()).toBe(0)
+    await page.getByRole('button', { name: 'blue' }).click()
+    await page.getByTitle('1 to answer').waitFor({ state: 'detached' })
+    expect(await host.invoke('questions.list', { status: 'answered' })).toMatchObject([{ answer: 'blue' }])
+    await host.invoke('goals.abandon', { goal_id: goal.goal_id })
+  })
+
   it('inner life: shows stressors and when they are resolved, load and persona over time, and a crisis', async () => {
     const persona = { risk_tolerance: 0.3, social_drive: 0.5, concentration: 0.4, autonomy_level: 0.5, happiness: 0.2 }
     const moment = { agent_id: ann, severities: { loneliness: 0.6 }, persona, base: { ...persona, happiness: 0.5 } }
@@ -156,6 +214,11 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByLabel('Search memory').fill('sheep')
     await page.getByText(/% match/).waitFor()
     expect(await page.evaluate('lost')).toBe(0)
+
+    // A stored value means little without its key.
+    await host.home.kernel.use(Memory).of(ann).store('7', { kind: 'kv', key: 'lambs' })
+    await go('memory')
+    await page.getByRole('listitem').filter({ hasText: 'lambs' }).getByText('7', { exact: true }).waitFor()
   })
 
   it('goals: one is abandoned after a confirmation, and the focus goes to the content', async () => {

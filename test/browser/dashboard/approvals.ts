@@ -12,6 +12,9 @@ const LONG = `${'all is well\n'.repeat(800)}and then everything is deleted`
 /** An answer that lists shorten. */
 const TALE = 'The lighthouse stood at the end of the road. '.repeat(40)
 
+/** An answer with blocks of code. */
+const CODE = 'Look:\n```ts\nif (a)\n  <b>go</b>()\n```\n```sh and more\nis text\n```\ncut off'
+
 /** Replies to a task that is started again: the last one ends when the test allows it. */
 let goOn = () => {}
 const begunAgain: Reply[] = [
@@ -41,6 +44,7 @@ function says(request: ModelServerRequest) {
   if (instruction.includes('fail')) return fault('rst')
   if (instruction.includes('greet')) return text('Hello, dear reader. '.repeat(4))
   if (instruction.includes('go on')) return text(TALE)
+  if (instruction.includes('show code')) return text(CODE)
   if (instruction.includes('remember')) return toolCall('memory_set', { key: 'ann', value: 'is on holiday' })
   return toolCall('send', { to: 'ann', text: request.prompt.includes('Role: a long-winded one') ? LONG : 'hello\nAnn' })
 }
@@ -98,9 +102,13 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
   it('approves one of several calls: it runs with the shown arguments, and the others stay pending', async () => {
     const { approval_id, agent_id, args_sha256 } = await oldest()
     await page.getByTitle(`${AGENTS} pending`).waitFor()
+    await expect.poll(() => page.title()).toBe(`(${AGENTS}) Approvals · svc`)
     const card = cardOf(approval_id)
     expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
     expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
+    expect(await card.getByRole('link', { name: 'a goal' }).getAttribute('href')).toMatch(
+      `#/agents/${agent_id}/goals/goal-`,
+    )
     await card.getByRole('button', { name: 'Approve', exact: true }).click()
     await outcomeOf(card)
     await until(() => runs.length === 1)
@@ -252,6 +260,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await card.getByRole('button', { name: 'Allow similar calls…' }).click()
     await card.locator('select:focus').waitFor()
     await card.getByRole('button', { name: 'Add rule and approve' }).click()
+    await page.getByText('Rule added and call approved.').waitFor()
     await outcomeOf(card)
     await until(() => runs.length > before)
     expect(await host.invoke('approvals.rules')).toMatchObject([
@@ -261,6 +270,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const row = page.locator('tbody tr', { hasText: agent_id })
     await row.getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('No rules. Every gated call needs approval.').waitFor()
+    expect(await page.getByText('was already approved').count()).toBe(0)
     expect(await page.locator('.trouble').count()).toBe(0)
   })
 
@@ -370,6 +380,12 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await field.fill('greet me')
     await field.press('Enter')
     await page.locator('.by-assistant').nth(1).getByText('completed').waitFor()
+    await field.fill('show code')
+    await field.press('Enter')
+    const code = page.locator('.by-assistant').nth(2)
+    await code.getByText('completed').waitFor()
+    expect(await code.getByLabel('Code').allInnerTexts()).toEqual(['if (a)\n  <b>go</b>()', 'cut off'])
+    expect(await code.locator('.words').allInnerTexts()).toEqual(['Look:', '```sh and more\nis text'])
     await page.reload()
     await answer.getByRole('button', { name: 'Show all' }).waitFor()
   })

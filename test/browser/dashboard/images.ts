@@ -84,6 +84,7 @@ describe.skipIf(!hasChromium)('images on the dashboard', () => {
     const [session] = await host.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
     await person.at(`#/sessions/${session!.session_id}`)
     await isShown('.said .pictures img')
+    await page.getByRole('heading', { level: 1 }).locator('..').getByRole('link', { name: id }).waitFor()
     await page.screenshot({ path: shot('transcript-image') })
     person.rest()
   })

@@ -56,6 +56,7 @@ describe.skipIf(!hasChromium)('the trace of a run with twenty thousand spans', (
 
   it('shows the newest steps first with the total, names each step’s tool, and pages back to the oldest', async () => {
     const page = await person.open(`#/runs/${run_id}`)
+    await page.locator('.figure', { hasText: 'Goals completed' }).getByText('0 abandoned').waitFor()
     const part = page.getByRole('region', { name: 'Part of the run' })
     await part.getByText(/^1,000 of 20,000 steps: .* newest first/).waitFor()
     await page.getByRole('button', { name: /in goal-1/ }).click()

@@ -45,10 +45,10 @@ function Story({
   const tags = [...traits, ...domains.filter(domain => !role.startsWith(domain))]
   return (
     <Card
-      title={visible(display_name)}
+      title="Story"
       aside={
         <small>
-          created <When at={created_at} />
+          called {visible(display_name)} · created <When at={created_at} />
         </small>
       }
     >

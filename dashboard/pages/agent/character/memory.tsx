@@ -55,13 +55,16 @@ export function Memory({ agent: { agent_id: id }, place }: ViewProps) {
                 {records.map(({ memory_id, thought, metadata, ts, access_count, ...rest }) => (
                   <li key={memory_id}>
                     <div>
+                      {typeof metadata.key === 'string' && <code>{visible(metadata.key)}</code>}
                       <Words text={thought} />
                       <p class="soft">
                         {'score' in rest && typeof rest.score === 'number' && (
                           <Tag kind="good">{percent(rest.score)} match</Tag>
                         )}{' '}
-                        {typeof metadata.kind === 'string' && <Tag>{visible(metadata.kind)}</Tag>} <When at={ts} /> ·
-                        used {access_count}×
+                        {typeof metadata.kind === 'string' && metadata.kind !== 'kv' && (
+                          <Tag>{visible(metadata.kind)}</Tag>
+                        )}{' '}
+                        <When at={ts} /> · used {access_count}×
                       </p>
                     </div>
                     <RowButton of={thought} danger onClick={() => setForgetting(memory_id)}>
