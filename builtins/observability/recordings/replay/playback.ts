@@ -163,13 +163,16 @@ export class Playback implements RecordingBackend {
         const [, id, agent, kind, owner, epoch, cycle_num, task_id] = entry
         this.#startingContext = id
         if (kind !== 'task') this.cycles++
-        const driven =
+        const begun =
           task_id === undefined
-            ? this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num })
-            : (await this.#kernel!.use(TaskDriver).drive(task_id)).ended
+            ? { ended: this.#kernel!.heartbeat.drive({ id: agent, kind: kind as 'agent', owner, epoch, cycle_num }) }
+            : await this.#kernel!.use(TaskDriver).drive(task_id).catch(errorMessage)
+        // For example, a task whose row belongs to the writes of another process.
+        if (typeof begun === 'string')
+          return this.#diverge(entry, 'a recorded task cannot be run again', { expected: task_id!, got: begun })
         this.#cycles.set(
           id,
-          driven.finally(() => this.#cycles.delete(id)),
+          begun.ended.finally(() => this.#cycles.delete(id)),
         )
         return
       }
