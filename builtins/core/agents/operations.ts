@@ -289,7 +289,7 @@ export const agentsNudge = operation({
   name: 'agents.nudge',
   summary: 'Send an agent a nudge',
   description:
-    'The agent reads the nudge before its next model call, once. What should always hold belongs into its role (agents.update) or its profile.',
+    'The agent reads the nudge before its next model call. Its last three are shown again when it chooses and begins later goals; what should always hold belongs into its role (agents.update) or its profile.',
   input: z.strictObject({
     id,
     message: z
