@@ -51,7 +51,7 @@ const FIRST_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   Project: ['init', 'start', 'stop', 'serve', 'config', 'doctor'],
   Agents: ['spawn', 'status', 'summary', 'watch', 'why', 'pause', 'kill'],
   Work: ['run', 'goals add', 'nudge', 'schedules add'],
-  Control: ['approvals', 'approve', 'budget', 'events'],
+  Control: ['approvals', 'approve', 'budget'],
 }
 
 /** Returns the help overview: the commands for beginners, on one screen. */
