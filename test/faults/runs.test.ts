@@ -118,8 +118,9 @@ describe(`a log of ${MEGABYTES} MB`, () => {
       `${MEGABYTES} MB read in ${Math.round(took)} ms; loop held up ${p99.toFixed(1)} ms at p99, ${max.toFixed(1)} ms at most; ` +
         `${grown.toFixed(1)} MiB more memory`,
     )
-    expect(p99).toBeLessThan(50)
-    expect(max).toBeLessThan(250)
+    // On a busy machine everything takes longer; a read that blocks holds the loop up for nearly all of its time.
+    expect(p99).toBeLessThan(Math.max(50, took / 20))
+    expect(max).toBeLessThan(Math.max(250, took / 4))
     expect(grown).toBeLessThan(64)
   }, 120_000)
 })
