@@ -13,6 +13,7 @@ import { spanOver } from '../spend/index.tsx'
 
 type Summary = Answer<'summary.show'>
 
+const HOUR_MS = 3_600_000
 /** Maximum number of ended goals, and of failures. */
 const [MOST_GOALS, MOST_PROBLEMS] = [5, 3]
 
@@ -30,6 +31,7 @@ export function LastVisit() {
 
 function Happened({ summary }: { summary: Summary }) {
   const { since, until, goals, problems, cost_usd, model_calls } = summary
+  const away_ms = Date.parse(until) - Date.parse(since)
   const others = problems.slice(MOST_PROBLEMS).reduce((sum, { times }) => sum + times, 0)
   return (
     <Card
@@ -51,9 +53,7 @@ function Happened({ summary }: { summary: Summary }) {
         <Ended summary={summary} label="Goals abandoned" of="abandoned" />
         <Figure
           label="Spent"
-          value={
-            <a href={to('spend', [], { span: spanOver(Date.parse(until) - Date.parse(since)) })}>{dollars(cost_usd)}</a>
-          }
+          value={<a href={to('spend', [], { span: spanOver(away_ms) })}>{dollars(cost_usd)}</a>}
           note={plural(model_calls, 'model call')}
         />
       </dl>
@@ -69,7 +69,7 @@ function Happened({ summary }: { summary: Summary }) {
       )}
       {others > 0 && (
         <p class="hint">
-          {plural(others, 'more failure')}: <code>svc summary</code>
+          {plural(others, 'more failure')}: <code>svc summary --hours {Math.ceil(away_ms / HOUR_MS)}</code>
         </p>
       )}
     </Card>
