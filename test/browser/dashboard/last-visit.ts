@@ -4,6 +4,7 @@ import { endGoal, insertGoal } from '#core/goals/repository'
 import { appendEvent, Store } from '#platform/store/contract'
 import Sqlite from '../../support/sqlite.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
+import { faultsOf } from './axe.ts'
 import { type OpenDashboard, openDashboard, PATIENCE_MS, shot, type Visitor, visitor } from './open-dashboard.ts'
 
 const HOUR_MS = 3_600_000
@@ -122,6 +123,7 @@ describe.skipIf(!hasChromium)('the fleet page after hours away', () => {
       `#/agents/${bob}/goals?status=abandoned`,
       '#/spend?span=day',
     ])
+    expect(await faultsOf(page)).toEqual([])
     await page.screenshot({ path: shot('last-visit') })
     await card.getByRole('link', { name: 'Paint the pier' }).click()
     await page.getByText('And more.').waitFor()
