@@ -73,7 +73,7 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
         <button type="submit" class={wanted ? 'primary' : ''}>
           Apply
         </button>
-        <p class="hint">Stored in this tab only.</p>
+        <p class="hint">The key is stored in this tab only.</p>
       </form>
     </details>
   )

@@ -269,7 +269,7 @@ export interface Operations {
   /** Show an agent's stressors and their history. */
   'suffering.get': { input: { id: string; limit?: number | undefined; offset?: number | undefined }; output: SufferingReport }
   /** Show what happened while you were away. */
-  'summary.show': { input: { hours?: number | undefined; since?: string | undefined; limit?: number | undefined }; output: Summary }
+  'summary.show': { input: { hours?: number | undefined; since?: string | undefined; limit?: number | undefined; top?: number | undefined }; output: Summary }
   /** Show a swarm report and its actions. */
   'swarm.report': { input: { report_id: string }; output: SwarmReport }
   /** List swarm reports, newest first. */

@@ -17,18 +17,25 @@ export const summaryShow = operation({
       'Start of the period, such as 2026-01-31T18:00:00Z; takes precedence over hours',
     ),
     limit: z.number().int().min(0).max(100).default(5).describe('Maximum number of goals of each agent (0 to 100)'),
+    top: z
+      .number()
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'Maximum number of goals of all agents (1 to 100), abandoned and unconfirmed ones first; replaces limit',
+      ),
   }),
   output: Summary,
   http: { method: 'GET', path: '/summary' },
   cli: { usage: 'summary', short: { limit: 'n' } },
   mcp: true,
   errors: [InvalidInputError],
-  run: ({ hours, since, limit }, { svc }) =>
-    summarize(
-      svc.use(Store),
-      svc.clock,
-      since === undefined ? svc.clock.ms() - hours * HOUR_MS : Date.parse(since),
+  run: ({ hours, since, limit, top }, { svc }) =>
+    summarize(svc.use(Store), svc.clock, since === undefined ? svc.clock.ms() - hours * HOUR_MS : Date.parse(since), {
       limit,
-    ),
+      top,
+    }),
   render: renderSummary,
 })

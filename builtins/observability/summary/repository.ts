@@ -56,6 +56,15 @@ export function endedGoals(store: Store, since: number, limit: number): Promise<
   )
 }
 
+/** Returns the goals that ended since a time, of all agents: abandoned, then not confirmed, then completed ones. */
+export function worstEndedGoals(store: Store, since: number, limit: number): Promise<EndedGoalRow[]> {
+  return store.all(
+    `SELECT goal_id, agent_id, objective, status, unconfirmed, result, completed_at ${ENDED}
+     ORDER BY status = 'completed', unconfirmed DESC, completed_at DESC, goal_id LIMIT ?`,
+    [since, limit],
+  )
+}
+
 /** Sums the spending since a time by agent; that of sub-agents belongs to the agent that they work for. */
 export function spentSince(store: Store, since: number): Promise<SpentRow[]> {
   return store.all(

@@ -41,7 +41,7 @@ export const Summary = z
         }),
       )
       .describe(
-        'The newest goals of each agent that ended in the period, newest first; without subgoals and tasks of sub-agents',
+        'Goals that ended in the period: the newest of each agent, newest first, or those that top asks for; without subgoals and tasks of sub-agents',
       ),
     problems: z
       .array(

@@ -11,6 +11,7 @@ import {
   seqsSince,
   spentSince,
   waitingNow,
+  worstEndedGoals,
 } from './repository.ts'
 import type { Summary } from './schema.ts'
 
@@ -29,8 +30,15 @@ const MOST_PROBLEMS = 50
 type Problem = Summary['problems'][number]
 type AgentSummary = Summary['agents'][number]
 
-/** Gathers what happened since a time, in milliseconds, with at most `limit` goals of each agent. */
-export async function summarize(store: Store, clock: Clock, since: number, limit: number): Promise<Summary> {
+/** Maximum number of goals: of each agent, or of all together. */
+interface Most {
+  limit: number
+  top?: number | undefined
+}
+
+/** Gathers what happened since a time, in milliseconds. */
+export async function summarize(store: Store, clock: Clock, since: number, { limit, top }: Most): Promise<Summary> {
+  const goals = top === undefined ? await endedGoals(store, since, limit) : await worstEndedGoals(store, since, top)
   const counts = await countEndedGoals(store, since)
   const spent = await spentSince(store, since)
   const agents = agentsOf(counts, spent)
@@ -50,7 +58,7 @@ export async function summarize(store: Store, clock: Clock, since: number, limit
       at: isoTime(at),
     })),
     agents,
-    goals: (await endedGoals(store, since, limit)).map(goal => ({
+    goals: goals.map(goal => ({
       ...goal,
       unconfirmed: goal.unconfirmed === 1,
       completed_at: isoTime(goal.completed_at),

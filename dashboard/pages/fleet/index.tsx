@@ -16,6 +16,7 @@ import type { Fleet as FleetPage, Member } from '../../ui/types.ts'
 import { Attention, isStuck, STUCK } from './attention.tsx'
 import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
+import { LastVisit } from './last-visit.tsx'
 import { Spawn } from './spawn.tsx'
 
 /** Page of all agents: what each does and costs, which are stuck and why, and, while a daemon runs, which runs next. */
@@ -58,6 +59,7 @@ export function Fleet({ place }: { place: Place }) {
           ) : (
             <>
               <Attention summary={data.summary} shared={shared} />
+              <LastVisit />
               <Glance summary={data.summary} every={every} />
               <Members fleet={data} shared={shared} place={place} every={every} />
             </>

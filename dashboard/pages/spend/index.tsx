@@ -91,6 +91,9 @@ export function Spend({ place }: { place: Place }) {
 const spanOf = (began: string | null | undefined) =>
   began && now() - Date.parse(began) < VIEWS.hour.length * VIEWS.hour.buckets ? 'hour' : 'day'
 
+/** Returns the shortest time span that covers the last milliseconds. */
+export const spanOver = (ms: number) => idsOf(VIEWS).find(id => VIEWS[id].length * VIEWS[id].buckets >= ms) ?? 'month'
+
 function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
   const { spent, limits, reserved, message, window_began_at, approximate, unconfirmed, exceeded, tight } = budget
   const [isResetting, setResetting] = useState(false)

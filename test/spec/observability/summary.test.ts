@@ -55,6 +55,9 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   const short = await svc(['summary', '--limit', '1'], options)
   expect(short.stdout).toMatch(/\n {2}2 more: svc history p-\w+/)
 
+  const { goals: worst } = await summary('--top', '2')
+  expect(worst.map(({ status }) => status)).toEqual(['abandoned', 'abandoned'])
+
   const [newest] = (await summary()).goals
   const later = await summary('--since', new Date(Date.parse(newest!.completed_at) + 1).toISOString())
   expect(later).toMatchObject({ completed: 0, abandoned: 0, goals: [] })
