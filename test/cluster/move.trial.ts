@@ -3,20 +3,65 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
+import { definePlugin } from '#kernel'
 import metrics from '#observability/metrics/index'
 import { addCounts, readCounts } from '#observability/metrics/repository'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
+import { runMigration } from '#platform/store/extension'
+import store from '#platform/store/index'
 import { FAST, project } from '../cli/project.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { svc as cold, RunningSvc } from '../support/cli.ts'
-import { testHost, text, toolCall, until } from '../support/index.ts'
+import { type TestHost, tempDir, testHost, text, toolCall, until } from '../support/index.ts'
 import { cluster, postgresOr, testDatabase } from '../support/postgres.ts'
 import { svc } from '../support/vitest/warm.ts'
 
 const server = await postgresOr(reason => console.warn(`PostgreSQL is left out: ${reason}`))
 
 const HOOK = join(import.meta.dirname, '../faults/kills/crash-hook.js')
+/** A plugin with tables, their rows as text by `svc tides`, and one more row by `svc tide`. */
+const tides = (...more: string[]) => `
+  import { definePlugin, Store, z } from 'svc'
+  import { defineEffect, Effects } from 'svc/store'
+  const add = defineEffect({
+    name: 'tides.add',
+    schema: z.object({ place: z.string() }),
+    statements: ({ place }) => [
+      { sql: 'INSERT INTO svc_tides_places (place, height) VALUES (?, 0.1)', params: [place] },
+      { sql: 'INSERT INTO svc_tides_seen (place) VALUES (?)', params: [place] },
+    ],
+  })
+  export default definePlugin({
+    name: 'tides',
+    needs: ['store'],
+    setup(svc) {
+      svc.migrations(${JSON.stringify([...TIDES, ...more])})
+      svc.add(Effects, add.kind)
+      svc.operation({
+        name: 'tides.add', summary: 'Add a place', input: z.object({ place: z.string() }),
+        output: z.boolean(), cli: { usage: 'tide <place>' },
+        run: ({ place }) => svc.use(Store).apply([add({ place })]),
+      })
+      svc.operation({
+        name: 'tides.list', summary: 'List places', input: z.object({}), output: z.string(), cli: { usage: 'tides' },
+        async run() {
+          const rows = await svc.use(Store).all(
+            'SELECT p.place, p.height, s.seenid FROM svc_tides_places p LEFT JOIN svc_tides_seen s ON s.place = p.place ORDER BY p.place'
+          )
+          return rows.map(row => Object.values(row).join(' ')).join(', ')
+        },
+      })
+    },
+  })`
+const TIDES = [
+  'CREATE TABLE svc_tides_places (place TEXT PRIMARY KEY, height REAL NOT NULL)',
+  'CREATE TABLE svc_tides_seen (seenId INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL REFERENCES svc_tides_places (place))',
+  "INSERT INTO svc_tides_places (place, height) VALUES ('Ghent', 2.5)",
+]
+const RAISED = "UPDATE svc_tides_places SET height = 3.3 WHERE place = 'Ghent'"
+const LAST = 'UPDATE svc_tides_places SET height = height + 1'
+
 const OBJECTIVE = "Find the red key in Björn's garden ☃"
 
 it.skipIf(!server)(
@@ -96,7 +141,8 @@ it.skipIf(!server)(
     try {
       const { agent_id } = JSON.parse(await stdoutOf('spawn', 'coder', '--json')) as { agent_id: string }
       const line = `${JSON.stringify({ memory_id: 'mem-1', thought: 'the shed is green', ts: '2026-01-01T00:00:00Z' })}\n`
-      await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line })
+      await dir.write({ [`.svc/memory/${agent_id}/memories.jsonl`]: line, 'plugins/tides.ts': tides() })
+      await stdoutOf('tide', 'Aalst')
 
       await using web = new RunningSvc(['serve', '--port', '0'], { cwd })
       await web.waitForOutput(/http:/)
@@ -108,17 +154,25 @@ it.skipIf(!server)(
       await waiting
       const early = await svc(['status'], { cwd, env: { SVC_STORE_URL: database.url } })
       expect(early.stderr).toContain('contains an unfinished copy')
+      await dir.write({ 'plugins/tides.ts': tides(RAISED) })
       await killAt(['db', 'move', '--to', database.url], 'rows copied leases')
       expect(await stdoutOf('db', 'move', '--to', database.url, '--switch')).toContain('and compared')
       await rm(join(cwd, '.svc/memory'), { recursive: true })
       expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).toContain(database.url)
 
+      expect(await stdoutOf('tides')).toContain('Aalst 0.1 1, Ghent 3.3')
+      await stdoutOf('tide', 'Bruges')
       await stdoutOf('spawn', 'writer')
       expect(await stdoutOf('db', 'backup', 'copy.db')).toContain('checked')
       expect(await stdoutOf('db', 'check')).toContain('is intact')
       await stdoutOf('spawn', 'tester')
+      await stdoutOf('tide', 'Ostend')
+      // A backup from before a step of the plugin is brought up to date.
+      await dir.write({ 'plugins/tides.ts': tides(RAISED, LAST) })
       expect(await stdoutOf('db', 'restore', 'copy.db')).toContain('is kept as')
       expect(await names()).toEqual(['coder', 'writer'])
+
+      expect(await stdoutOf('tides')).toContain('Aalst 1.1 1, Bruges 1.1 2, Ghent 4.3')
 
       await using daemon = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
       await daemon.waitForOutput(/^Logs: /m)
@@ -136,6 +190,9 @@ it.skipIf(!server)(
       expect(await readFile(join(cwd, '.svc/config.yaml'), 'utf8')).not.toContain('postgres')
       expect(await names()).toEqual(['coder', 'writer'])
       expect(await readFile(memoryOf(agent_id), 'utf8')).toBe(line)
+      expect(await stdoutOf('tides')).toContain('Aalst 1.1 1, Bruges 1.1 2, Ghent 4.3')
+      await stdoutOf('tide', 'Ypres')
+      expect(await stdoutOf('tides')).toContain('Ypres 0.1 3')
 
       await rm(join(cwd, '.svc/memory'), { recursive: true })
       await stdoutOf('db', 'restore', 'copy.db')
@@ -149,3 +206,89 @@ it.skipIf(!server)(
     }
   },
 )
+
+/** Opens a project with a plugin that has these migrations; without any, the plugin is missing. */
+async function hostOf(root: string, url: string, ...steps: string[]) {
+  const plugin = definePlugin({ name: 'tides', needs: ['store'], setup: svc => svc.migrations(steps) })
+  const builtins = [store, cluster, ...(steps.length > 0 ? [plugin] : [])]
+  return testHost({ root, builtins, roles: ['server'], clock: 'system', env: { SVC_STORE_URL: url } })
+}
+
+/** Makes a table with no plugin. */
+async function addTable(host: TestHost, sql: string): Promise<void> {
+  await using _host = host
+  await host.kernel.use(Store).apply([runMigration({ sql })])
+}
+
+const PLACES = 'CREATE TABLE tides (place TEXT PRIMARY KEY, height REAL NOT NULL DEFAULT 0.1)'
+const GHENT = "INSERT INTO tides (place) VALUES ('Ghent')"
+
+it.skipIf(!server)('processes that start at once on PostgreSQL run each step of a plugin once', async () => {
+  await using dir = await tempDir()
+  const database = await testDatabase(server!)
+  try {
+    const hosts = await Promise.all([1, 2, 3].map(() => hostOf(dir.path, database.url, PLACES, GHENT)))
+    const first = hosts[0]!.kernel.use(Store)
+    const rows = () => first.all('SELECT * FROM tides')
+    for (let n = 0; n < 5; n++) expect(await rows()).toEqual([{ place: 'Ghent', height: 0.1 }])
+    await using _newer = await hostOf(dir.path, database.url, PLACES, GHENT, 'ALTER TABLE tides ADD COLUMN seen TEXT')
+    expect(await rows()).toEqual([{ place: 'Ghent', height: 0.1, seen: null }])
+    const types =
+      'SELECT data_type AS type, collation_name AS rule FROM information_schema.columns WHERE table_name = ?'
+    expect(await first.all(`${types} ORDER BY ordinal_position`, ['tides'])).toEqual([
+      { type: 'text', rule: 'C' },
+      { type: 'double precision', rule: null },
+      { type: 'text', rule: 'C' },
+    ])
+    await expect(hostOf(dir.path, database.url, PLACES)).rejects.toThrow('the database has 3')
+    for (const host of hosts) await host[Symbol.asyncDispose]()
+  } finally {
+    await database.drop()
+  }
+})
+
+it.skipIf(!server)('tables that cannot be copied are named before anything is written', async () => {
+  await using dir = await tempDir()
+  const root = dir.path
+  const [database, other] = [await testDatabase(server!), await testDatabase(server!)]
+  const refusal = async (url: string, operation: string, input: object, ...steps: string[]) => {
+    await using host = await hostOf(root, url, ...steps)
+    const error = await host.kernel.invoke(operation, input).catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'uncopyable_tables' })
+    return (error as Error).message
+  }
+  const move = { to: database.url }
+  const NOT_LOADED = 'Nothing was copied: the plugin tides, which has tables, is not loaded; install and enable'
+  try {
+    {
+      await using _first = await hostOf(root, '', PLACES)
+    }
+    expect(await refusal('', 'cluster.move', move)).toContain(NOT_LOADED)
+    {
+      await using _newer = await hostOf(root, other.url, PLACES, GHENT)
+    }
+    expect(await refusal('', 'cluster.move', { to: other.url }, PLACES)).toContain('use an empty database')
+    expect(await refusal(other.url, 'cluster.backup', {})).toContain(NOT_LOADED)
+    expect(await refusal(other.url, 'cluster.move', { back: true })).toContain(NOT_LOADED)
+    await rm(join(root, '.svc/svc.db'))
+    const stray = 'CREATE TABLE waves (n INTEGER PRIMARY KEY)'
+    expect(await refusal('', 'cluster.move', move, PLACES, 'CREATE TABLE waves (n INTEGER)')).toBe(
+      'Nothing was copied: the table waves has no primary key; let its plugin replace it, in further steps of svc.migrations, by a table that has one.',
+    )
+    await rm(join(root, '.svc/svc.db'))
+    await addTable(await hostOf(root, '', PLACES), stray)
+    const STRAY = 'the table waves belongs to no module or loaded plugin'
+    expect(await refusal('', 'cluster.move', move, PLACES)).toContain(STRAY)
+    await addTable(await hostOf(root, other.url, PLACES, GHENT), stray)
+    expect(await refusal(other.url, 'cluster.backup', {}, PLACES, GHENT)).toContain(STRAY)
+
+    await using target = await hostOf(root, database.url)
+    expect(await target.kernel.use(Store).all('SELECT * FROM plugin_values')).toEqual([])
+    const known = "SELECT 1 FROM pg_tables WHERE tablename IN ('tides', 'waves', 'svc_move')"
+    expect(await target.kernel.use(Store).all(known)).toEqual([])
+    expect((await readdir(join(root, '.svc'))).filter(name => /moving|^\.(backup|restore)/.test(name))).toEqual([])
+  } finally {
+    await database.drop()
+    await other.drop()
+  }
+})

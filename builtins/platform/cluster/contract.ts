@@ -31,6 +31,12 @@ export const MoveFailedError = defineError({
   message: (p: { table: string; rows: number; arrived: number }) =>
     `The copy of ${p.table} differed from the source in two attempts (${p.rows} rows sent, ${p.arrived} arrived); stop all processes that still write (svc stop, and svc serve, on every machine) and try again.`,
 })
+export const UncopyableTablesError = defineError({
+  code: 'uncopyable_tables',
+  status: 409,
+  title: 'Tables that cannot be copied',
+  message: (p: { problem: string; remedy: string }) => `Nothing was copied: ${p.problem}; ${p.remedy}.`,
+})
 export const MoveTargetError = defineError({
   code: 'move_target',
   status: 400,

@@ -7,22 +7,14 @@ import {
   PluginMigrations,
   Store,
 } from './contract.ts'
-
-/** Namespace of the values that count the migrations of each plugin that have run. */
-export const SCHEMAS = 'schema'
+import { countMigration, SCHEMAS } from './statements.ts'
 
 /** Claims a step of a plugin: changes no row, and thereby refuses the commit, when another process has run it. */
 export const claimMigration = defineEffect({
   name: 'migration.claim',
   schema: z.object({ plugin: z.string(), step: z.number().int().positive() }),
   mustChange: true,
-  statements: ({ plugin, step }) => [
-    {
-      sql: `INSERT INTO plugin_values (namespace, key, value) VALUES ('${SCHEMAS}', ?, ?)
-            ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value WHERE plugin_values.value = ?`,
-      params: [plugin, String(step), String(step - 1)],
-    },
-  ],
+  statements: claimed => [countMigration(claimed)],
 })
 
 export const runMigration = defineEffect({

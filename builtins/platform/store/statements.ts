@@ -1,8 +1,33 @@
 /** Statements with which other modules may change the store's tables. */
-import { type AppendedEvent, type Condition, type PlannedEffect, RUN_OF, type Statement } from './contract.ts'
+import {
+  type AppendedEvent,
+  type Condition,
+  getValue,
+  type PlannedEffect,
+  RUN_OF,
+  type Statement,
+  type Store,
+} from './contract.ts'
 
 /** `run_at` of a lease that is never due until it is woken or unparked. */
 export const NEVER = Number.MAX_SAFE_INTEGER
+
+/** Namespace of the values that count the migrations of each plugin that have run. */
+export const SCHEMAS = 'schema'
+
+/** Counts a step of a plugin, unless it is counted already. */
+export const countMigration = ({ plugin, step }: { plugin: string; step: number }): Statement => ({
+  sql: `INSERT INTO plugin_values (namespace, key, value) VALUES ('${SCHEMAS}', ?, ?)
+        ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value WHERE plugin_values.value = ?`,
+  params: [plugin, String(step), String(step - 1)],
+})
+
+/** Returns whether a statement counts a step of a plugin that the database has counted. */
+export async function isMigrated(store: Pick<Store, 'get'>, statement: Statement | undefined): Promise<boolean> {
+  const [plugin, step] = statement?.params ?? []
+  if (statement?.sql !== countMigration({ plugin: '', step: 0 }).sql) return false
+  return Number((await getValue(store, { namespace: SCHEMAS, key: String(plugin) })) ?? 0) >= Number(step)
+}
 
 /** Creates the lease of a new agent, due at once. */
 export function insertLease(agent_id: string, now: number): Statement {

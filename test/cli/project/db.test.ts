@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '#migrations'
 import { APPLICATION_ID } from '#platform/store/schema'
 import { RunningSvc } from '../../support/cli.ts'
+import { rowsBehind } from '../../support/direct-access.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { FAST, project } from '../project.ts'
@@ -51,6 +52,27 @@ describe('svc db', () => {
     await using again = new RunningSvc(['start'], { cwd })
     await again.waitForOutput(UP)
     expect(await again.end('SIGTERM')).toBe(0)
+  })
+
+  it('keeps the tables of plugins in backups and when it restores them', async () => {
+    const plugin = (sql: string) =>
+      `import { definePlugin } from 'svc'
+       export default definePlugin({ name: 'tides', needs: ['store'], setup: svc => svc.migrations(\`${sql}\`.split(';')) })`
+    const TABLE = "CREATE TABLE tides (place TEXT PRIMARY KEY); INSERT INTO tides VALUES ('Ghent')"
+    await using dir = await project({ ...FAST, 'plugins/tides.ts': plugin(TABLE) })
+    const cwd = dir.path
+    await svc(['spawn', 'coder'], { cwd })
+    expect(await svc(['db', 'backup', 'copy.db'], { cwd })).toMatchObject({ code: 0, stderr: '' })
+    await dir.write({
+      'plugins/tides.ts': plugin(`${TABLE}; ALTER TABLE tides ADD COLUMN seen TEXT; DELETE FROM tides`),
+    })
+    await svc(['spawn', 'coder'], { cwd })
+    expect(await rowsBehind(cwd, 'SELECT * FROM tides')).toEqual([])
+    expect((await svc(['db', 'check'], { cwd })).stdout).toContain('is intact')
+    expect((await svc(['db', 'restore', 'copy.db'], { cwd })).code).toBe(0)
+    expect(await rowsBehind(cwd, 'SELECT * FROM tides')).toEqual([{ place: 'Ghent' }])
+    await svc(['spawn', 'coder'], { cwd })
+    expect(await rowsBehind(cwd, 'SELECT * FROM tides')).toEqual([])
   })
 
   it('refuses to work when the database file is gone but its WAL remains, and keeps the WAL on restore', async () => {

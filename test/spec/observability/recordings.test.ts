@@ -500,7 +500,13 @@ test('recordings and saved files contain no secret values, and both replay', asy
   // JSON within a JSON string escapes these characters once more.
   const secret = 'hunter2-is-"the"-\\password'
   const leaks = numberedGoals(toolCall('look', { to: secret }), finish, toolCall('look', { to: secret }), finish)
-  await using home = await testHostWithRecordings(leaks, {}, { env: { MY_PASSWORD: secret } })
+  // A table of a plugin, which has the secret before the run.
+  const table = `import { definePlugin } from 'svc'
+    export default definePlugin({ name: 'tides', needs: ['store'], setup: svc => svc.migrations([
+      'CREATE TABLE tides (place VARCHAR PRIMARY KEY)', ${JSON.stringify(`INSERT INTO tides VALUES ('${secret}')`)}
+    ]) })`
+  const options = { env: { MY_PASSWORD: secret }, plugins: { 'tides.ts': table } }
+  await using home = await testHostWithRecordings(leaks, {}, options)
   const run = await oneGoal(home)
   const file = join(home.root, 'run.svcrec')
   await home.kernel.invoke('recordings.replay_file', { run, save: file })

@@ -78,7 +78,7 @@ async function withoutSecrets(svc: PluginHandle, whole: Original): Promise<Buffe
   const store = stage.kernel.use(Store)
   const columns = await store.all<{ tab: string; col: string }>(
     `SELECT m.name AS tab, c.name AS col FROM sqlite_master m, pragma_table_info(m.name) c
-     WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND c.type = 'TEXT'`,
+     WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND (c.type LIKE '%text%' OR c.type LIKE '%char%' OR c.type LIKE '%clob%')`,
   )
   // Each secret in plain form, and as escaped in JSON.
   const forms = new Set(secrets.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)]))

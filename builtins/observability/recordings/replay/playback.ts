@@ -9,6 +9,7 @@ import {
   runInContext,
 } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
+import { isMigrated } from '#platform/store/statements'
 import { type Divergence, Mirrors, TaskDriver } from '../contract.ts'
 import type { Digester } from '../recording/digest.ts'
 import { statements } from '../recording/effects.ts'
@@ -192,7 +193,10 @@ export class Playback implements RecordingBackend {
         })
         try {
           await runInContext(UNRECORDED, async () => {
-            await this.#kernel!.use(Store).apply([statements(written)])
+            const store = this.#kernel!.use(Store)
+            // A plugin of the replay has run its migrations already.
+            if (await isMigrated(store, written[0])) return
+            await store.apply([statements(written)])
             for (const mirror of this.#kernel!.list(Mirrors)) await mirror.look()
           })
         } catch (error) {

@@ -10,6 +10,11 @@ const ROWS = 500
 const MESSAGE = 1_000_000
 /** Table of the target with the progress of a copy, written together with the rows; dropped after all was compared. */
 export const PROGRESS = 'svc_move'
+/** Tables that are not copied: those of one engine alone, as a list in SQL. */
+const OWN = ['agent_totals', PROGRESS, 'svc_files', 'svc_lines', 'svc_schema', 'svc_writes', 'svc_nodes']
+  .concat('svc_recorder', 'svc_told')
+  .map(literal)
+  .join(', ')
 const DONE = 'done'
 /** Tables whose rows are read in the order of insertion. */
 const NUMBERED = ['agents', 'spend']
@@ -102,27 +107,36 @@ async function read(end: Source, table: Table, hash: Hash): Promise<number> {
   }
 }
 
-/** Returns all tables of the schema, each after those that it refers to. @param all queries SQLite */
+/** Returns all tables of modules and plugins, each after those that it refers to. @param all queries SQLite */
 export async function tablesOf(all: Ask): Promise<Table[]> {
   const names = await all(
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'svc^_%' ESCAPE '^' ORDER BY name",
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite^_%' ESCAPE '^' AND name NOT IN (${OWN}) ORDER BY name`,
   )
   const tables: Table[] = []
   const add = async (name: string, below: readonly string[]): Promise<void> => {
-    if (below.includes(name) || tables.some(table => table.name === name)) return
+    if (below.includes(name) || tables.some(table => table.name === name.toLowerCase())) return
     const parents = await all('SELECT "table" AS name FROM pragma_foreign_key_list(?)', [name])
     for (const parent of parents) await add(String(parent.name), [...below, name])
     const columns = (await all('SELECT name, pk FROM pragma_table_info(?)', [name])) as { name: string; pk: number }[]
     const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
     const numbered = NUMBERED.includes(name) ? ['rowid'] : []
     tables.push({
-      name,
-      columns: [...columns.map(column => column.name), ...numbered],
-      key: key.map(column => column.name),
+      // PostgreSQL has names without quotes in lower case.
+      name: name.toLowerCase(),
+      columns: [...columns.map(column => column.name.toLowerCase()), ...numbered],
+      key: key.map(column => column.name.toLowerCase()),
     })
   }
   for (const { name } of names) await add(String(name), [])
   return tables
+}
+
+/** Returns the names of all tables of modules and plugins. */
+export async function postgresTables(query: Query): Promise<string[]> {
+  const { rows } = await query(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT IN (${OWN}) ORDER BY 1`,
+  )
+  return rows.map(({ name }) => String(name))
 }
 
 /** Tables for data that is in files while a project is on one machine. */
@@ -138,7 +152,7 @@ export const FILES_IN_SQLITE = [
 function selection({ name, columns, key }: Table, after: Row | undefined, value: (of: unknown) => string): string {
   const order = key.map(quoteColumn).join(', ')
   const where = after ? `WHERE (${order}) > (${key.map(column => value(after[column])).join(', ')})` : ''
-  return `SELECT ${columns.map(quoteColumn).join(', ')} FROM ${name} ${where} ORDER BY ${order} LIMIT ${ROWS}`
+  return `SELECT ${columns.map(column => `${quoteColumn(column)} AS "${column}"`).join(', ')} FROM "${name}" ${where} ORDER BY ${order} LIMIT ${ROWS}`
 }
 
 const quoteColumn = (column: string) => (column === 'rowid' ? column : `"${column}"`)
@@ -152,7 +166,7 @@ export function postgresEnd(query: Query, source: string): Target {
     rows: async (table, after) => (await query(selection(table, after, literal))).rows,
     async add(table, rows, progress) {
       const { name, columns } = table
-      const into = `INSERT INTO ${name} (${columns.map(quoteColumn).join(', ')}) OVERRIDING SYSTEM VALUE VALUES `
+      const into = `INSERT INTO "${name}" (${columns.map(quoteColumn).join(', ')}) OVERRIDING SYSTEM VALUE VALUES `
       const messages: string[] = []
       let values: string[] = []
       let size = 0
@@ -174,7 +188,9 @@ export function postgresEnd(query: Query, source: string): Target {
       return new Map(rows.map(({ name, progress }) => [String(name), String(progress)]))
     },
     clear: async tables => {
-      await query(`TRUNCATE ${tables.map(({ name }) => name).join(', ')}; DELETE FROM ${PROGRESS} WHERE name <> ''`)
+      await query(
+        `TRUNCATE ${tables.map(({ name }) => `"${name}"`).join(', ')}; DELETE FROM ${PROGRESS} WHERE name <> ''`,
+      )
     },
   }
 }
@@ -183,11 +199,11 @@ export function postgresEnd(query: Query, source: string): Target {
 export async function numberOn(query: Query, tables: readonly Table[]): Promise<void> {
   for (const { name, columns } of tables) {
     for (const column of columns) {
-      const sequence = `pg_get_serial_sequence(${literal(name)}, ${literal(column)})`
+      const sequence = `pg_get_serial_sequence(${literal(`"${name}"`)}, ${literal(column)})`
       const { rows } = await query(`SELECT ${sequence} AS sequence`)
       if (rows[0]?.sequence)
         await query(
-          `SELECT setval(${sequence}, greatest(1, (SELECT coalesce(max(${quoteColumn(column)}), 1) FROM ${name})))`,
+          `SELECT setval(${sequence}, greatest(1, (SELECT coalesce(max(${quoteColumn(column)}), 1) FROM "${name}")))`,
         )
     }
   }
@@ -211,7 +227,7 @@ export function sqliteEnd(image: DatabaseImage, source: string): Target {
   return {
     ...sqliteSource(async (sql, params) => image.all(sql, params)),
     async add({ name, columns }, rows, progress) {
-      const sql = `INSERT INTO ${name} (${columns.map(quoteColumn).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+      const sql = `INSERT INTO "${name}" (${columns.map(quoteColumn).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
       const statements: Statement[] = rows.map(row => ({ sql, params: columns.map(column => row[column]) }))
       await image.write([
         ...statements,
@@ -227,7 +243,7 @@ export function sqliteEnd(image: DatabaseImage, source: string): Target {
     },
     clear: tables =>
       image.write([
-        ...tables.toReversed().map(({ name }) => ({ sql: `DELETE FROM ${name}` })),
+        ...tables.toReversed().map(({ name }) => ({ sql: `DELETE FROM "${name}"` })),
         { sql: `DELETE FROM ${PROGRESS} WHERE name <> ''` },
       ]),
   }

@@ -2,10 +2,18 @@ import { createHash } from 'node:crypto'
 import { join, relative } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
-import { DatabaseImages, type DatabaseReport, type EngineParts, FileExistsError, Store } from '#platform/store/contract'
+import {
+  type DatabaseImage,
+  DatabaseImages,
+  type DatabaseReport,
+  type EngineParts,
+  FileExistsError,
+  Store,
+} from '#platform/store/contract'
+import { countMigration } from '#platform/store/statements'
 import { TargetInUseError } from '../contract.ts'
 import { Connections } from '../postgres/connection.ts'
-import { literal } from '../postgres/dialect.ts'
+import { literal, toPostgres } from '../postgres/dialect.ts'
 import { migrate } from '../postgres/schema.ts'
 import {
   type CopyCounts,
@@ -15,14 +23,27 @@ import {
   numberOn,
   PROGRESS,
   postgresEnd,
+  postgresTables,
   type Query,
   sqliteEnd,
   sqliteSource,
+  type Table,
   tablesOf,
 } from './copy.ts'
+import {
+  COUNTS,
+  type Counts,
+  countsOf,
+  requireKeys,
+  requireKnown,
+  requireNotAhead,
+  runSteps,
+  stepsBetween,
+} from './plugin-tables.ts'
 import { DROP_PACKED_FILES, FOLDERS, unpack } from './unpack.ts'
 
 const PROGRESS_TABLE = `CREATE TABLE ${PROGRESS} (name TEXT PRIMARY KEY, source TEXT NOT NULL, progress TEXT NOT NULL)`
+const USED = 'SELECT 1 FROM agents UNION ALL SELECT 1 FROM events LIMIT 1'
 /** Statements that remove lease owners and daemons, which do not exist in the copy. */
 const NOBODY_AT_WORK = [
   'UPDATE leases SET owner = NULL',
@@ -36,19 +57,23 @@ export interface MoveCounts extends CopyCounts {
 /**
  * Copies a project's file into a shared database, or continues an interrupted copy. Until all rows are compared, the
  * database cannot be used. The file is not changed.
- * @throws TargetInUseError, MoveFailedError, DatabaseUnreachableError
+ * @throws TargetInUseError, UncopyableTablesError, MoveFailedError, DatabaseUnreachableError
  */
 export async function moveTo(svc: PluginHandle, to: string, schema: EngineParts['schema']): Promise<MoveCounts> {
+  const all = (sql: string, params?: readonly unknown[]) => svc.use(Store).all<Record<string, unknown>>(sql, params)
+  const tables = await tablesOf(all)
+  const counts = countsOf(await all(COUNTS))
+  requireKeys(tables)
+  stepsBetween(svc, new Map(), counts)
   const connections = await Connections.open(to, svc.clock)
   try {
     await migrate(connections, schema, true)
     const query: Query = async text => (await connections.retry(() => connections.query(text))).at(-1)!
     const source = sourceOf(svc)
-    const target = postgresEnd(query, source)
-    const all = (sql: string, params?: readonly unknown[]) => svc.use(Store).all<Record<string, unknown>>(sql, params)
-    const tables = await tablesOf(all)
-    if (await markTarget(query, source, connections.at)) await target.clear([...tables, ...FILE_TABLES])
-    const copied = await copyTables(sqliteSource(all), target, tables)
+    await connections.retry(() =>
+      connections.transaction(query => prepareTarget(svc, query, { source, at: connections.at, tables, counts })),
+    )
+    const copied = await copyTables(sqliteSource(all), postgresEnd(query, source), tables)
     let files = 0
     await connections.transaction(async query => {
       await patient(query)
@@ -130,13 +155,18 @@ export async function restore(svc: PluginHandle, to: string, file: string): Prom
   const connections = await Connections.open(to, svc.clock)
   try {
     const all = async (sql: string, params?: readonly unknown[]) => image.all<Record<string, unknown>>(sql, params)
+    const had = countsOf((await connections.query(COUNTS)).at(-1)!.rows)
+    const counts = await catchUp(svc, image, had)
     const own = await tablesOf(all)
     const shared = image.all("SELECT 1 FROM sqlite_master WHERE name = 'svc_files'").length > 0
     const tables = shared ? [...own, ...FILE_TABLES] : own
+    requireKeys(own)
     let copied: CopyCounts | undefined
     await connections.transaction(async query => {
       await patient(query)
       await query(PROGRESS_TABLE)
+      await runSteps(stepsBetween(svc, had, counts), sql => query(toPostgres(sql)))
+      requireKnown(namesOf(own), await postgresTables(query))
       const target = postgresEnd(query, copy)
       await target.clear(tables)
       copied = await copyTables(sqliteSource(all), target, tables)
@@ -152,48 +182,92 @@ export async function restore(svc: PluginHandle, to: string, file: string): Prom
   }
 }
 
-/** Copies a database into a file, or continues an interrupted copy. */
+/**
+ * Runs the migrations of plugins that a backup lacks and the database has, so that both have the same tables.
+ * @returns the counts of the backup afterwards
+ * @throws UncopyableTablesError
+ */
+async function catchUp(svc: PluginHandle, image: DatabaseImage, target: Counts): Promise<Counts> {
+  const counts = countsOf(image.all(COUNTS))
+  await runSteps(stepsBetween(svc, counts, target), (sql, { plugin, number: step }) =>
+    image.write([countMigration({ plugin, step }), { sql }]),
+  )
+  return new Map([...counts, ...target].map(([plugin, count]) => [plugin, Math.max(count, counts.get(plugin) ?? 0)]))
+}
+
+/** Copies a database into a file, or continues an interrupted copy. @throws UncopyableTablesError */
 async function fill(svc: PluginHandle, query: Query, file: string, source: string) {
   const images = svc.use(DatabaseImages)
+  const counts = countsOf((await query(COUNTS)).rows)
+  const steps = stepsBetween(svc, new Map(), counts)
   const hasProgress = (of: { all: (sql: string) => unknown[] }) =>
     of.all(`SELECT 1 FROM sqlite_master WHERE name = '${PROGRESS}'`).length > 0
   let image = await images.open(file)
-  const ours =
-    hasProgress(image) && image.all(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ?`, [source]).length > 0
+  const begun = `SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ? AND progress = ?`
+  let ours = hasProgress(image) && image.all(begun, [source, written(counts)]).length > 0
   if (!ours) {
     image.close()
     await removeDatabase(svc, file)
     image = await images.open(file)
-    const begin = { sql: `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, '')`, params: [source] }
-    await image.write([...[PROGRESS_TABLE, ...FILES_IN_SQLITE].map(sql => ({ sql })), begin])
   }
   try {
-    const tables = [...(await tablesOf(async (sql, params) => image.all(sql, params))), ...FILE_TABLES]
+    if (!ours) {
+      await image.write([PROGRESS_TABLE, ...FILES_IN_SQLITE].map(sql => ({ sql })))
+      await runSteps(steps, sql => image.write([{ sql }]))
+    }
+    const own = await tablesOf(async (sql, params) => image.all(sql, params))
+    requireKeys(own)
+    requireKnown(await postgresTables(query), namesOf(own))
+    const tables = [...own, ...FILE_TABLES]
     const target = sqliteEnd(image, source)
-    if (!ours) await target.clear(tables)
+    if (!ours) {
+      await target.clear(tables)
+      const mark = `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, ?)`
+      await image.write([{ sql: mark, params: [source, written(counts)] }])
+      ours = true
+    }
     return { image, copied: await copyTables(postgresEnd(query, source), target, tables) }
   } catch (error) {
     image.close()
+    if (!ours) await removeDatabase(svc, file)
     throw error
   }
 }
 
+const namesOf = (tables: readonly Table[]) => tables.map(({ name }) => name)
+
+/** Returns counts as the first row of a copy's progress has them, so that a copy with other tables does not continue. */
+const written = (counts: Counts) => JSON.stringify(Object.fromEntries(counts))
+
 /**
- * Marks an empty database as the target of a copy.
- * @returns false if the copy was begun before
- * @throws TargetInUseError
+ * Marks an empty database as the target of a copy, and makes the tables of plugins in it. If the plugins have made more
+ * tables since an interrupted copy began, it begins again.
+ * @throws TargetInUseError, UncopyableTablesError
  */
-async function markTarget(query: Query, source: string, at: string): Promise<boolean> {
+async function prepareTarget(
+  svc: PluginHandle,
+  query: Query,
+  { source, at, tables, counts }: { source: string; at: string; tables: readonly Table[]; counts: Counts },
+): Promise<void> {
+  await patient(query)
   const { rows } = await query(`SELECT to_regclass('${PROGRESS}') AS found`)
-  if (rows[0]?.found) {
-    const ours = await query(`SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ${literal(source)}`)
-    if (ours.rowCount === 0) throw new TargetInUseError({ at })
-    return false
-  }
-  const used = await query('SELECT 1 FROM agents UNION ALL SELECT 1 FROM events LIMIT 1')
-  if (used.rowCount) throw new TargetInUseError({ at })
-  await query(`${PROGRESS_TABLE}; INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ${literal(source)}, '')`)
-  return true
+  const begun = rows[0]?.found
+    ? await query(`SELECT progress FROM ${PROGRESS} WHERE name = '' AND source = ${literal(source)}`)
+    : undefined
+  const used = begun ? begun.rowCount === 0 : (await query(USED)).rowCount
+  if (used) throw new TargetInUseError({ at })
+  const progress = String(begun?.rows[0]?.progress ?? '')
+  if (progress === written(counts)) return
+  const had = begun
+    ? new Map(Object.entries<number>(JSON.parse(progress || '{}')))
+    : countsOf((await query(COUNTS)).rows)
+  requireNotAhead(had, counts)
+  await runSteps(stepsBetween(svc, had, counts), sql => query(toPostgres(sql)))
+  requireKnown(namesOf(tables), await postgresTables(query))
+  if (begun) await query(`DROP TABLE ${PROGRESS}`)
+  const mark = ['', source, written(counts)].map(literal).join(', ')
+  await query(`${PROGRESS_TABLE}; INSERT INTO ${PROGRESS} (name, source, progress) VALUES (${mark})`)
+  await postgresEnd(query, source).clear([...tables, ...FILE_TABLES])
 }
 
 function sourceOf({ project }: PluginHandle): string {

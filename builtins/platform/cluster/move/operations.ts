@@ -11,6 +11,7 @@ import {
   NodesAtWorkError,
   OpenElsewhereError,
   TargetInUseError,
+  UncopyableTablesError,
 } from '../contract.ts'
 import { nodesOf } from '../nodes.ts'
 import { place } from '../postgres/connection.ts'
@@ -62,7 +63,7 @@ export const clusterMove = operation({
     switched: z.boolean(),
     overridden: z.boolean().describe('Whether SVC_STORE_URL is set, which takes precedence over .svc/config.yaml'),
   }),
-  errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError]],
+  errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError, UncopyableTablesError]],
   cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
   async run({ to, back, switch: switched, wait }, call) {
     const { svc } = call
@@ -100,7 +101,7 @@ export const clusterBackup = operation({
   description: 'The backup is a snapshot of one moment; other processes can write meanwhile.',
   input: z.object({ file: z.string().optional() }),
   output: Report,
-  errors: [NoClusterError, FileExistsError, MoveFailedError],
+  errors: [NoClusterError, FileExistsError, MoveFailedError, UncopyableTablesError],
   run: async ({ file }, { svc }) => backUp(svc, url(svc), resolve(file ?? join(backups(svc), `svc-${stamp(svc)}.db`))),
 })
 
@@ -110,7 +111,7 @@ export const clusterRestore = operation({
   description: 'The current contents of the database are backed up first.',
   input: z.object({ file: z.string() }),
   output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
-  errors: [NoClusterError, ...inUse, MoveFailedError],
+  errors: [NoClusterError, ...inUse, MoveFailedError, UncopyableTablesError],
   async run({ file }, call) {
     const { svc } = call
     await still(svc, false, call)
@@ -141,7 +142,7 @@ export const clusterCheck = operation({
     let rows = 0
     for (const { name } of tables) {
       // Casting the row to text reads all of its columns.
-      const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM ${name} t`
+      const sql = `SELECT count(*) AS n, sum(length(CAST(t AS text))) AS size FROM "${name}" t`
       const [found] = await store.all<{ n: number }>(sql).catch(error => {
         faults.push(`${name} cannot be read (${(error as Error).message})`)
         return []

@@ -44,7 +44,7 @@ export async function openDatabase(file: string, ports: Ports, options: OpenOpti
     if (database.version() === 0) await createSchema(database)
     if (database.version() < MIGRATIONS.length) {
       // Loaded only when needed: the migrator takes longer than everything else in a short command.
-      const { withMigrationLock, migrate } = await import('../migrate.ts')
+      const { withMigrationLock, migrate } = await import('./migrate.ts')
       // Closed meanwhile, so that of several processes that start at once, one has the file to itself.
       database.close()
       database = await withMigrationLock(file, ports, async () => {

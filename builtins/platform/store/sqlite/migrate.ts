@@ -4,12 +4,12 @@ import type { Log, Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { lockFile } from '#lib/lock'
 import { MIGRATIONS } from '#migrations'
-import { DatabaseLockedError, MigrationBlockedError } from './contract.ts'
-import { mark, withoutForeignKeys } from './schema.ts'
-import type { Database } from './sqlite/database.ts'
-import { keepCopy } from './sqlite/files.ts'
-import { openParts } from './sqlite/holders.ts'
-import { makeShrinkable } from './sqlite/shrink.ts'
+import { DatabaseLockedError, MigrationBlockedError } from '../contract.ts'
+import { mark, withoutForeignKeys } from '../schema.ts'
+import type { Database } from './database.ts'
+import { keepCopy } from './files.ts'
+import { openParts } from './holders.ts'
+import { makeShrinkable } from './shrink.ts'
 
 /** Runs `work` while no other process migrates the database. @throws FileLockedError */
 export async function withMigrationLock<T>(file: string, ports: Ports, work: () => Promise<T>): Promise<T> {
