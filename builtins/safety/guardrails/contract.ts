@@ -36,8 +36,9 @@ export interface Guardrails {
   /**
    * Checks a string at a stage and reports findings as the event `guardrail_hit`. Takes linear time and yields to the
    * event loop during long strings. Returns the text unchanged while guardrails are disabled.
+   * @param whom.again whether the text was checked before: its findings are not reported once more
    */
-  check(stage: Stage, text: string, whom: { agent_id: string | null }): Promise<CheckedText>
+  check(stage: Stage, text: string, whom: { agent_id: string | null; again?: boolean }): Promise<CheckedText>
 }
 export const Guardrails = token<Guardrails>('guardrails')
 

@@ -45,10 +45,10 @@ export function guardrails(
     },
     watches: stage => config.enabled && svc.list(GuardrailRules).some(rule => rule.stages.includes(stage)),
     examine,
-    async check(stage, text, { agent_id }) {
+    async check(stage, text, { agent_id, again = false }) {
       if (!config.enabled) return { action: 'pass', text, findings: [] }
       const checked = await examine(text, stage)
-      if (checked.action !== 'pass') await reportFindings(svc, stage, agent_id, checked)
+      if (checked.action !== 'pass' && !again) await reportFindings(svc, stage, agent_id, checked)
       return checked
     },
     async warm() {

@@ -7,9 +7,12 @@ import { type MessageSource, News, PendingMessages, type UnreadMessages } from '
 /** Text that an agent reads in place of a message blocked by a guardrail. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
-/** Returns a nudge as the agent reads it: always cleaned, and checked by guardrails when they are on. */
-export function sanitizeNudge(svc: PluginHandle, agent_id: string, message: string): Promise<string> {
-  return checkText(svc, 'input', agent_id, sanitize(message), BLOCKED)
+/**
+ * Returns a nudge as the agent reads it: always cleaned, and checked by guardrails when they are on.
+ * @param again whether the agent has read it before
+ */
+export function sanitizeNudge(svc: PluginHandle, agent_id: string, message: string, again = false): Promise<string> {
+  return checkText(svc, 'input', agent_id, sanitize(message), BLOCKED, again)
 }
 
 const effects = z.array(z.custom<Effect>())
@@ -105,8 +108,15 @@ export function redactOutput(svc: PluginHandle, agent_id: string, result: string
   return checkText(svc, 'output', agent_id, result, WITHHELD)
 }
 
-async function checkText(svc: PluginHandle, stage: Stage, agent_id: string, text: string, notice: string) {
+async function checkText(
+  svc: PluginHandle,
+  stage: Stage,
+  agent_id: string,
+  text: string,
+  notice: string,
+  again = false,
+) {
   if (!svc.has(Guardrails)) return text
-  const { action, text: clean } = await svc.use(Guardrails).check(stage, text, { agent_id })
+  const { action, text: clean } = await svc.use(Guardrails).check(stage, text, { agent_id, again })
   return action === 'block' ? notice : clean
 }

@@ -50,7 +50,7 @@ export async function earlierMessages(
   const nudges = await nudgesBefore(svc.use(Store), agent_id, before, EARLIER)
   if (nudges.length === 0) return undefined
   const lines = nudges.map(async ({ message, delivered_at }) => {
-    const text = await sanitizeNudge(svc, agent_id, message)
+    const text = await sanitizeNudge(svc, agent_id, message, true)
     return `- ${isoTime(delivered_at).slice(0, 10)}: ${text.length > EARLIER_LENGTH ? `${text.slice(0, EARLIER_LENGTH)}…` : text}`
   })
   return [EARLIER_HEADING, ...(await Promise.all(lines))].join('\n')

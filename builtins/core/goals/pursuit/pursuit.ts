@@ -460,7 +460,7 @@ class Pursuit {
     if (!larger) return []
     const parts = await withCheckedResults(this.#svc, agent_id, await subgoalsOf(store, parent_goal_id))
     const { nudges } = await fitNudges(this.#svc, await nudgesSince(store, agent_id, larger.created_at), this.#called)
-    const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message))
+    const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message, true))
     return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages), this.#svc.clock.ms())]
   }
 

@@ -276,7 +276,10 @@ describe('an answer in prose to the question for a goal', () => {
     for (let n = 0; n < 17 && (await found()).length === 0; n++) await runHeartbeat(home)
     expect(await found()).toContain('Water all of the plants')
     await runHeartbeat(home)
-    expect(home.server.requests.at(-1)!.prompt).not.toContain('water the plants')
+    expect(home.server.requests.at(-1)!.prompt).toMatch(
+      /Earlier messages from the operator.*\n- [-\d]+: water the plants/,
+    )
+    expect(home.server.requests.at(-1)!.prompt).not.toContain('Messages from the operator:')
     expect((await detail(home, id)).error).toBeNull()
   })
 })
