@@ -6,15 +6,15 @@ import { svc } from '../../support/vitest/warm.ts'
 
 function script({ body, prompt }: ModelServerRequest) {
   const results = body.messages.filter(({ role }) => role === 'tool')
-  if (prompt.includes('Break the line')) return fault('500')
-  if (prompt.includes('Release the boat')) return toolCall('ask_operator', { question: 'Which harbour?' })
-  if (!prompt.includes('Count the boats')) return text('{"goal": null}')
+  if (prompt.includes('Goal: Break the line')) return fault('500')
+  if (prompt.includes('Goal: Release the boat')) return toolCall('ask_operator', { question: 'Which harbour?' })
+  if (!prompt.includes('Goal: Count the boats')) return text('{"goal": null}')
   return results.length === 0
     ? toolCall('write_notepad', { text: 'two boats' })
     : toolCall('finish_goal', { summary: 'There are two boats.', evidence: ['write_notepad'] })
 }
 
-it('svc summary shows ended goals, what waits for the operator, costs and failures of a period', async () => {
+it('svc summary shows ended goals, what waits for the operator, costs and failures of a period; svc events, what happened', async () => {
   await using server = await modelServer({ script })
   await using dir = await project({
     '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\n  min_rest: 0.05\n',
@@ -57,6 +57,10 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
 
   const { goals: worst } = await summary('--top', '2')
   expect(worst.map(({ status }) => status)).toEqual(['abandoned', 'abandoned'])
+
+  const events = await svc(['events', '--type', 'goal_added', '--type', 'goal_completed'], options)
+  expect(events.stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:]+Z {2}p-\w+ {2}completed goal-\w+$/m)
+  expect(events.stdout).toMatch(/Z {2}p-\w+ {2}received a goal \(operator\): Count the boats$/m)
 
   const [newest] = (await summary()).goals
   const later = await summary('--since', new Date(Date.parse(newest!.completed_at) + 1).toISOString())
