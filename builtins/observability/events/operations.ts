@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { InvalidInputError, type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { describeEvent } from '#lib/event-text'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
@@ -105,7 +106,5 @@ function lastSeenSeq({ last_event_id }: OperationCall): number | undefined {
 const LONGEST = 300
 
 function line({ at, type, agent_id, data }: EventEnvelope): string {
-  const text = describeEvent(type, data)
-  const shown = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
-  return `${at.slice(0, 19)}Z  ${agent_id ?? '-'}  ${shown}`
+  return `${at.slice(0, 19)}Z  ${agent_id ?? '-'}  ${brief(describeEvent(type, data), LONGEST)}`
 }

@@ -1,6 +1,7 @@
+import { brief } from '#lib/brief'
 import { describeEvent, isFailure } from '#lib/event-text'
 import type { LoggedEvent } from '#observability/runs/contract'
-import { brief, clock, plural } from './format.ts'
+import { clock, plural } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
 

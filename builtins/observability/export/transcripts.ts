@@ -1,5 +1,6 @@
 import type { ImageRef } from '#core/images/contract'
-import { brief, clock, plural, toText } from './format.ts'
+import { brief } from '#lib/brief'
+import { clock, plural, toText } from './format.ts'
 import type { Report, TranscriptMessage } from './gather.ts'
 import { html, type Markup } from './html.ts'
 

@@ -1,6 +1,7 @@
+import { brief } from '#lib/brief'
 import { formatUsd } from '#lib/usd'
 import type { Span } from '#observability/runs/contract'
-import { brief, clock, formatDuration, plural, toText } from './format.ts'
+import { clock, formatDuration, plural, toText } from './format.ts'
 import type { Report } from './gather.ts'
 import { html, type Markup } from './html.ts'
 

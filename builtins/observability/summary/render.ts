@@ -1,10 +1,7 @@
+import { brief } from '#lib/brief'
 import { pluralize } from '#lib/pluralize'
-import { oneLine } from '#lib/sanitize'
 import { formatUsd } from '#lib/usd'
 import type { Summary } from './schema.ts'
-
-/** Maximum length of an objective, a result or a call in a line, in characters. */
-const LONGEST = 160
 
 type EndedGoal = Summary['goals'][number]
 
@@ -63,9 +60,4 @@ function goalLines({ completed_at, status, unconfirmed, objective, result }: End
 
 function minute(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)}`
-}
-
-function brief(text: string): string {
-  const line = oneLine(text)
-  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line
 }

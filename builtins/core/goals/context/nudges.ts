@@ -1,5 +1,6 @@
 import { type MeasuredCall, Models } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
+import { brief } from '#lib/brief'
 import { recordInput } from '#lib/recording-context'
 import { textTokens } from '#lib/text-tokens'
 import { isoTime, Store } from '#platform/store/contract'
@@ -11,6 +12,8 @@ const WINDOW_SHARE = 0.2
 /** Number of earlier messages that are shown again, and the maximum length of each, in characters. */
 const EARLIER = 3
 const EARLIER_LENGTH = 400
+const EARLIER_HEADING =
+  'Earlier messages from the operator, newest first. You have read them. What they asked for once may be done already; rules and wishes in them still hold:'
 /** Messages up to this size fit any window, in tokens. */
 const ALWAYS_FITTING_TOKENS = 400
 
@@ -51,10 +54,7 @@ export async function earlierMessages(
   if (nudges.length === 0) return undefined
   const lines = nudges.map(async ({ message, delivered_at }) => {
     const text = await sanitizeNudge(svc, agent_id, message, true)
-    return `- ${isoTime(delivered_at).slice(0, 10)}: ${text.length > EARLIER_LENGTH ? `${text.slice(0, EARLIER_LENGTH)}…` : text}`
+    return `- ${isoTime(delivered_at).slice(0, 10)}: ${brief(text, EARLIER_LENGTH)}`
   })
   return [EARLIER_HEADING, ...(await Promise.all(lines))].join('\n')
 }
-
-const EARLIER_HEADING =
-  'Earlier messages from the operator, newest first. You have read them. What they asked for once may be done already; rules and wishes in them still hold:'

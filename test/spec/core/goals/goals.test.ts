@@ -582,7 +582,7 @@ describe("the operator's messages", () => {
     const [again, second] = home.server.requests.slice(2)
     for (const { prompt } of [again!, second!]) {
       expect(prompt).toMatch(
-        /Earlier messages from the operator, newest first\. .*:\n- 20\d\d-\d\d-\d\d: Leave out Poland\.\n- 20.*: Write in French\. x{383}…\n- 20.*: Good morning\.(\n|$)/,
+        /Earlier messages from the operator, newest first\. .*:\n- 20\d\d-\d\d-\d\d: Leave out Poland\.\n- 20.*: Write in French\. x{382}…\n- 20.*: Good morning\.(\n|$)/,
       )
       expect(prompt).not.toContain('Old order')
     }
