@@ -14,7 +14,7 @@ const MAX_CHARS = 500
 export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
   const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*/, ''))
   // A message that expects an answer is answered instead.
-  const nudge = itemsUnder(scene.prompt, /messages? from the (operator|user)|user messages/i).findLast(
+  const nudge = itemsUnder(scene.prompt, /(?<!earlier )messages? from the (operator|user)|user messages/i).findLast(
     item => !item.startsWith('Message msg-'),
   )
   const files = offers(scene, 'file_write')

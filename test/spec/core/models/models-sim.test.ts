@@ -178,6 +178,11 @@ test("an operator's message becomes the goal, and a long one is shortened", asyn
   )
   expect(goal).toContain('Write a haiku about tea into haiku.txt')
   expect(reasoning).toContain('operator')
+  const later = await goalFrom(
+    home,
+    'Earlier messages from the operator, newest first. Some hold:\n- 2026-01-31: Write haikus',
+  )
+  expect(later.goal).not.toContain('haikus')
   const long = await goalFrom(home, `Messages from the operator:\n- ${'please '.repeat(500)}`)
   expect(long.goal.length).toBeLessThanOrEqual(500)
   const { end } = await pursue(home, goal)
