@@ -9,7 +9,10 @@ const FILE = /^(?!\w+:\/\/)[^\s`]*\w\.[A-Za-z]\w{0,7}$/
 /** Matches a command: in backticks, or after a dollar sign. */
 const COMMAND = /^(?:`([^`]+)`|\$ (.+))$/
 
-/** Returns false claims of the evidence: files that do not exist, commands that were not run for this goal. */
+/** Matches the end of a command's result. */
+const FAILED = /\[(exit code [1-9]\d*|The program was (?:stopped|ended)[^\]]*?)\.?\]\s*$/
+
+/** Returns false claims of the evidence: files that do not exist, commands that were not run for this goal or failed. */
 export async function untrueClaims(
   svc: PluginHandle,
   goal_id: string,
@@ -24,16 +27,28 @@ export async function untrueClaims(
     ...files
       .filter((_, n) => found[n] === undefined)
       .map(file => `the file ${JSON.stringify(file)} does not exist in your workspace${hint}`),
-    ...commands.filter(({ run }) => !run).map(({ command }) => `\`${command}\` was not run for this goal`),
+    ...commands.flatMap(each => problemOf(each) ?? []),
   ]
 }
 
-/** Returns the commands that the evidence names, each with its last run for this goal, if there was one. */
+function problemOf({ command, run }: NamedCommand): string | undefined {
+  if (!run) return `\`${command}\` was not run for this goal`
+  const [, end] = FAILED.exec(run.outcome ?? '') ?? []
+  return end && `\`${command}\` failed when you last ran it (${end})`
+}
+
+/** A command that the evidence names, with its last run for this goal, if there was one. */
+interface NamedCommand {
+  command: string
+  run: CommandRun | undefined
+}
+
+/** Returns the commands that the evidence names. */
 export async function namedCommands(
   svc: PluginHandle,
   goal_id: string,
   evidence: readonly string[],
-): Promise<{ command: string; run: CommandRun | undefined }[]> {
+): Promise<NamedCommand[]> {
   const commands = evidence.flatMap(each => {
     const [, quoted, typed] = COMMAND.exec(each.trim()) ?? []
     const command = quoted ?? typed
