@@ -120,6 +120,8 @@ export class Offer {
   /**
    * Returns the tool names in a message. Names without an underscore, such as `work`, count only in backticks, in search
    * results and in calls. In search results, descriptions name other tools: only hits and names in backticks count.
+   * Other results may hold any text, such as source code: there, only tools of the same toolkit count, unless the text
+   * is a skill or the operator's.
    */
   #namesIn(message: Message): { said: readonly string[]; called: readonly string[] } {
     let found = this.#named.get(message)
@@ -132,9 +134,12 @@ export class Offer {
       const names = message.content.match(pattern) ?? []
       // The system prompt names core tools in passing, in no order of need.
       const isPassing = ({ family }: Candidate) => message.role === 'system' && family !== undefined
+      const { name, is_kept, from_operator } = message
+      const source = is_kept || from_operator || name === FIND_TOOLS ? undefined : this.#byName.get(name ?? '')
+      const isQuoted = ({ toolkit }: Candidate) => source !== undefined && toolkit !== source.toolkit
       const isTool = (word: string) => {
         const tool = this.#byName.get(word)
-        return tool !== undefined && !isPassing(tool)
+        return tool !== undefined && !isPassing(tool) && !isQuoted(tool)
       }
       found = { called: called.filter(isTool), said: [...new Set([...called, ...names])].filter(isTool) }
       this.#named.set(message, found)

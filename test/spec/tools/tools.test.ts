@@ -4,7 +4,7 @@ import { rankTools } from '#core/runtime/find-tools'
 import { ToolSets } from '#core/runtime/tools'
 import { definePlugin, z } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
-import { Toolkits, tool } from '#tools/toolkits/contract'
+import { type Tool, Toolkits, tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { project } from '../../cli/project.ts'
 import { type ModelServerRequest, type TestHost, testHost, text, toolCall, until } from '../../support/index.ts'
@@ -368,6 +368,38 @@ export default definePlugin({ name: '${name}', setup(svc) {
     await driven(home)
     expect(requests[1]!.prompt).toContain('work, work, work')
     expect(namesIn(requests[1]!)).toEqual(namesIn(requests[0]!))
+  })
+})
+
+describe('text that a tool returns', () => {
+  const MANUAL = 'Then call water_plants(all), or `sharpen_knives`.'
+  const manuals = definePlugin({
+    name: 'manuals',
+    setup(svc) {
+      const read = { parameters: z.object({}), execute: () => MANUAL }
+      const tools: Tool[] = [
+        { name: 'read_source', description: 'Read a source file.', ...read },
+        { name: 'read_skill', description: 'Read a skill.', keeps_result: true, ...read },
+      ]
+      svc.toolkit({ name: 'manuals', tools })
+    },
+  })
+
+  it.each([
+    ['read_source', 'changes no offer by the names of tools in it', []],
+    ['read_skill', 'is offered the tools that a skill names', ['water_plants']],
+  ])('with %s %s', async (tool, _, added) => {
+    const { script, requests } = scriptCalls({ name: tool })
+    const files = {
+      'profiles/worker.yaml':
+        'name: worker\nrole: reads\nmax_steps: 8\ncore: [manuals, kitchen]\ntoolkits: [manuals, garden, kitchen]\n',
+    }
+    await using home = await testHostWithModel(script, { builtins: [GARDEN, KITCHEN, manuals], files })
+    await driven(home)
+    const first = namesIn(requests[0]!)
+    expect(requests[1]!.prompt).toContain(MANUAL)
+    expect(first).not.toContain('water_plants')
+    expect(namesIn(requests[1]!)).toEqual([...first, ...added])
   })
 })
 
