@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
@@ -61,12 +62,19 @@ function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
   const { workspace, scratch } = agentReach(project, agent)
   if (agent.folders.length === 0) return ['Workspace: your own folder; you cannot access anything else on the machine']
   const access = agent.folders.find(({ path }) => path === workspace)?.access ?? 'your own folder'
-  const further = agent.folders.filter(({ path, purpose }) => path !== workspace && purpose !== 'objects')
+  const further = agent.folders.filter(({ path, purpose }) => path !== workspace && purpose === undefined)
   const isWorktree = agent.folders.some(({ purpose }) => purpose === 'worktree')
+  const packages = agent.folders.filter(({ purpose }) => purpose === 'packages').map(({ path }) => basename(path))
+  const ignored =
+    packages.length > 0
+      ? `; of the files that git ignores it has only ${packages.join(' and ')}, read-only`
+      : '; it has no files that git ignores'
   return [
     `Workspace: ${workspace} (${access})`,
     ...(isWorktree
-      ? ['The workspace is a git worktree on its own branch; the operator reviews your changes and merges them']
+      ? [
+          `The workspace is a git worktree on its own branch${ignored}. The operator reviews your changes and merges them`,
+        ]
       : []),
     ...further.map(folder => `Folder: ${folder.path} (${folder.access})`),
     ...(workspace === scratch ? [] : [`Your own folder, for files that do not belong in the workspace: ${scratch}`]),

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { type AgentRow, agentReach, type Worktrees } from '#core/agents/contract'
-import type { PluginHandle } from '#kernel'
+import type { PluginHandle, Ports } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { FolderError, type GivenFolder } from '#safety/sandbox/contract'
 import { type GitPlace, git, repositoryAt, tryGit } from './git.ts'
@@ -10,6 +10,8 @@ import { type Branch, branchesOf, enterBranch, forgetBranch } from './repository
 const FOLDER = 'worktree'
 /** Files copied from the operator's repository to a worktree: the limits of a shallow history, and exclude rules. */
 const COPIED = ['shallow', 'info/exclude']
+/** Folders with installed packages: git ignores them, so a worktree has none, and no sandbox can install them. */
+const PACKAGES = ['node_modules', '.venv', 'venv', 'vendor']
 
 /**
  * Creates worktrees: separate repositories that borrow the objects of the operator's repository but cannot write to it.
@@ -42,6 +44,7 @@ export function worktreesFor(svc: PluginHandle): Worktrees {
           await files.copyFile(join(found.common, name), join(folder, '.git', name)).catch(() => {})
         await git(svc, place, ['reset', '--quiet', '--hard', branch.base])
         await keepCommit(svc, branch, branch.base)
+        folders.push(...(await linkPackages(files, repository, folder)))
         return { folders, effects: [enterBranch(branch)] }
       } catch (error) {
         await files.rm(folder, { recursive: true, force: true })
@@ -49,6 +52,23 @@ export function worktreesFor(svc: PluginHandle): Worktrees {
       }
     },
   }
+}
+
+/** Links the packages that are installed in a repository into a worktree, where git ignores the links. */
+async function linkPackages(files: Ports['files'], repository: string, folder: string): Promise<GivenFolder[]> {
+  const top = await files.realpath(repository)
+  const linked: string[] = []
+  for (const name of PACKAGES) {
+    const path = join(top, name)
+    const isFolder = (await files.lstat(path).catch(() => undefined))?.isDirectory()
+    const isTracked = await files.lstat(join(folder, name)).catch(() => undefined)
+    if (!isFolder || isTracked) continue
+    await files.symlink(path, join(folder, name))
+    linked.push(name)
+  }
+  if (linked.length > 0)
+    await files.appendFile(join(folder, '.git/info/exclude'), `\n${linked.map(name => `/${name}\n`).join('')}`)
+  return linked.map(name => ({ path: join(top, name), access: 'read-only', purpose: 'packages' }))
 }
 
 const NO_REPOSITORY =

@@ -9,10 +9,10 @@ export const GivenFolder = z
     path: z.string().meta({ examples: ['/home/ada/project'] }),
     access: z.enum(FOLDER_ACCESS),
     purpose: z
-      .enum(['worktree', 'objects'])
+      .enum(['worktree', 'objects', 'packages'])
       .optional()
       .describe(
-        "Set by the service: worktree is the agent's git worktree, objects the object folder of its repository",
+        "Set by the service: worktree is the agent's git worktree, objects the object folder of its repository, packages a folder of installed packages to which the worktree has a link",
       ),
   })
   .meta({ id: 'GivenFolder' })

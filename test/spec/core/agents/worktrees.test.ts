@@ -74,6 +74,27 @@ afterEach(async () => {
 describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, with tools.sandbox %s', sandbox => {
   beforeEach(() => open({ sandbox }))
 
+  it('uses the installed packages of the repository, and never commits or changes them', async () => {
+    await change('.gitignore', 'node_modules/\nbuild/\n', 'Ignore')
+    await change('node_modules/.bin/lint', '#!/bin/sh\necho linted\n')
+    await change('build/out.js', 'built')
+    execFileSync('chmod', ['+x', join(repository, 'node_modules/.bin/lint')])
+    const agent = await spawn()
+    const command = sandbox === 'off' ? 'cat node_modules/.bin/lint' : 'node_modules/.bin/lint'
+    expect(await call(agent, 'shell_exec', { command })).toContain('linted')
+    expect(await call(agent, 'file_read', { path: 'node_modules/.bin/lint' })).toContain('echo linted')
+    expect(await call(agent, 'file_write', { path: 'node_modules/new.js', content: '' })).toContain('read-only')
+    expect(await call(agent, 'list_dir')).not.toContain('build')
+    await call(agent, 'file_write', { path: 'new.md', content: 'new' })
+    expect(paths(await diff(agent.agent_id))).toEqual(['added new.md'])
+    await accept(agent.agent_id)
+    expect(own('ls-files')).toBe('.gitignore\nREADME.md\nnew.md\nsrc/main.ts\n')
+    await discard(agent.agent_id)
+    expect(await call(agent, 'shell_exec', { command })).toContain('linted')
+    await home.kernel.invoke('agents.delete', { id: agent.agent_id })
+    expect(existsSync(join(repository, 'node_modules/.bin/lint'))).toBe(true)
+  })
+
   it('changes files and commits without touching the repository until the operator accepts', async () => {
     const agent = await spawn()
     expect(agent.workspace).toMatch(/\.svc\/workspaces\/worker-\w+\/worktree$/)
