@@ -248,6 +248,13 @@ describe('editing', () => {
     const edit = (old_text: string, new_text: string) => use('file_edit', { path: 'a.ts', old_text, new_text })
     expect(await edit('z', 'w')).toContain('does not occur')
     expect(await edit('x', 'w')).toContain('occurs 2 times (lines 1, 3)')
+    const edits = [
+      { old_text: 'aaa', new_text: 'new\nline' },
+      { old_text: 'x', new_text: 'w' },
+    ]
+    expect(await use('file_edit', { path: 'a.ts', edits })).toContain(
+      'edit 2: old_text occurs 2 times (lines 1, 3, as the edits before leave the file)',
+    )
     expect(await edit('aa', 'b')).toContain('occurs 2 times')
     expect(await edit('y', 'y')).toContain('are the same')
     expect(await readFile(inWorkspace('a.ts'), 'utf8')).toBe('x\ny\nx\naaa\n')

@@ -36,7 +36,8 @@ export function applyEdits(path: string, text: string, edits: readonly Edit[]): 
     const { old_text, new_text } = { old_text: plain(edit.old_text), new_text: plain(edit.new_text) }
     if (old_text === new_text) throw new EditError({ path, problem: `${which}old_text and new_text are the same` })
     const { blocks, note } = placesOf(path, edited, old_text, which)
-    if (blocks.length > 1 && !edit.replace_all) throw new EditError({ path, problem: ambiguous(edited, blocks, which) })
+    if (blocks.length > 1 && !edit.replace_all)
+      throw new EditError({ path, problem: ambiguous(edited, blocks, which, n) })
     if (note) notes.push(`${which}${note}`)
     edited = replaceBlocks(edited, blocks, new_text)
   }
@@ -74,10 +75,12 @@ function replaceBlocks(text: string, blocks: readonly Block[], new_text: string)
   return [...parts, text.slice(end)].join('')
 }
 
-function ambiguous(text: string, blocks: readonly Block[], which: string): string {
+/** @param before number of edits that the text already has */
+function ambiguous(text: string, blocks: readonly Block[], which: string, before: number): string {
   const lines = blocks.slice(0, MOST_NAMED).map(({ start }) => lineAt(text, start))
   const times = blocks.length > MOST_NAMED ? `more than ${MOST_NAMED} times` : pluralize(blocks.length, 'time')
-  return `${which}old_text occurs ${times} (lines ${lines.join(', ')}); include more of the surrounding text, or set replace_all`
+  const counted = before > 0 ? ', as the edits before leave the file' : ''
+  return `${which}old_text occurs ${times} (lines ${lines.join(', ')}${counted}); include more of the surrounding text, or set replace_all`
 }
 
 /** Returns the line number of an index. */

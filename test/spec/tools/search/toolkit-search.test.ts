@@ -95,7 +95,7 @@ describe('grep', () => {
       `150000- ${rows[149_999]}\n150001: ${rows[150_000]}\n150002- ${rows[150_001]}`,
     )
     expect(await grep('1', { path: 'big.csv', limit: 1 })).toBe(
-      `2: ${rows[1]}\n[There are more matches; use a narrower pattern, or read the part with file_read.]`,
+      `2: ${rows[1]}\n[There are more matches; use a narrower pattern, or read the part with file_read, or set limit.]`,
     )
     expect(await grep('x', { path: 'huge.csv' })).toMatch(
       /^\["huge\.csv" is not searched: it has \d+ bytes, and the limit is 10000000\. Divide it/,
@@ -109,6 +109,12 @@ describe('grep', () => {
     expect(lines).toHaveLength(101)
     expect(lines.at(-1)).toContain('There are more matches; set path to a subfolder')
     expect(await grep('y', { glob: 'long.txt' })).toContain('… (4701 more characters)')
+    await put({ 'wide.json': `${'a'.repeat(5_000)}needle${'b'.repeat(5_000)}` })
+    expect(await grep('n.edle', { glob: 'wide.json' })).toBe(
+      `wide.json:1: (4900 characters) …${'a'.repeat(100)}needle${'b'.repeat(194)}… (4806 more characters)`,
+    )
+    expect(await grep('b$', { glob: 'wide.json' })).toBe(`wide.json:1: (9706 characters) …${'b'.repeat(300)}`)
+    expect(await grep('(?i)x')).toContain('set ignore_case instead of (?i)')
     expect(await grep('x', { glob: '*.bin' })).toContain('Nothing matches')
     await put({ 'slow.txt': `${'a'.repeat(40)}b` })
     expect(await grep('^(a+)+$', { glob: 'slow.txt' })).toContain(

@@ -78,7 +78,11 @@ export class Matcher {
     try {
       new RegExp(this.#source, this.#flags)
     } catch (error) {
-      const problem = `is not a valid JavaScript regular expression (${(error as Error).message.replace(/^.*\/[a-z]*: /, '')}); correct it, or set literal to search for it as plain text`
+      const reason = (error as Error).message.replace(/^.*\/[a-z]*: /, '')
+      const remedy = pattern.startsWith('(?i)')
+        ? 'set ignore_case instead of (?i)'
+        : 'correct it, or set literal to search for it as plain text'
+      const problem = `is not a valid JavaScript regular expression (${reason}); ${remedy}`
       throw new PatternError({ pattern, problem }, { cause: error })
     }
   }
@@ -98,6 +102,11 @@ export class Matcher {
       before += part.split('\n').length
     }
     return found
+  }
+
+  /** Returns the index of the first match in a line that `linesIn` has found. */
+  columnIn(line: string): number {
+    return Math.max(0, line.search(new RegExp(this.#source, this.#flags)))
   }
 
   #linesInPart(text: string, most: number): number[] {

@@ -101,7 +101,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString, limits: FileCo
           .describe('Search only files that match this pattern, such as "*.ts"'),
         literal: z.boolean().default(false).describe('Take pattern as plain text'),
         ignore_case: z.boolean().default(false),
-        context: z.coerce.number().int().min(0).max(20).default(0).describe('Lines to show around each match'),
+        context: z.coerce.number().int().min(0).max(100).default(0).describe('Lines to show around each match'),
         files_only: z.boolean().default(false).describe('Only list the files with a match'),
         limit: limit(100).describe('Maximum number of matches'),
         ...common,

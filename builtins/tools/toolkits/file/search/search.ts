@@ -11,6 +11,8 @@ import { type FoundFile, Walk, type WalkOptions } from './walk.ts'
 
 /** Maximum number of characters shown of a line. */
 const LINE_CHARS = 300
+/** Number of characters shown before a match that is not at the beginning of a long line. */
+const BEFORE_MATCH = 100
 /** Maximum size of files that are searched below a folder, in bytes. */
 const MAX_SEARCHED = 2_000_000
 /** Number of bytes at the beginning of a file that are checked for binary content. */
@@ -111,7 +113,11 @@ async function grepTexts(
     const found = matcher.linesIn(text, files_only ? 1 : limit - matches + 1)
     if (found.length === 0) return true
     const kept = found.slice(0, limit - matches)
-    const added = files_only ? (kept.length > 0 ? [path] : []) : linesAround(path, text.split('\n'), kept, context)
+    const added = files_only
+      ? kept.length > 0
+        ? [path]
+        : []
+      : linesAround(path, text.split('\n'), kept, context, matcher)
     matches += found.length
     for (const line of added) {
       left -= textTokens(line) + 1
@@ -121,7 +127,8 @@ async function grepTexts(
     return matches <= limit
   })
   if (lines.length === 0) return noMatches(`Nothing matches ${JSON.stringify(pattern)}`, search, cut)
-  const notes = more ? [`There are more matches; ${search.remedy}.`] : cutNote(cut)
+  const atLimit = matches > limit ? ', or set limit' : ''
+  const notes = more ? [`There are more matches; ${search.remedy}${atLimit}.`] : cutNote(cut)
   return [...lines, ...notes.map(note => `[${note}]`)].join('\n')
 }
 
@@ -221,7 +228,13 @@ async function readText(handle: FileHandle, most: number): Promise<string | unde
 }
 
 /** Returns the matching lines with context; `--` separates parts that are not adjacent. */
-function linesAround(path: string, lines: readonly string[], found: readonly number[], context: number): string[] {
+function linesAround(
+  path: string,
+  lines: readonly string[],
+  found: readonly number[],
+  context: number,
+  matcher: Matcher,
+): string[] {
   const shown: string[] = []
   const place = (line: number, mark: string) => `${path}${path && mark}${line + 1}${mark}`
   let next = 0
@@ -229,18 +242,25 @@ function linesAround(path: string, lines: readonly string[], found: readonly num
     const from = Math.max(next, at - context)
     if (context > 0 && from > next && shown.length > 0) shown.push('--')
     const to = Math.min(lines.length - 1, at + context)
-    for (let line = from; line <= to; line++) {
-      shown.push(`${place(line, found.includes(line) ? ':' : '-')} ${short(lines[line]!)}`)
+    for (let n = from; n <= to; n++) {
+      const line = lines[n]!
+      const isFound = found.includes(n)
+      const column = isFound && line.length > LINE_CHARS ? matcher.columnIn(line) : 0
+      shown.push(`${place(n, isFound ? ':' : '-')} ${short(line, column)}`)
     }
     next = Math.max(next, to + 1)
   }
   return shown
 }
 
-function short(line: string): string {
-  return line.length > LINE_CHARS
-    ? `${line.slice(0, LINE_CHARS)}… (${pluralize(line.length - LINE_CHARS, 'more character')})`
-    : line
+/** Cuts a long line to the part around a column. */
+function short(line: string, column: number): string {
+  if (line.length <= LINE_CHARS) return line
+  const wanted = column < LINE_CHARS - BEFORE_MATCH ? 0 : column - BEFORE_MATCH
+  const start = Math.min(wanted, line.length - LINE_CHARS)
+  const left = line.length - start - LINE_CHARS
+  const before = start > 0 ? `(${pluralize(start, 'character')}) …` : ''
+  return `${before}${line.slice(start, start + LINE_CHARS)}${left > 0 ? `… (${pluralize(left, 'more character')})` : ''}`
 }
 
 /** Returns a path in the form that the file tools accept. */
