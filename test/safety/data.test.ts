@@ -148,7 +148,6 @@ describe('a lost database file whose write-ahead log is still there', () => {
 
 describe('database files that are removed while in use', () => {
   const KINDS: [string, string[], string[][]][] = [
-    ['a daemon', ['svc.db', 'svc.db-wal', 'svc.db-shm'], [['start', '-p', 'coder']]],
     ['a server', ['svc.db', 'svc.db-wal', 'svc.db-shm'], [['serve', '--port', '0']]],
     ['a daemon', ['svc.db'], [['start', '-p', 'coder']]],
     ['a server', ['svc.db-wal'], [['serve', '--port', '0']]],

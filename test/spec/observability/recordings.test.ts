@@ -49,10 +49,10 @@ async function oneGoal(home: Awaited<ReturnType<typeof testHostWithRecordings>>)
 const recordingsOf = ({ kernel }: TestHost) =>
   new RecordingFiles({ ports: kernel.ports, project: kernel.project } as never)
 
-test('ten runs with several agents, approvals, nudges, pauses and model faults replay to the same log', async () => {
+test('five runs with several agents, approvals, nudges, pauses and model faults replay to the same log', async () => {
   await using home = await testHostWithRecordings(busyModel(11))
   const agents: string[] = []
-  for (let run = 0; run < 10; run++) {
+  for (let run = 0; run < 5; run++) {
     await home.start()
     if (run === 0) {
       for (let n = 0; n < 4; n++) agents.push((await home.ask('POST', '/agents', { preset: 'worker' })).agent_id)
@@ -76,7 +76,7 @@ test('ten runs with several agents, approvals, nudges, pauses and model faults r
     expect(verdict, JSON.stringify(verdict)).toMatchObject({ same: true, divergence: null, notes: [] })
     expect(verdict.replayed_hash).toBe(verdict.hash)
   }
-  expect((await runsOf(home)).length).toBe(10)
+  expect((await runsOf(home)).length).toBe(5)
   const types = await home.kernel.use(Store).all<{ type: string }>('SELECT DISTINCT type FROM events')
   expect(types.map(({ type }) => type)).toEqual(
     expect.arrayContaining([
