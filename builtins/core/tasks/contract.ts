@@ -52,6 +52,7 @@ export const Task = TaskState.extend({
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable().describe('Model parameters that were given with the task'),
+  toolkits: z.array(z.string()).nullable().describe('Toolkits that were given with the task'),
   duration_ms: z.number().int().describe('Time spent working on the task, in milliseconds'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),

@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
+import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
@@ -94,6 +95,13 @@ const TaskInput = z.strictObject({
   parameters: ModelParameters.nullish().describe(
     'Parameters of the model; they take precedence over those of the profile and the model',
   ),
+  toolkits: z
+    .array(z.string().min(1).max(500))
+    .max(100)
+    .nullish()
+    .describe(
+      "Toolkits, or groups of them, that the task may use if the agent's profile has them; profile: all that it has",
+    ),
 })
 const begins = {
   input: TaskInput,
@@ -104,6 +112,7 @@ const begins = {
   ],
 }
 const OPTIONS = {
+  defaults: { toolkits: [PROFILE_TOOLKITS] },
   short: { session_key: 'k', max_steps: 'm' },
   files: { response_schema: 'schema' },
   attachments: { images: 'image' },
@@ -124,7 +133,7 @@ const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents)
 export const tasksRun = operation({
   name: 'tasks.run',
   summary: 'Run a task and wait for its answer',
-  description: `Runs the task independently of the agent's goals, with a small set of tools. ${KEY} Use wait: false for a task that may outlast the client's time limit.`,
+  description: `Runs the task independently of the agent's goals; without toolkits, with a small set of tools. ${KEY} Use wait: false for a task that may outlast the client's time limit.`,
   ...begins,
   input: TaskInput.extend({
     wait: z

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { AgentDetail } from '#core/agents/contract'
+import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
 import type { StreamEvent } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
@@ -105,7 +106,7 @@ class Chat {
     const stop = new AbortController()
     this.#answer = stop
     try {
-      const input = { id: this.#agent_id, instruction, session_id: this.#session_id }
+      const input = { id: this.#agent_id, instruction, session_id: this.#session_id, toolkits: [PROFILE_TOOLKITS] }
       const events = await withElapsedTime(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
       this.#exit = 0
       await this.#printEvents(events)
