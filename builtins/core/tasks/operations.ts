@@ -38,6 +38,10 @@ const task_id = z
   .max(128)
   .describe("A task's id")
   .meta({ examples: ['task-1a2b3c4d5e6f'] })
+const tool_calls = z
+  .boolean()
+  .default(false)
+  .describe('Whether to send events of tool calls too: tool_result and approval_requested')
 const session_id = z
   .string()
   .min(1)
@@ -164,15 +168,23 @@ export const tasksStream = stream({
   summary: 'Run a task and stream its answer',
   description: `Sends the text as the model writes it, and then one final event: error if the task failed, otherwise done. ${KEY}`,
   ...begins,
+  input: TaskInput.extend({ tool_calls }),
   events: TASK_EVENTS,
   http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
-  cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
+  cli: { usage: 'run <id> <instruction...>', ...OPTIONS, preset: { tool_calls: true } },
   mcp: true,
-  async *run(input, call) {
+  async *run({ tool_calls, ...input }, call) {
     const { svc } = call
     const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, true)
     try {
-      yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, carried ? undefined : call.signal)
+      yield* followTask(
+        svc,
+        svc.use(OwnTasks),
+        task_id,
+        call.last_event_id,
+        carried ? undefined : call.signal,
+        tool_calls,
+      )
     } finally {
       // Has no effect if the run has ended.
       carried?.abort(new TaskCancelledError())
@@ -197,16 +209,16 @@ export const tasksFollow = stream({
   name: 'tasks.follow',
   summary: "Follow a task's stream",
   description: 'The task may run in any process. Over HTTP, it continues after the event in Last-Event-ID.',
-  input: z.object({ task_id }),
+  input: z.object({ task_id, tool_calls }),
   events: TASK_EVENTS,
   http: { method: 'GET', path: '/tasks/{task_id}/stream' },
-  cli: { usage: 'task follow <task_id>' },
+  cli: { usage: 'task follow <task_id>', preset: { tool_calls: true } },
   mcp: true,
   errors: [TaskNotFoundError],
-  async *run({ task_id }, call) {
+  async *run({ task_id, tool_calls }, call) {
     const { svc } = call
     await requireOwnTask(svc, task_id, call)
-    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal)
+    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal, tool_calls)
   },
 })
 
