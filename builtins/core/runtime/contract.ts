@@ -11,6 +11,9 @@ import type { Tool } from '#tools/toolkits/contract'
  */
 export const FINISH_GOAL = 'finish_goal'
 
+/** Name of the tool with which an agent asks the operator. */
+export const ASK_OPERATOR = 'ask_operator'
+
 /** Name of the tool by which an agent finds tools that its prompt does not list. */
 export const FIND_TOOLS = 'find_tools'
 

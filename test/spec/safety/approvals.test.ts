@@ -146,14 +146,19 @@ describe('a gated tool', () => {
     ])
   })
 
-  it('prevents its goal from being finished in the same turn', async () => {
-    await using home = await testHostWithApprovals([together(send('ann'), finish('too early')), finish('now')])
+  it.each([
+    ['approve', 'at once'],
+    ['deny', 'after the denial'],
+  ])('is followed by the end of the goal of the same turn after its decision: %s', async (decision, result) => {
+    const steps = [together(send('ann'), finish('at once')), finish('after the denial')]
+    await using home = await testHostWithApprovals(steps)
     const { approval_id } = await waitForPendingCall(home)
     expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
-    await decide(home, approval_id, { decision: 'approve' })
+    await decide(home, approval_id, { decision })
     await waitForCompletedGoal(home)
-    expect((await goalsOf(home, home.id))[0]?.result).toBe('now')
-    expect(results(home.server)).toEqual(['send ran 1', expect.stringContaining('waits for the operator')])
+    expect(home.runs).toHaveLength(decision === 'approve' ? 1 : 0)
+    expect((await goalsOf(home, home.id))[0]?.result).toBe(result)
+    if (decision === 'deny') expect(results(home.server)[1]).toContain('another call of this turn failed')
   })
 
   it('is one that is configured or requires approval itself, unless auto_approve lists it', async () => {
