@@ -549,6 +549,23 @@ describe('an approval rule', () => {
     expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
   })
 
+  it('takes an argument with its default as left out, which any matches, and says why other calls still wait', async () => {
+    const args = [{ text: 'ls' }, { text: 'ls', cwd: '.' }, { text: 'ls', background: true }, { text: 'rmdir' }]
+    await using home = await testHostWithApprovals([together(...args.map(each => toolCall('run', each))), finish()])
+    await until(async () => (await pending(home)).length === args.length)
+    const idOf = new Map((await pending(home)).map(each => [each.args_chars, each.approval_id]))
+    const [first, second, third, fourth] = args.map(each => idOf.get(JSON.stringify(each).length))
+    const grantRun = (rule: object) => grant(home, { tool_name: 'run', uses: 5, ...rule })
+    expect(await grantRun({ arguments: { text: 'ls', cwd: { any: true } } })).toMatchObject({
+      approved: expect.arrayContaining([first, second]),
+      waiting: expect.arrayContaining([
+        { approval_id: third, reason: 'it has background: true, for which the rule has no condition' },
+        { approval_id: fourth, reason: 'its text is "rmdir", which does not match' },
+      ]),
+    })
+    expect(await grantRun({ arguments: { text: { any: true } } })).toMatchObject({ approved: [fourth] })
+  })
+
   it('ends at its time or when it is revoked', async () => {
     await using home = await testHostWithApprovals([finish()])
     const until = (ms: number) => new Date(home.clock.ms() + ms).toISOString()
