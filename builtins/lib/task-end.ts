@@ -2,6 +2,7 @@ import { pluralize } from './pluralize.ts'
 
 /** A task that has ended or waits, as far as its end is described. */
 export interface TaskEnd {
+  task_id?: string
   status?: string
   output?: string
   error?: { detail?: string } | null
@@ -14,10 +15,15 @@ export interface TaskEnd {
 
 /** Describes how a task ended: why it has no answer, and what to do where it waits or can be continued. */
 export function describeTaskEnd(end: TaskEnd): string {
-  const { status = 'done', error, approval_ids = [], question_ids = [], session_id } = end
+  const { status = 'done', error, approval_ids = [], question_ids = [], session_id, task_id } = end
   const { steps_taken = 0, tool_calls_made = 0 } = end
   if (error?.detail) return `${status}: ${error.detail}`
-  if (approval_ids.length > 0) return `${status}: decide with svc approve ${approval_ids.join(', ')}`
+  if (approval_ids.length > 0)
+    return [
+      `${status}: decide with`,
+      ...approval_ids.map(id => `  svc approve ${id}   or   svc deny ${id}   (see the call: svc approvals show ${id})`),
+      `Then read on with: svc task follow ${task_id}; without a daemon: svc task resume ${task_id}`,
+    ].join('\n')
   if (question_ids.length > 0)
     return `${status}: read the question with svc questions, then answer it with svc answer ${question_ids[0]} <answer>`
   if (status !== 'max_steps') return status

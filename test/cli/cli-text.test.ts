@@ -122,7 +122,7 @@ describe('formatted text', () => {
 
   it('shows every agent with its whole id, and with its name if the id lacks it', () => {
     expect(statusPage([])).toContain('svc spawn coder')
-    const entry = { ...agent, failures: 0, frozen_since: null }
+    const entry = { ...agent, failures: 0, waiting_task: null, frozen_since: null }
     expect(
       statusPage([entry, { ...entry, agent_id: 'x-1', status: 'paused', goal: null, model: 'openai:lite' }]),
     ).toMatch(

@@ -3,7 +3,7 @@ import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { isoTime, Store } from '#platform/store/contract'
 import { type AgentRow, type Block, type BlockReason, BlockReasons, type NextRun } from './contract.ts'
-import { agentHeld, countCycles } from './repository.ts'
+import { agentHeld, approvalOfTask, countCycles } from './repository.ts'
 
 /** Returns what keeps an agent from running; undefined while it only waits for its next heartbeat. */
 export function blockOf(svc: PluginHandle, agent: AgentRow): Promise<Block | undefined> {
@@ -16,7 +16,11 @@ export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRu
     reason: 'It waits for its next heartbeat.',
     at: timeOf(agent),
   }
-  return { reason, at: at === null ? null : isoTime(at) }
+  const asked = await approvalOfTask(svc.use(Store), agent.agent_id)
+  const task = asked
+    ? ` Its task ${asked.task_id} waits for your decision on ${asked.tool_name}: svc approve ${asked.approval_id}`
+    : ''
+  return { reason: `${reason}${task}`, at: at === null ? null : isoTime(at) }
 }
 
 /**

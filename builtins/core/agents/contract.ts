@@ -46,6 +46,7 @@ export type AgentFilter = z.input<typeof AgentFilter>
 export const StatusEntry = summary
   .extend({
     failures: z.number().int().describe('Number of cycles that failed since the last success'),
+    waiting_task: z.string().nullable().describe('A task of the agent that waits for an approval'),
     frozen_since: z.iso
       .datetime()
       .nullable()

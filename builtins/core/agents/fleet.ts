@@ -43,7 +43,9 @@ function blockReasonOf(row: FleetRow): string | null {
   if (status === 'dead' || status === 'paused' || status === 'working') return null
   if (status === 'waiting_approval') return askOf(row)
   if (failures > 0) return `Failed ${failures === 1 ? 'once' : `${failures} times in a row`}: ${error}`
-  return waiting_for ?? (held_by === null ? null : `The guard "${held_by}" blocks the agent.`)
+  if (waiting_for !== null) return waiting_for
+  if (held_by !== null) return `The guard "${held_by}" blocks the agent.`
+  return row.asks_task === null ? null : askOf(row)
 }
 
 /** Maximum length of a call's arguments in the overview, in characters. */
@@ -53,13 +55,13 @@ const SHOWN = 120
  * Describes the approval that has waited longest: its tool, the first `SHOWN` characters of its arguments, and the
  * number of remaining ones.
  */
-function askOf({ approvals, asks_for, asks_with, asks_chars }: FleetRow): string {
+function askOf({ approvals, asks_for, asks_task, asks_with, asks_chars }: FleetRow): string {
   const others = approvals > 1 ? `, and ${approvals - 1} more` : ''
   const isLong = (asks_chars ?? 0) > GLANCE
   const text = [...(isLong ? asks_with! : sortByLength(asks_with ?? '{}'))]
   const more = (isLong ? asks_chars! : text.length) - SHOWN
   const rest = more > 0 ? `… ${more.toLocaleString('en')} more characters` : ''
-  return `${asks_for} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
+  return `${asks_for}${asks_task === null ? '' : ` of ${asks_task}`} waits for your approval${others}: ${text.slice(0, SHOWN).join('')}${rest}`
 }
 
 /** Lists arguments by name, shortest first, so that no long one hides a short one. */

@@ -23,7 +23,7 @@ export function statusPage(agents: readonly StatusEntry[]): string {
   const labels = agents.map(idAndName)
   const width = Math.max(...labels.map(({ length }) => length))
   const lines = agents.map((agent, n) => {
-    const { agent_id, status, model, role, goal, failures } = agent
+    const { agent_id, status, model, role, goal, failures, waiting_task } = agent
     const head = `${MARKS[status]} ${labels[n]!.padEnd(width)}  ${status}${model ? `  ${model}` : ''}`
     const isFailing = failures > 0 && (status === 'idle' || status === 'waiting')
     const failed = failures === 1 ? 'its last cycle' : `its last ${failures} cycles`
@@ -31,6 +31,7 @@ export function statusPage(agents: readonly StatusEntry[]): string {
       head,
       `    ${oneLine(role)}`,
       ...(goal ? [`  → ${oneLine(goal)}`] : []),
+      ...(waiting_task ? [`  ? ${waiting_task} waits for your approval; see the call with: svc approvals`] : []),
       ...(isFailing ? [`  ! ${failed} failed; see why with: svc why ${agent_id}`] : []),
     ].join('\n')
   })

@@ -59,6 +59,7 @@ export async function listAgents(store: Store, over: number, limit: number, offs
 /** A summary, with the cursor at which the next page of the list begins. */
 export interface SummaryRow extends AgentSummary {
   failures: number
+  waiting_task: string | null
   spawned_at: number
   n: number
 }
@@ -76,6 +77,7 @@ export function listSummaries(
 ): Promise<SummaryRow[]> {
   return store.many<SummaryRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, ${activeGoalColumn('objective')} AS goal, a.failures,
+       (SELECT min(task_id) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending') AS waiting_task,
        a.spawned_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
      WHERE (a.spawned_at, a.rowid) > (?, ?)${all ? '' : ` AND NOT (${ENDED_SUB_AGENT})`}${status ? ` AND ${STATUS} = ?` : ''}
@@ -125,8 +127,12 @@ export interface FleetRow extends AgentSummary {
   held_by: string | null
   spawned_by: string | null
   approvals: number
-  /** The tool of the approval that has waited longest; then the start of its arguments, and their length. */
+  /**
+   * The tool of the approval that has waited longest, one that blocks the agent before those of tasks; then its task,
+   * the start of its arguments, and their length.
+   */
   asks_for: string | null
+  asks_task: string | null
   asks_with: string | null
   asks_chars: number | null
   cost_micros: number
@@ -156,17 +162,26 @@ export function listFleet(
   return store.many<FleetRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
        a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
-       (SELECT count(*) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending' AND p.task_id IS NULL) AS approvals,
-       ask.tool_name AS asks_for, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
+       (SELECT count(*) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending') AS approvals,
+       ask.tool_name AS asks_for, ask.task_id AS asks_task, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
        ${sumOf('cost_micros')} AS cost_micros, ${sumOf('input_tokens + output_tokens')} AS tokens,
        coalesce(l.cycle_num, 0) AS cycle_count, l.run_at, nullif(l.claimed_at, 0) AS last_active,
        a.spawned_at AS created_at, a.rowid AS n
      FROM agents a LEFT JOIN leases_view l ON l.id = a.agent_id
      LEFT JOIN goals_view g ON g.goal_id = ${activeGoalColumn('goal_id')}
      LEFT JOIN approvals_view ask ON ask.approval_id = (SELECT p.approval_id FROM approvals_view p WHERE p.agent_id = a.agent_id
-       AND p.status = 'pending' AND p.task_id IS NULL ORDER BY p.created_at + 0, p.approval_id LIMIT 1)
+       AND p.status = 'pending' ORDER BY p.task_id IS NOT NULL, p.created_at + 0, p.approval_id LIMIT 1)
      WHERE (a.spawned_at, a.rowid) > (?, ?) ${BY_AGE} LIMIT ?`,
     [over, after.created_at, after.n, limit],
+  )
+}
+
+/** Returns the approval that has waited longest of those that an agent's tasks wait for. */
+export function approvalOfTask(store: Store, agent_id: string) {
+  return store.get<{ approval_id: string; task_id: string; tool_name: string }>(
+    `SELECT approval_id, task_id, tool_name FROM approvals_view WHERE agent_id = ? AND status = 'pending'
+       AND task_id IS NOT NULL ORDER BY created_at + 0, approval_id LIMIT 1`,
+    [agent_id],
   )
 }
 

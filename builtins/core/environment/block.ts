@@ -17,6 +17,8 @@ type Tools = Pick<ToolSet, 'find'>
 const OTHERS = 5
 /** Tools that open files; an agent with neither has no use for their names. */
 const FILE_TOOLS = ['file_read', 'shell_exec']
+/** Tools that use folders. */
+const FOLDER_TOOLS = [...FILE_TOOLS, 'file_write', 'list_dir', 'git_status']
 /**
  * Time limit for asking the model server for its default model, in milliseconds, so that a slow server does not delay
  * prompts.
@@ -31,7 +33,7 @@ export function environmentText(svc: PluginHandle, agent: AgentRow, profile: Pro
       const heartbeat = Number(svc.config.get('daemon.heartbeat'))
       const lines = [
         `System: ${SYSTEMS[process.platform] ?? process.platform}`,
-        ...folderLines(svc, agent),
+        ...(hasAny(tools, FOLDER_TOOLS) ? folderLines(svc, agent) : []),
         ...(await programs(svc, tools)),
         ...(await model(svc, agent, profile)),
         `Heartbeat: every ${heartbeat === 1 ? 'second' : `${heartbeat} seconds`}`,
@@ -50,12 +52,16 @@ export async function workspaceText(
   tools: Tools,
   heading?: string,
 ): Promise<string | undefined> {
-  if (agent.workspace === '') return undefined
+  if (agent.workspace === '' || !hasAny(tools, FOLDER_TOOLS)) return undefined
   const lines = await recordInput('workspace state', async () => [
     ...(await repository(svc, agent)),
     ...(await tree(svc, agent, tools)),
   ])
   return lines.length === 0 ? undefined : [...(heading ? [heading] : []), ...lines].join('\n')
+}
+
+function hasAny(tools: Tools, names: readonly string[]): boolean {
+  return names.some(name => tools.find(name))
 }
 
 function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
@@ -164,7 +170,7 @@ async function repository(svc: PluginHandle, agent: AgentRow): Promise<string[]>
 }
 
 async function tree(svc: PluginHandle, agent: AgentRow, tools: Tools): Promise<string[]> {
-  if (!FILE_TOOLS.some(name => tools.find(name))) return []
+  if (!hasAny(tools, FILE_TOOLS)) return []
   const closed = await svc.use(Jail).closedPaths(agentReach(svc.project, agent))
   const found = await treeOf(svc.ports.files, agent.workspace, closed)
   return found.length === 0

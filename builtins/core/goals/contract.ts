@@ -6,7 +6,7 @@ import type { Claim } from '#core/runtime/contract'
 import { defineError, type Effect, point, token, type Undo, z } from '#kernel'
 import type { Reach } from '#safety/sandbox/contract'
 
-export { toolResult } from './pursuit/tool-result.ts'
+export { resultOf, shortArguments, toolResult } from './pursuit/tool-result.ts'
 
 const command = z.string().trim().min(1).max(2000)
 const file = z.string().trim().min(1).max(500)

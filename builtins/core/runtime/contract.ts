@@ -11,6 +11,9 @@ import type { Tool } from '#tools/toolkits/contract'
  */
 export const FINISH_GOAL = 'finish_goal'
 
+/** Name of the tool with which an agent asks the operator. */
+export const ASK_OPERATOR = 'ask_operator'
+
 /** Name of the tool by which an agent finds tools that its prompt does not list. */
 export const FIND_TOOLS = 'find_tools'
 
@@ -259,10 +262,10 @@ export interface Runtime {
    */
   summarize(call: ModelCall, wanted: SummaryWanted): Promise<Summary | undefined>
   /**
-   * Returns the tools of a profile's agents. With `toolkits`, for one-shot tasks, only those of these toolkits, without
-   * `finish_goal`.
+   * Returns the tools of a profile's agents. With `toolkits`, for one-shot tasks, only those of these toolkits, or with
+   * `profile` all of the profile; both without those that need a goal.
    */
-  toolsFor(profile: Profile, toolkits?: readonly string[]): ToolSet
+  toolsFor(profile: Profile, toolkits?: readonly string[] | typeof PROFILE_TOOLKITS): ToolSet
   /**
    * Returns a message for each name that matches no toolkit, toolkit group or tool. Empty if plugin files are not run,
    * because they might add any name.
@@ -270,6 +273,9 @@ export interface Runtime {
   unknownNames(kind: 'toolkit' | 'tool', names: readonly string[]): string[]
 }
 export const Runtime = token<Runtime>('runtime')
+
+/** In place of names of toolkits: those of the agent's profile. */
+export const PROFILE_TOOLKITS = 'profile'
 
 /** The module that holds calls until they are approved; without one, no call waits. */
 export interface ToolGate {

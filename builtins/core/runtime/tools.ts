@@ -5,7 +5,7 @@ import { textTokens } from '#lib/text-tokens'
 import { getIn, isTree, type Tree } from '#lib/tree'
 import { type Tool, type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { RuntimeConfig } from './config.ts'
-import { FIND_TOOLS, type ToolSet } from './contract.ts'
+import { FIND_TOOLS, PROFILE_TOOLKITS, type ToolSet } from './contract.ts'
 import { type Findable, findTools } from './find-tools.ts'
 import { finishGoal } from './loop/finish.ts'
 import { briefSchemaOf } from './loop/tool-call.ts'
@@ -14,6 +14,9 @@ import { type Candidate, Offer } from './offer.ts'
 
 /** Profile fields that select tools. */
 export type ToolSelection = Pick<Profile, 'toolkits' | 'tools' | 'core' | 'skills'>
+
+/** Restriction to toolkits of one-shot tasks. */
+type Only = readonly string[] | typeof PROFILE_TOOLKITS
 
 type Given = Findable & Candidate & { owner: string }
 
@@ -25,6 +28,8 @@ export interface DescribedSet extends ToolSet {
 
 /** Owner of the runtime's own tools. */
 const OWN = 'runtime'
+/** Toolkit whose tools need a goal. */
+const GOALS = 'goals'
 /** Toolkit that is added for profiles with skills. */
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
@@ -40,11 +45,11 @@ export const ToolSets = token<ReturnType<typeof toolSets>>('runtime/tool-sets')
 export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   const made = new Map<string, DescribedSet>()
   svc.onChange(Toolkits, () => made.clear())
-  return (profile: ToolSelection, only?: readonly string[]): DescribedSet => {
+  return (profile: ToolSelection, only?: Only): DescribedSet => {
     const { tool_prompt_tokens } = config
     const key = JSON.stringify([
       ...[profile.toolkits, profile.tools, profile.core, profile.skills.length > 0],
-      ...[only, tool_prompt_tokens],
+      ...[only ?? null, tool_prompt_tokens],
     ])
     let set = made.get(key)
     if (!set) {
@@ -55,13 +60,11 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   }
 }
 
-function build(
-  svc: PluginHandle,
-  profile: ToolSelection,
-  only: readonly string[] | undefined,
-  budget: number,
-): DescribedSet {
-  const given = givenTools(svc, profile, only)
+function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined, budget: number): DescribedSet {
+  const given =
+    only === PROFILE_TOOLKITS
+      ? givenTools(svc, profile, undefined).filter(({ toolkit }) => toolkit !== GOALS)
+      : givenTools(svc, profile, only)
   const notIn = (offered: readonly ToolSpec[]) => {
     const names = new Set(offered.map(({ name }) => name))
     return given.filter(({ spec }) => !names.has(spec.name))

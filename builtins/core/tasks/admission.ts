@@ -16,6 +16,8 @@ export interface TaskInput {
   response_schema?: Record<string, unknown> | null | undefined
   max_tokens?: number | null | undefined
   parameters?: ModelParameters | null | undefined
+  /** Names of the task's toolkits; by default those of the configuration. */
+  toolkits?: string[] | null | undefined
   /** Whether the task's agent may ask questions. */
   may_ask?: boolean
 }
@@ -70,12 +72,13 @@ async function refuseOverBudget(budget: Budget): Promise<void> {
 
 /** Returns a hash that is equal for equal requests. */
 export function hashOf({ instruction, max_steps, session_id, session_key, ...more }: TaskInput): string {
-  const { images = [], response_schema } = more
+  const { images = [], response_schema, toolkits } = more
   const parameters = parametersGiven(more)
   const request = {
     ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
     ...(response_schema ? { response_schema } : {}),
     ...(parameters ? { parameters } : {}),
+    ...(toolkits ? { toolkits } : {}),
     ...(images.length > 0 ? { images } : {}),
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')

@@ -1,3 +1,4 @@
+import { ToolResult } from '#core/goals/contract'
 import { ImageRef } from '#core/images/contract'
 import { ModelParameters, SummaryMark } from '#core/models/contract'
 import { Problem } from '#interfaces/rest/contract'
@@ -52,6 +53,7 @@ export const Task = TaskState.extend({
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable().describe('Model parameters that were given with the task'),
+  toolkits: z.array(z.string()).nullable().describe('Toolkits that were given with the task'),
   duration_ms: z.number().int().describe('Time spent working on the task, in milliseconds'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
@@ -83,6 +85,12 @@ export const TASK_EVENTS = {
     .object({ message: z.string() })
     .describe('All text before this event is discarded: another attempt, or the next answer, replaces it'),
   info: z.object({ code: z.string(), message: z.string() }),
+  tool_result: ToolResult.omit({ agent_id: true, goal_id: true, duration_ms: true }).describe(
+    'A tool call ended; sent only with `tool_calls`',
+  ),
+  approval_requested: z
+    .object({ approval_id: z.string(), tool_name: z.string(), arguments: z.string().describe('JSON, cut when long') })
+    .describe('A tool call waits for a decision; sent only with `tool_calls`'),
   done: TaskResponse.describe('The task ended, waits for an approval or an answer, or was cancelled'),
   error: Problem.extend({
     task: TaskResponse.optional().describe('The task that failed, with the text shown so far as its output'),

@@ -20,6 +20,7 @@ const NewTask = z.object({
   max_steps: z.number().int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable(),
+  toolkits: z.array(z.string()).nullable(),
   text: z.enum(['none', 'shown', 'suppressed']),
   may_ask: z.boolean(),
   request_id: z.string(),
@@ -37,8 +38,8 @@ export const insertTask = defineEffect({
   statements: (task, now) => [
     {
       sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images, may_ask)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
+              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images, may_ask, toolkits)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
             (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
       params: [
         ...[task.task_id, task.agent_id, task.session_id, task.user_id, task.instruction, task.max_steps, task.text],
@@ -51,7 +52,8 @@ export const insertTask = defineEffect({
           task.idempotency_key !== null,
           task.owner,
         ],
-        ...[now + LEASE_MS, now, writeImages(task.images), task.may_ask, task.agent_id],
+        ...[now + LEASE_MS, now, writeImages(task.images), task.may_ask],
+        ...[task.toolkits && JSON.stringify(task.toolkits), task.agent_id],
       ],
     },
   ],

@@ -3,7 +3,7 @@ import type { StreamEvent } from '#lib/stream'
 import { Store } from '#platform/store/contract'
 import { RESET, SUPPRESSED } from './contract.ts'
 import { type TaskRow, textAfter } from './repository.ts'
-import type { Piece } from './run/text.ts'
+import type { LiveText, Piece } from './run/text.ts'
 import { endOf } from './shape.ts'
 import type { TaskService } from './task-service.ts'
 
@@ -14,8 +14,9 @@ type FollowState = Piece | 'nothing yet' | { end: TaskRow }
  * Streams a task from a position in its text, during and after its run, in whatever process it runs. Reads only when
  * the next event is requested, so slow readers get fewer and larger events. Event ids are positions: UTF-16 units from
  * the beginning, plus one for each reset. A reader positioned before a reset continues after it, and gets a `reset`
- * first if it has seen text.
+ * first if it has seen text. Events of tool calls come only from a run in this process.
  * @param after id of the last event that the client has seen; without it, from the beginning
+ * @param showsCalls whether to yield events of tool calls, too
  * @param signal ends the stream without a final event
  * @throws TaskNotFoundError if the task is removed meanwhile
  */
@@ -25,10 +26,12 @@ export async function* followTask(
   task_id: string,
   after: string | undefined,
   signal: AbortSignal | undefined,
+  showsCalls = false,
 ): AsyncGenerator<StreamEvent> {
   const row = await service.find(task_id)
   let place = after !== undefined && /^\d{1,15}$/.test(after) ? Number(after) : 0
   if (row.text === 'suppressed' && after === undefined) yield { id: '0', event: 'info', data: SUPPRESSED }
+  const calls = new CallReader(showsCalls)
   while (!signal?.aborted) {
     const live = service.findRun(task_id)?.text
     let isLost = false
@@ -37,6 +40,7 @@ export async function* followTask(
       signal?.addEventListener('abort', live.wake)
       try {
         for (let piece = live.readAfter(place); piece && !signal?.aborted; piece = live.readAfter(place)) {
+          yield* calls.read(live, place)
           if (piece.until > place) {
             yield* eventsOf(piece, place)
             place = piece.until
@@ -63,6 +67,26 @@ export async function* followTask(
     }
     yield* eventsOf(found, place)
     place = found.until
+  }
+}
+
+/** Reads the events of tool calls in a task's runs, each once. */
+class CallReader {
+  readonly #isOn: boolean
+  #live: LiveText | undefined
+  #seen = 0
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn
+  }
+
+  /** Yields the next events up to a position in the text. */
+  *read(live: LiveText, place: number): Generator<StreamEvent> {
+    if (!this.#isOn) return
+    if (this.#live !== live) this.#seen = 0
+    this.#live = live
+    for (let next = live.calls[this.#seen]; next && next.at <= place; next = live.calls[++this.#seen])
+      yield { id: String(place), event: next.event, data: next.data }
   }
 }
 

@@ -55,6 +55,10 @@ DROP INDEX task_runs_open;
 CREATE INDEX task_runs_open ON task_runs (status, lease_until)
   WHERE status IN ('running', 'waiting_approval', 'waiting_answer');
 `,
+  /** Names of the toolkits that were given with a task, a JSON array; null for those of the configuration. */
+  '059-task-toolkits': `
+ALTER TABLE task_runs ADD COLUMN toolkits TEXT;
+`,
   /** Views for other modules. */
   '046-views': `
 CREATE VIEW task_messages_view AS SELECT task_id, seq, message, created_at FROM task_messages;

@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { IMAGES_BODY_BYTES, ImageInputs, ImageRefusedError } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
+import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
@@ -37,6 +38,10 @@ const task_id = z
   .max(128)
   .describe("A task's id")
   .meta({ examples: ['task-1a2b3c4d5e6f'] })
+const tool_calls = z
+  .boolean()
+  .default(false)
+  .describe('Whether to send events of tool calls too: tool_result and approval_requested')
 const session_id = z
   .string()
   .min(1)
@@ -94,6 +99,13 @@ const TaskInput = z.strictObject({
   parameters: ModelParameters.nullish().describe(
     'Parameters of the model; they take precedence over those of the profile and the model',
   ),
+  toolkits: z
+    .array(z.string().min(1).max(500))
+    .max(100)
+    .nullish()
+    .describe(
+      "Toolkits, or groups of them, that the task may use if the agent's profile has them; profile: all that it has",
+    ),
 })
 const begins = {
   input: TaskInput,
@@ -104,6 +116,7 @@ const begins = {
   ],
 }
 const OPTIONS = {
+  defaults: { toolkits: [PROFILE_TOOLKITS] },
   short: { session_key: 'k', max_steps: 'm' },
   files: { response_schema: 'schema' },
   attachments: { images: 'image' },
@@ -124,7 +137,7 @@ const agentOf = async (svc: PluginHandle, ref: string) => (await svc.use(Agents)
 export const tasksRun = operation({
   name: 'tasks.run',
   summary: 'Run a task and wait for its answer',
-  description: `Runs the task independently of the agent's goals, with a small set of tools. ${KEY} Use wait: false for a task that may outlast the client's time limit.`,
+  description: `Runs the task independently of the agent's goals; without toolkits, with a small set of tools. ${KEY} Use wait: false for a task that may outlast the client's time limit.`,
   ...begins,
   input: TaskInput.extend({
     wait: z
@@ -155,15 +168,23 @@ export const tasksStream = stream({
   summary: 'Run a task and stream its answer',
   description: `Sends the text as the model writes it, and then one final event: error if the task failed, otherwise done. ${KEY}`,
   ...begins,
+  input: TaskInput.extend({ tool_calls }),
   events: TASK_EVENTS,
   http: { method: 'POST', path: '/agents/{id}/tasks/stream', idempotent: 'self', body_bytes: IMAGES_BODY_BYTES },
-  cli: { usage: 'run <id> <instruction...>', ...OPTIONS },
+  cli: { usage: 'run <id> <instruction...>', ...OPTIONS, preset: { tool_calls: true } },
   mcp: true,
-  async *run(input, call) {
+  async *run({ tool_calls, ...input }, call) {
     const { svc } = call
     const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, true)
     try {
-      yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, carried ? undefined : call.signal)
+      yield* followTask(
+        svc,
+        svc.use(OwnTasks),
+        task_id,
+        call.last_event_id,
+        carried ? undefined : call.signal,
+        tool_calls,
+      )
     } finally {
       // Has no effect if the run has ended.
       carried?.abort(new TaskCancelledError())
@@ -188,16 +209,16 @@ export const tasksFollow = stream({
   name: 'tasks.follow',
   summary: "Follow a task's stream",
   description: 'The task may run in any process. Over HTTP, it continues after the event in Last-Event-ID.',
-  input: z.object({ task_id }),
+  input: z.object({ task_id, tool_calls }),
   events: TASK_EVENTS,
   http: { method: 'GET', path: '/tasks/{task_id}/stream' },
-  cli: { usage: 'task follow <task_id>' },
+  cli: { usage: 'task follow <task_id>', preset: { tool_calls: true } },
   mcp: true,
   errors: [TaskNotFoundError],
-  async *run({ task_id }, call) {
+  async *run({ task_id, tool_calls }, call) {
     const { svc } = call
     await requireOwnTask(svc, task_id, call)
-    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal)
+    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal, tool_calls)
   },
 })
 

@@ -23,6 +23,8 @@ export interface TaskRow {
   response_schema: string | null
   /** Model parameters, as JSON. */
   parameters: string | null
+  /** Names of the toolkits that were given, as JSON. */
+  toolkits: string | null
   status: Task['status']
   output: string
   /** The parsed answer, as JSON. */
@@ -58,7 +60,7 @@ export interface TaskRow {
 
 /** Returns the row of a task just inserted. Its `created_at` may differ slightly from the stored one. */
 export function newRow(task: NewTask, now: number): TaskRow {
-  const { images, response_schema, parameters, idempotency_key } = task
+  const { images, response_schema, parameters, toolkits, idempotency_key } = task
   return {
     ...task,
     ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]', question_ids: '[]' },
@@ -67,6 +69,7 @@ export function newRow(task: NewTask, now: number): TaskRow {
     images: writeImages(images),
     response_schema: response_schema && JSON.stringify(response_schema),
     parameters: parameters && JSON.stringify(parameters),
+    toolkits: toolkits && JSON.stringify(toolkits),
     may_ask: Number(task.may_ask),
     detached: Number(idempotency_key !== null),
   }

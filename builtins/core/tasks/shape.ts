@@ -49,6 +49,7 @@ export function taskOf(row: TaskRow): Task {
     ...{ status, agent_id, instruction, max_steps, duration_ms },
     images: readImages(row.images),
     parameters: parametersIn(row) ?? null,
+    toolkits: toolkitsIn(row) ?? null,
     response_schema: row.response_schema === null ? null : (JSON.parse(row.response_schema) as Record<string, unknown>),
     created_at: isoTime(created_at),
     ended_at: ended_at === null ? null : isoTime(ended_at),
@@ -58,4 +59,9 @@ export function taskOf(row: TaskRow): Task {
 /** Returns the parameters that a task was given for its model. */
 export function parametersIn({ parameters }: Pick<TaskRow, 'parameters'>): ModelParameters | undefined {
   return parameters === null ? undefined : ModelParameters.parse(JSON.parse(parameters))
+}
+
+/** Returns the names of the toolkits that a task was given. */
+export function toolkitsIn({ toolkits }: Pick<TaskRow, 'toolkits'>): string[] | undefined {
+  return toolkits === null ? undefined : (JSON.parse(toolkits) as string[])
 }

@@ -35,6 +35,7 @@ import { admitSchema, originalOf } from './run/answer-form.ts'
 import { startEffects } from './run/beginning.ts'
 import { type FirstTime, TaskRun } from './run/run.ts'
 import type { LiveText, Piece } from './run/text.ts'
+import { givenToolkits } from './toolkit-names.ts'
 
 /** Interval of checks for progress of another process's task, in milliseconds. */
 const POLL_MS = 200
@@ -80,10 +81,11 @@ export class TaskService {
   /**
    * Starts a task, or returns the one started with the same Idempotency-Key.
    * @throws AgentNotFoundError, AgentDeadError, BudgetExhaustedError, IdempotencyKeyReusedError, InvalidInputError for
-   * a schema that cannot be checked, and the errors of sessions
+   * a schema that cannot be checked or unknown toolkits, and the errors of sessions
    */
-  async begin(input: TaskInput, call: OperationCall, streams: boolean): Promise<StartedTask> {
+  async begin(given: TaskInput, call: OperationCall, streams: boolean): Promise<StartedTask> {
     if (this.#stopped) throw new StoppingError()
+    const input = { ...given, toolkits: given.toolkits && givenToolkits(this.#svc, given.toolkits) }
     if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
     // The hash is only compared for requests with a key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
@@ -251,6 +253,7 @@ export class TaskService {
       session_id: given,
       session_key,
       response_schema = null,
+      toolkits = null,
       may_ask = false,
       ...more
     }: TaskInput,
@@ -268,7 +271,7 @@ export class TaskService {
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
     const parameters = parametersGiven(more)
-    const asked = { instruction, images, max_steps, response_schema, parameters, text, may_ask }
+    const asked = { instruction, images, max_steps, response_schema, parameters, toolkits, text, may_ask }
     const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0

@@ -1,5 +1,5 @@
-import { Runtime } from '#core/runtime/contract'
-import type { PluginHandle } from '#kernel'
+import { PROFILE_TOOLKITS, Runtime } from '#core/runtime/contract'
+import { InvalidInputError, type PluginHandle } from '#kernel'
 import type { ConfigCheck } from '#platform/settings/contract'
 import { TasksConfig } from './config.ts'
 
@@ -17,6 +17,21 @@ export function toolkitsCheck(svc: PluginHandle): ConfigCheck {
 /** Warns of toolkits that do not exist. */
 export function warnOfToolkits(svc: PluginHandle, { toolkits }: TasksConfig): void {
   for (const message of unknown(svc, toolkits)) svc.log.warn({}, `${KEY}: ${message}`)
+}
+
+/**
+ * Returns the names of toolkits that were given with a task.
+ * @throws InvalidInputError for names that do not exist
+ */
+export function givenToolkits(svc: PluginHandle, given: readonly string[]): string[] {
+  const names = given.flatMap(each => each.split(',')).map(name => name.trim())
+  const problems = svc.use(Runtime).unknownNames(
+    'toolkit',
+    names.filter(name => name !== PROFILE_TOOLKITS),
+  )
+  if (problems.length === 0) return names
+  const issues = problems.map(message => ({ path: 'toolkits', message }))
+  throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
 }
 
 function unknown(svc: PluginHandle, toolkits: readonly string[]): string[] {

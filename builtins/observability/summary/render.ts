@@ -11,6 +11,7 @@ export function renderSummary(summary: Summary): string {
   const sections = [
     `since ${minute(since)} UTC: ${outcomesOf(summary)}; ${pluralize(model_calls, 'model call')}, ${formatUsd(cost_usd)}`,
     section('Waiting for you', waiting.flatMap(waitingLines)),
+    tasksSection(summary.tasks),
     ...summary.agents.map(agent => agentSection(agent, summary.goals)),
     section(
       'Problems',
@@ -35,6 +36,17 @@ function agentSection(agent: Summary['agents'][number], goals: Summary['goals'])
     ...shown.flatMap(goalLines),
     ...(more > 0 ? [`  ${more} more: svc history ${agent.agent_id}`] : []),
   ].join('\n')
+}
+
+function tasksSection({ ended, completed, cost_usd, open }: Summary['tasks']): string {
+  if (ended === 0 && open.length === 0) return ''
+  return section(
+    `Tasks: ${completed} of ${pluralize(ended, 'ended task')} completed, ${formatUsd(cost_usd)}`,
+    open.flatMap(({ task_id, agent_id, instruction, status, at }) => [
+      `  ${minute(at)}  ${agent_id}  ${status.replaceAll('_', ' ')}  ${brief(instruction)}`,
+      `    svc task ${task_id}`,
+    ]),
+  )
 }
 
 function outcomesOf({ completed, unconfirmed, abandoned }: Pick<Summary, 'completed' | 'unconfirmed' | 'abandoned'>) {

@@ -43,6 +43,24 @@ export const Summary = z
       .describe(
         'Goals that ended in the period: the newest of each agent, newest first, or those that top asks for; without subgoals and tasks of sub-agents',
       ),
+    tasks: z
+      .object({
+        ended: z.number().int(),
+        completed: z.number().int(),
+        cost_usd: z.number().describe('Part of the cost of all agents'),
+        open: z
+          .array(
+            z.object({
+              task_id: z.string(),
+              agent_id: z.string(),
+              instruction: z.string(),
+              status: z.string(),
+              at: z.iso.datetime(),
+            }),
+          )
+          .describe('Tasks that ended without an answer in the period, and those that wait now, newest first'),
+      })
+      .describe('One-shot tasks'),
     problems: z
       .array(
         z.object({

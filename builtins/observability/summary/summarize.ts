@@ -4,9 +4,11 @@ import { oneLine } from '#lib/sanitize'
 import { isoTime, type Store, usdOf } from '#platform/store/contract'
 import {
   countEndedGoals,
+  countTasks,
   endedGoals,
   failuresBetween,
   type GoalCount,
+  openTasks,
   type SpentRow,
   seqsSince,
   spentSince,
@@ -24,6 +26,8 @@ const FAILURES = [
 const SPAN = 1_000
 /** Maximum number of approvals and questions. */
 const MOST_WAITING = 50
+/** Maximum number of tasks. */
+const MOST_TASKS = 20
 /** Maximum number of different problems. */
 const MOST_PROBLEMS = 50
 
@@ -63,6 +67,7 @@ export async function summarize(store: Store, clock: Clock, since: number, { lim
       unconfirmed: goal.unconfirmed === 1,
       completed_at: isoTime(goal.completed_at),
     })),
+    tasks: await tasksSince(store, since),
     problems: await problemsSince(store, clock, since),
   }
 }
@@ -83,6 +88,12 @@ function agentsOf(counts: readonly GoalCount[], spent: readonly SpentRow[]): Age
     if (agent_id !== null && micros > 0) entryOf(agent_id).cost_usd = usdOf(micros)
   }
   return [...agents.values()].sort((a, b) => a.agent_id.localeCompare(b.agent_id))
+}
+
+async function tasksSince(store: Store, since: number): Promise<Summary['tasks']> {
+  const { n, completed, micros } = await countTasks(store, since)
+  const open = await openTasks(store, since, MOST_TASKS)
+  return { ended: n, completed, cost_usd: usdOf(micros), open: open.map(task => ({ ...task, at: isoTime(task.at) })) }
 }
 
 async function problemsSince(store: Store, clock: Clock, since: number): Promise<Problem[]> {

@@ -53,7 +53,7 @@ export type ArgumentPattern = z.infer<typeof ArgumentPattern>
 export const ArgumentMatches = z
   .record(z.string(), z.unknown())
   .describe(
-    'For each argument an exact value, {"glob": "drafts/*"} or {"any": true}; a call with any other argument does not match',
+    'For each argument an exact value, {"glob": "drafts/*"} or {"any": true}, which also matches a left out one; a call with any other argument does not match, unless it has its default',
   )
 export type ArgumentMatches = z.infer<typeof ArgumentMatches>
 

@@ -15,7 +15,7 @@ import {
   settledByThemselves,
 } from './repository.ts'
 import { insertRule, type RuleRow, useRule } from './rules/repository.ts'
-import { isMatch } from './rules/rules.ts'
+import { matchedTool, mismatchOf } from './rules/rules.ts'
 
 export interface Decision {
   decision: 'approve' | 'deny'
@@ -111,19 +111,26 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
   return json === asked ? null : { arguments: json, args_hash: sha256 }
 }
 
-/** Approves pending calls that a new rule allows, oldest first, until the rule is used up. */
+/**
+ * Approves pending calls that a new rule allows, oldest first, until the rule is used up.
+ * @returns the approvals of the tool's calls: those that are approved, and why others still wait
+ */
 export async function release(svc: PluginHandle, { rule_id, agent_id, tool_name, reason, ...rule }: RuleRow) {
   const matches = rule.arguments === null ? null : JSON.parse(rule.arguments)
   const tool = toolOf(svc, tool_name)
+  const [approved, waiting]: [string[], { approval_id: string; reason: string }[]] = [[], []]
   const of = { agent_id: agent_id ?? undefined, tool_name, status: 'pending' } as const
   for (const row of await listApprovals(svc.use(Store), of)) {
     const args: unknown = JSON.parse(row.arguments)
     // A tool that is not available may run any of its arguments in a shell.
-    const shell = tool ? tool.shell_arguments : Object.keys(args ?? {})
-    if (!isMatch(matches, args, shell)) continue
-    const resolved_by = `rule:${rule_id}`
-    await decide(svc, row, { decision: 'approve', reason, resolved_by }, null, [useRule({ rule_id })])
+    const mismatch = mismatchOf(matches, args, tool ? matchedTool(tool) : { shell: Object.keys(args ?? {}) })
+    const decision: Decision = { decision: 'approve', reason, resolved_by: `rule:${rule_id}` }
+    const { approval_id } = row
+    if (mismatch !== undefined) waiting.push({ approval_id, reason: mismatch })
+    else if (await decide(svc, row, decision, null, [useRule({ rule_id })])) approved.push(approval_id)
+    else waiting.push({ approval_id, reason: 'the rule is used up' })
   }
+  return { approved, waiting }
 }
 
 /**

@@ -19,7 +19,7 @@ import {
 } from './repository.ts'
 import { review } from './review.ts'
 import { rulesFor, useRule } from './rules/repository.ts'
-import { isMatch } from './rules/rules.ts'
+import { isMatch, matchedTool } from './rules/rules.ts'
 
 /** Maximum attempts of a decision. Each failed one means that another call or decision was committed first. */
 const TRIES = 20
@@ -77,8 +77,7 @@ export class Gate {
     }
     const args: unknown = JSON.parse(wanted.json)
     for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
-      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, call.tool.shell_arguments))
-        continue
+      if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, matchedTool(call.tool))) continue
       if (isHeld) return HOLD
       return this.#grant(call, request, rule.reason, `rule:${rule.rule_id}`, [useRule({ rule_id: rule.rule_id })])
     }

@@ -1,8 +1,7 @@
 import type { Verdict } from '#core/runtime/contract'
 import { defineError, token, z } from '#kernel'
 
-/** Name of the tool with which an agent asks the operator. */
-export const ASK_OPERATOR = 'ask_operator'
+export { ASK_OPERATOR } from '#core/runtime/contract'
 
 export const QUESTION_STATUSES = ['open', 'answered', 'expired'] as const
 

@@ -33,7 +33,10 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
     add('wipe', { danger: 'deletes\u001b[2J files' }),
     add('again', { requires_approval: true, idempotent: true }),
     add('look'),
-    add('run', { requires_approval: true, shell_arguments: ['text'] }),
+    add('run', {
+      ...{ requires_approval: true, shell_arguments: ['text'] },
+      parameters: z.object({ text: z.string(), cwd: z.string().default('.'), background: z.boolean().default(false) }),
+    }),
     add('post', {
       requires_approval: true,
       check({ to }: { to?: string }) {

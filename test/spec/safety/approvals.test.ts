@@ -146,14 +146,19 @@ describe('a gated tool', () => {
     ])
   })
 
-  it('prevents its goal from being finished in the same turn', async () => {
-    await using home = await testHostWithApprovals([together(send('ann'), finish('too early')), finish('now')])
+  it.each([
+    ['approve', 'at once'],
+    ['deny', 'after the denial'],
+  ])('is followed by the end of the goal of the same turn after its decision: %s', async (decision, result) => {
+    const steps = [together(send('ann'), finish('at once')), finish('after the denial')]
+    await using home = await testHostWithApprovals(steps)
     const { approval_id } = await waitForPendingCall(home)
     expect((await goalsOf(home, home.id))[0]?.status).toBe('active')
-    await decide(home, approval_id, { decision: 'approve' })
+    await decide(home, approval_id, { decision })
     await waitForCompletedGoal(home)
-    expect((await goalsOf(home, home.id))[0]?.result).toBe('now')
-    expect(results(home.server)).toEqual(['send ran 1', expect.stringContaining('waits for the operator')])
+    expect(home.runs).toHaveLength(decision === 'approve' ? 1 : 0)
+    expect((await goalsOf(home, home.id))[0]?.result).toBe(result)
+    if (decision === 'deny') expect(results(home.server)[1]).toContain('another call of this turn failed')
   })
 
   it('is one that is configured or requires approval itself, unless auto_approve lists it', async () => {
@@ -542,6 +547,23 @@ describe('an approval rule', () => {
     await runHeartbeat(home)
     await waitForCompletedGoal(home)
     expect(home.runs.map(({ args }) => (args as { text: string }).text)).toEqual(lines)
+  })
+
+  it('takes an argument with its default as left out, which any matches, and says why other calls still wait', async () => {
+    const args = [{ text: 'ls' }, { text: 'ls', cwd: '.' }, { text: 'ls', background: true }, { text: 'rmdir' }]
+    await using home = await testHostWithApprovals([together(...args.map(each => toolCall('run', each))), finish()])
+    await until(async () => (await pending(home)).length === args.length)
+    const idOf = new Map((await pending(home)).map(each => [each.args_chars, each.approval_id]))
+    const [first, second, third, fourth] = args.map(each => idOf.get(JSON.stringify(each).length))
+    const grantRun = (rule: object) => grant(home, { tool_name: 'run', uses: 5, ...rule })
+    expect(await grantRun({ arguments: { text: 'ls', cwd: { any: true } } })).toMatchObject({
+      approved: expect.arrayContaining([first, second]),
+      waiting: expect.arrayContaining([
+        { approval_id: third, reason: 'it has background: true, for which the rule has no condition' },
+        { approval_id: fourth, reason: 'its text is "rmdir", which does not match' },
+      ]),
+    })
+    expect(await grantRun({ arguments: { text: { any: true } } })).toMatchObject({ approved: [fourth] })
   })
 
   it('ends at its time or when it is revoked', async () => {

@@ -27,6 +27,15 @@ describe('ask_operator', () => {
     expect(await home.open()).toEqual([])
   })
 
+  it('is answered before its goal is finished, also by a call of the same turn', async () => {
+    await using home = await asking([together(ask(QUESTION), finish('too early')), finish('on main')])
+    const id = await home.begin()
+    await home.answer((await home.asked()).question_id, 'main')
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect((await goalsOf(home, id))[0]?.result).toBe('on main')
+    expect(shown(home)).toEqual(['The operator answered: main', expect.stringContaining('Read the answer')])
+  })
+
   it('leaves the agent free to work on other goals', async () => {
     await using home = await asking([ask(QUESTION), finish('the other'), finish('the first')])
     const id = await home.begin()

@@ -4,6 +4,8 @@ import type { Effect, z } from '#kernel'
 import { appendEvent } from '#platform/store/contract'
 import type { ToolResult } from '../contract.ts'
 
+type Result = z.infer<typeof ToolResult>
+
 /** Returns the event of a tool call's end, for the commit that records its outcome. */
 export function toolResult(
   whose: { agent_id: string; goal_id: string | null; cycle_num?: number; run_id?: string | null },
@@ -13,19 +15,31 @@ export function toolResult(
   ran = true,
 ): Effect {
   const { agent_id, goal_id, cycle_num, run_id } = whose
-  const data: z.infer<typeof ToolResult> = {
-    agent_id,
-    goal_id,
+  const duration_ms = Math.max(0, Math.round(duration))
+  const data: Result = { agent_id, goal_id, ...resultOf(call, message, ran), duration_ms }
+  return appendEvent({ type: 'tool_result', agent_id, cycle_num, run_id, data })
+}
+
+/** Returns what such events say of a call and its end. */
+export function resultOf(
+  call: PlannedCall,
+  message: Message,
+  ran = true,
+): Omit<Result, 'agent_id' | 'goal_id' | 'duration_ms'> {
+  return {
     tool: call.name,
     ok: !message.is_error,
     ...(ran ? {} : { ran }),
     call_id: call.call_id,
     step: call.step,
-    arguments: cut(JSON.stringify(call.arguments) ?? '', LONGEST_ARGUMENTS),
+    arguments: shortArguments(call.arguments),
     output: cut(message.content, LONGEST_OUTPUT),
-    duration_ms: Math.max(0, Math.round(duration)),
   }
-  return appendEvent({ type: 'tool_result', agent_id, cycle_num, run_id, data })
+}
+
+/** Returns the arguments of a call as JSON, cut to a maximum length. */
+export function shortArguments(args: unknown): string {
+  return cut(JSON.stringify(args) ?? '', LONGEST_ARGUMENTS)
 }
 
 function cut(text: string, longest: number): string {

@@ -1,7 +1,7 @@
 import { MAX_TOOL_CALLS, type Message, type ModelAnswer, type ToolSpec } from '#core/models/contract'
 import { toolTokens } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
-import { FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
+import { ASK_OPERATOR, FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { tokensOf } from '../offer.ts'
 import { Finish } from './finish.ts'
 import { addNotice, repeatedCalls } from './repeats.ts'
@@ -24,7 +24,7 @@ const SHOWN_OF_CUT = 200
 const ENDED = 'the goal has ended meanwhile. The tool was not run.'
 const FAILED =
   'another call of this turn failed. Read its result; if the goal is reached all the same, call finish_goal again.'
-const WAITING = 'another call of this turn waits for the operator. Finish the goal after the operator has decided.'
+const ASKED = 'you asked the operator in the same turn. Read the answer, and act by it before you finish.'
 
 /** Result of the calls of one turn. */
 export type TurnEnd =
@@ -128,8 +128,8 @@ function groupsOf(calls: readonly PlannedCall[], { tools }: RunRequest): Planned
 }
 
 /**
- * Runs calls, yields each outcome as it comes, and adds all results in the order of the calls. The goal is not finished
- * in a turn in which another call waits for the operator.
+ * Runs calls, yields each outcome as it comes, and adds all results in the order of the calls. A call that
+ * ends the goal stays open while others of its turn wait for the operator, and is judged when they have run.
  */
 async function* runAll(
   calls: readonly PlannedCall[],
@@ -194,10 +194,12 @@ async function* runAll(
   const finish = finishing[0] && Finish.parse(finishing[0].arguments)
   // An answer that ends the goal was written before the results of its other calls.
   const hasFailed = finish?.reached === true && [...results.values()].some(({ is_error }) => is_error)
-  const premature = parked.size > 0 ? WAITING : hasFailed ? FAILED : undefined
-  const objection = finish && (premature ?? (await objectionTo(finish, request)))
+  const hasAsked = calls.some(call => call.name === ASK_OPERATOR && results.has(call))
+  const premature = hasFailed ? FAILED : hasAsked ? ASKED : undefined
+  const isOpen = parked.size > 0 && !premature
+  const objection = finish && !isOpen && (premature ?? (await objectionTo(finish, request)))
   // The end of the goal is its own record, not an outcome.
-  if (finish && !objection) return endBy(finish)
+  if (finish && !isOpen && !objection) return endBy(finish)
   // A claim that waits for the operator has no result yet and is judged again when the run resumes.
   const isRejection = typeof objection === 'object' && 'rejection' in objection
   if (typeof objection === 'object' && 'waits_for' in objection) parked.add(objection.waits_for)

@@ -10,7 +10,7 @@ import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
 import { type TaskRow, unansweredCalls } from '../repository.ts'
-import { parametersIn } from '../shape.ts'
+import { parametersIn, toolkitsIn } from '../shape.ts'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
 import { taskSystem } from './prompt.ts'
@@ -59,10 +59,11 @@ export interface Work {
 /** Builds the loop's request: what the model reads and which tools it has. */
 export async function prepareRun(
   svc: PluginHandle,
-  toolkits: readonly string[],
+  configured: readonly string[],
   { row, agent, working: { profile, skills }, isAlone, said, form }: Work,
 ): Promise<PreparedRequest> {
   const { agent_id, task_id } = row
+  const toolkits = toolkitsIn(row) ?? configured
   const names = row.may_ask ? [...toolkits, QUESTIONS] : toolkits
   const tools = () => taskTools(svc, names, profile)
   const reach = agentReach(svc.project, agent)

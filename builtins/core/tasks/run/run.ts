@@ -1,4 +1,5 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
+import { resultOf, shortArguments } from '#core/goals/contract'
 import type { Message, ModelCall, Spend } from '#core/models/contract'
 import { type RunEnd, type RunEvent, type RunRequest, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
@@ -261,7 +262,13 @@ export class TaskRun {
         if (verdict.verdict === 'park') this.#questions.add(verdict.approval_id)
         return verdict
       }
-      if (this.#svc.has(Approvals)) return this.#svc.use(Approvals).gate({ ...asking, session_id, tool, check })
+      if (this.#svc.has(Approvals)) {
+        const verdict = await this.#svc.use(Approvals).gate({ ...asking, session_id, tool, check })
+        if (verdict.verdict !== 'park') return verdict
+        const { approval_id } = verdict
+        this.text.addCall('approval_requested', { approval_id, tool_name: name, arguments: shortArguments(args) })
+        return verdict
+      }
       if (isHeld) return { verdict: 'hold' }
       // Calls of an earlier answer, which are resumed, have step 0.
       if (step === 0) await this.journal.beginDeferred(call_id)
@@ -297,6 +304,7 @@ export class TaskRun {
   async #write(event: RunEvent, { tools, request }: PreparedRequest): Promise<void> {
     if (event.type === 'outcome') {
       await this.journal.outcome(event, this.#svc.clock.monotonic() - this.#asked)
+      this.text.addCall('tool_result', resultOf(event.call, event.message, event.ran))
       return
     }
     const { calls, spend } = event

@@ -9,6 +9,13 @@ export interface Piece {
   reset?: number | undefined
 }
 
+/** An event of a tool call, for streams that show calls, and its position in the text. */
+export interface CallEvent {
+  at: number
+  event: 'tool_result' | 'approval_requested'
+  data: object
+}
+
 /**
  * Text of a task that runs in this process, for any number of readers. Each reads from its own position and gets all
  * newer text in one piece, so slow readers cost nothing. Text that is no longer in memory is read from the database. A
@@ -19,6 +26,8 @@ export class LiveText {
   shown: string
   /** Position after the last reset; 0 before the first. */
   begin: number
+  /** Events of this run's tool calls, in order. */
+  readonly calls: CallEvent[] = []
   #text = ''
   /** Position of the first unit of `#text`. */
   #from: number
@@ -52,6 +61,11 @@ export class LiveText {
   say(text: string): void {
     this.shown += text
     this.#text += text
+    this.wake()
+  }
+
+  addCall(event: CallEvent['event'], data: object): void {
+    this.calls.push({ at: this.until, event, data })
     this.wake()
   }
 

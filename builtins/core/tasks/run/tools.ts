@@ -1,5 +1,5 @@
 import type { Profile } from '#core/profiles/contract'
-import { Runtime, type ToolSet } from '#core/runtime/contract'
+import { PROFILE_TOOLKITS, Runtime, type ToolSet } from '#core/runtime/contract'
 import type { PluginHandle } from '#kernel'
 import { Guardrails } from '#safety/guardrails/contract'
 import { type Tool, Toolkits } from '#tools/toolkits/contract'
@@ -11,13 +11,15 @@ const COMMS = 'comms'
 /** Text that replaces a message blocked by a guardrail. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
-/** Returns the tools of a one-shot task: of the configured toolkits, those that the profile allows. */
+/** Returns the tools of a one-shot task: of these toolkits, those that the profile allows. */
 export function taskTools(svc: PluginHandle, names: readonly string[], profile: Profile): ToolSet {
   const economy = svc.config.get('economy.enabled') === true
-  const set = svc.use(Runtime).toolsFor(
-    profile,
-    names.filter(name => name !== WORLD || economy),
-  )
+  const set = svc
+    .use(Runtime)
+    .toolsFor(
+      profile,
+      names.includes(PROFILE_TOOLKITS) ? PROFILE_TOOLKITS : names.filter(name => name !== WORLD || economy),
+    )
   if (!svc.has(Guardrails) || !svc.use(Guardrails).enabled) return set
   const guarded = new Set(svc.find(Toolkits, COMMS)?.tools.map(({ name }) => name))
   return {

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { AgentDetail } from '#core/agents/contract'
+import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
 import type { StreamEvent } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
@@ -10,7 +11,7 @@ import { GrowingAnswer } from '../screen/growing.ts'
 import { INTERRUPTED } from '../screen/interrupt.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { report } from '../screen/report.ts'
-import { endIn } from '../screen/task-end.ts'
+import { callLineOf, endIn } from '../screen/task-end.ts'
 import { withElapsedTime } from '../screen/waiting.ts'
 
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
@@ -105,7 +106,13 @@ class Chat {
     const stop = new AbortController()
     this.#answer = stop
     try {
-      const input = { id: this.#agent_id, instruction, session_id: this.#session_id }
+      const input = {
+        id: this.#agent_id,
+        instruction,
+        session_id: this.#session_id,
+        toolkits: [PROFILE_TOOLKITS],
+        tool_calls: true,
+      }
       const events = await withElapsedTime(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
       this.#exit = 0
       await this.#printEvents(events)
@@ -123,7 +130,10 @@ class Chat {
     for await (const event of events) {
       const end = endIn(event)
       if (end?.status === 'failed') this.#exit = 1
-      if (json) terminal.out(printableJson(JSON.stringify(event)))
+      const call = callLineOf(event)
+      if (json) {
+        if (call === undefined) terminal.out(printableJson(JSON.stringify(event)))
+      } else if (call !== undefined) answer.call(call)
       else if (event.event === 'token') answer.grow((event.data as { text: string }).text)
       else if (event.event === 'reset') answer.reset()
       else if (end) {

@@ -28,6 +28,14 @@ export class GrowingAnswer {
     this.#shown = ''
   }
 
+  /** Prints a line about a tool call on standard error. The text before it is no answer, and stays. */
+  call(line: string): void {
+    if (this.#shown !== '' && !this.#shown.endsWith('\n')) this.#terminal.part('\n')
+    this.#terminal.settle()
+    this.#shown = ''
+    this.#terminal.err(this.#terminal.errStyle.dim(printable(line)))
+  }
+
   end({ output = '' }: TaskEnd): void {
     const whole = printable(output)
     if (this.#shown !== whole) this.reset()

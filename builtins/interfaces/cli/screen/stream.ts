@@ -4,7 +4,7 @@ import { describeTaskEnd } from '#lib/task-end'
 import type { Context } from '../context.ts'
 import { GrowingAnswer } from './growing.ts'
 import { printable, printableJson } from './printable.ts'
-import { endIn } from './task-end.ts'
+import { callLineOf, endIn } from './task-end.ts'
 
 interface ShownEvent {
   text?: unknown
@@ -28,14 +28,17 @@ export async function showStream(
   for await (const event of events) {
     const data = event.data as ShownEvent
     const end = endIn(event)
+    const call = render ? undefined : callLineOf(event)
     if (end && (end.status ?? 'completed') !== 'completed') exit = 1
     if (json) {
-      terminal.out(printableJson(JSON.stringify(event)))
+      if (call === undefined) terminal.out(printableJson(JSON.stringify(event)))
     } else if (signal.aborted) {
       // After Ctrl-C, the last event would report a disconnected client, which is the person at this terminal.
     } else if (render) {
       const line = render(event as never)
       if (line) terminal.out(printable(line))
+    } else if (call !== undefined) {
+      answer.call(call)
     } else if (event.event === 'token') {
       answer.grow(String(data.text))
     } else if (event.event === 'reset') {

@@ -1,3 +1,5 @@
+import { brief } from '#lib/brief'
+import { describeEvent } from '#lib/event-text'
 import type { StreamEvent } from '#lib/stream'
 import type { TaskEnd } from '#lib/task-end'
 
@@ -7,6 +9,13 @@ export function interruptionOf(operation: string, { id, task_id }: Readonly<Reco
     return `Interrupted: the task was cancelled. List the agent's tasks with: svc tasks ${id}`
   if (operation === 'tasks.follow') return `Interrupted: the task goes on. Show it with: svc task ${task_id}`
   return undefined
+}
+
+/** Returns the line for an event of a tool call; undefined for other events. */
+export function callLineOf({ event, data }: StreamEvent): string | undefined {
+  const call = data as Record<string, unknown>
+  if (event === 'tool_result') return brief(describeEvent(event, call))
+  return event === 'approval_requested' ? brief(`${describeEvent(event, call)}: ${call.arguments}`) : undefined
 }
 
 /** Returns the end of the task that an event reports; undefined when more events follow. */

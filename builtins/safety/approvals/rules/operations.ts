@@ -81,7 +81,12 @@ export const approvalsGrant = operation({
   description:
     'Matching calls of a tool run without waiting for approval, until a time or for a number of uses. The rule also approves matching calls that already wait, oldest first.',
   input: Grant,
-  output: ApprovalRule,
+  output: ApprovalRule.extend({
+    approved: z.array(z.string()).describe('Waiting approvals that the rule has decided'),
+    waiting: z
+      .array(z.object({ approval_id: z.string(), reason: z.string() }))
+      .describe('Approvals of the tool that still wait, and which argument does not match the rule'),
+  }),
   http: {
     method: 'POST',
     path: '/approval-rules',
@@ -106,10 +111,15 @@ export const approvalsGrant = operation({
     const granted = () => findRule(svc.use(Store), now(svc), rule_id)
     // Requests that have timed out are denied, even if a rule would now approve them.
     await settle(svc, svc.use(ApprovalSettings))
-    await release(svc, (await granted())!)
-    return shownRule((await granted())!)
+    const released = await release(svc, (await granted())!)
+    return { ...shownRule((await granted())!), ...released }
   },
-  render: ruleLine,
+  render: ({ approved, waiting, ...rule }) =>
+    [
+      ruleLine(rule),
+      ...approved.map(id => `  approved ${id}`),
+      ...waiting.map(({ approval_id, reason }) => `  ${approval_id} still waits: ${reason}`),
+    ].join('\n'),
 })
 
 export const approvalsRule = operation({

@@ -1,24 +1,56 @@
 import { canonicalJson } from '#core/runtime/contract'
+import { z } from '#kernel'
+import { brief } from '#lib/brief'
+import { isTree } from '#lib/tree'
+import type { Tool } from '#tools/toolkits/contract'
 import { type ArgumentMatches, ArgumentPattern } from '../contract.ts'
 
-/**
- * Returns whether arguments match a rule: the same names on both sides, and each value matches.
- * @param shell names of the arguments that a shell runs
- */
-export function isMatch(matches: ArgumentMatches | null, args: unknown, shell: readonly string[] = []): boolean {
-  if (matches === null) return true
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return false
-  const given = new Map(Object.entries(args))
-  const asked = Object.entries(matches)
-  return (
-    asked.length === given.size &&
-    asked.every(([name, match]) => given.has(name) && matchesValue(match, given.get(name), shell.includes(name)))
+/** What a rule needs to know of the tool of a call. */
+export interface MatchedTool {
+  /** Names of the arguments that a shell runs. */
+  shell?: readonly string[] | undefined
+  /** Default values by argument: an argument that has its default counts as left out. */
+  defaults?: Readonly<Record<string, unknown>>
+}
+
+/** Returns what rules need to know of a tool. */
+export function matchedTool({ shell_arguments, parameters }: Tool): MatchedTool {
+  const { properties = {} } = z.toJSONSchema(parameters, { io: 'input', unrepresentable: 'any' })
+  const defaults = Object.entries(properties).flatMap(([name, property]) =>
+    typeof property === 'object' && 'default' in property ? [[name, property.default] as const] : [],
   )
+  return { shell: shell_arguments, defaults: Object.fromEntries(defaults) }
+}
+
+/** Returns whether arguments match a rule: it has a matching condition for each of them that is not left out. */
+export function isMatch(matches: ArgumentMatches | null, args: unknown, tool: MatchedTool = {}): boolean {
+  return mismatchOf(matches, args, tool) === undefined
+}
+
+/** Returns which argument of a call does not match a rule, in words; undefined if all match. */
+export function mismatchOf(
+  matches: ArgumentMatches | null,
+  args: unknown,
+  { shell = [], defaults = {} }: MatchedTool = {},
+): string | undefined {
+  if (matches === null) return undefined
+  if (!isTree(args)) return 'its arguments are no object'
+  const isSet = ([name, value]: [string, unknown]) =>
+    !(Object.hasOwn(defaults, name) && canonicalJson(value) === canonicalJson(defaults[name]))
+  const extra = Object.entries(args).find(each => isSet(each) && !Object.hasOwn(matches, each[0]))
+  if (extra) return `it has ${extra[0]}: ${brief(JSON.stringify(extra[1]))}, for which the rule has no condition`
+  for (const [name, match] of Object.entries(matches)) {
+    const value = Object.hasOwn(args, name) ? args[name] : defaults[name]
+    if (matchesValue(match, value, shell.includes(name))) continue
+    const given = value === undefined ? 'is left out' : `is ${brief(JSON.stringify(value))}`
+    return `its ${name} ${given}, which does not match`
+  }
+  return undefined
 }
 
 function matchesValue(match: unknown, value: unknown, isShell: boolean): boolean {
   const pattern = ArgumentPattern.safeParse(match)
-  if (!pattern.success) return canonicalJson(match) === canonicalJson(value)
+  if (!pattern.success) return value !== undefined && canonicalJson(match) === canonicalJson(value)
   if ('any' in pattern.data) return true
   const { glob } = pattern.data
   return typeof value === 'string' && isGlob(glob, value) && !(isShell && addsCommand(glob, value))

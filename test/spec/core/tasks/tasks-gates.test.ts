@@ -158,7 +158,11 @@ describe('a task with a tool that needs approval', () => {
     home.server.enqueue(toolCall('send', { to: 'ann' }))
     const { status } = await run(home, id, 'Write to Ann.')
     expect(status).toBe('waiting_approval')
-    expect(await detail(home, id)).toMatchObject({ status: 'idle' })
+    const next = { reason: expect.stringMatching(/Its task task-\w+ waits for your decision on send: svc approve ap-/) }
+    expect(await detail(home, id)).toMatchObject({ status: 'idle', next })
+    expect(await home.kernel.invoke('agents.fleet')).toMatchObject({
+      agents: [{ status: 'idle', held: expect.stringMatching(/^send of task-\w+ waits for your approval: to "ann"$/) }],
+    })
     home.kernel.heartbeat.start()
     await runHeartbeat(home)
     expect((await detail(home, id)).cycle_count).toBeGreaterThan(0)

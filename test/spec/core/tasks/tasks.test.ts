@@ -126,6 +126,39 @@ describe('a one-shot task', () => {
     expect(await toolsOffered({ tasks: { toolkits: ['mcp', 'comms'] } })).toEqual(['mcp_books_tool', 'comms_tool'])
   })
 
+  it('has the toolkits that it was given, as far as the profile has them', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'), {
+      builtins: ['memory', 'work'].map(name => kit(name).plugin),
+      files: { 'profiles/limited.yaml': 'name: limited\nrole: r\ntoolkits: [work, goals, file]\n' },
+    })
+    const id = await spawn(home, 'limited')
+    const offered = async (toolkits?: string[]) => {
+      await run(home, id, 'Go.', toolkits ? { toolkits } : {})
+      return home.server.requests.at(-1)!.body.tools?.map(each => each.function.name) ?? []
+    }
+    expect(await offered()).toEqual([])
+    expect(await offered(['memory,work'])).toEqual(['work_tool'])
+    const all = await offered(['profile'])
+    expect(all).toEqual(expect.arrayContaining(['work_tool', 'file_read']))
+    expect(all).not.toEqual(expect.arrayContaining(['memory_tool']))
+    // Those that need a goal.
+    expect(all.filter(name => ['update_plan', 'add_subgoals', 'finish_goal'].includes(name))).toEqual([])
+    const tasks = (await home.kernel.invoke('tasks.list', { id })) as { toolkits: string[] | null }[]
+    expect(tasks.map(({ toolkits }) => toolkits)).toEqual(
+      expect.arrayContaining([null, ['memory', 'work'], ['profile']]),
+    )
+    await expect(run(home, id, 'Go.', { toolkits: ['profile', 'wrok'] })).rejects.toMatchObject({
+      ...{ status: 422, message: expect.stringMatching(/names the toolkit "wrok", .*did you mean "work"/) },
+    })
+  })
+
+  it('ends with a text that says which tools are missing', async () => {
+    await using home = await testHostWithTasks(() => undefined)
+    const said = 'I cannot do this here: I have only tools for memory. Please give it to me as a goal.'
+    home.server.enqueue(text(said))
+    expect(await run(home, await spawn(home), 'Fix it.')).toMatchObject({ status: 'completed', output: said })
+  })
+
   it('may ask in its answer, in the same words in each task of a session', async () => {
     await using home = await testHostWithTasks(() => text('Which city?'))
     const id = await spawn(home)
@@ -161,11 +194,10 @@ describe('a one-shot task', () => {
       return first!.join('\n')
     }
     const none = await promptWith([])
-    expect(none).toContain(`Workspace: ${workspace}`)
     expect(none).toContain('You have no tools here. Leave out the parts of your instructions that need others')
-    expect(none).not.toMatch(/read_skill|Programs:|src\/a\.ts/)
+    expect(none).not.toMatch(/read_skill|Workspace:|Git|Programs:|src\/a\.ts/)
     const all = await promptWith(['file', 'shell', 'skills'])
-    expect(all).toContain('You have only the tools listed here.')
+    expect(all).toContain('You have only the tools listed here, and those that find_tools finds.')
     expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*src\/a\.ts[\s\S]*Do it\./)
   })
 
