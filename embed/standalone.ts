@@ -6,7 +6,7 @@ import runtime from '#core/runtime/index'
 import { TaskCostLimitError } from '#core/tasks/contract'
 import { AnswerForm, jsonSchemaOf } from '#core/tasks/run/answer-form'
 import { endingOf } from '#core/tasks/run/ending'
-import { type Exchange, rememberedMessages, structuredRule } from '#core/tasks/run/prompt'
+import { type Exchange, exchangeMessages, structuredRule } from '#core/tasks/run/prompt'
 import { errorMessage, InvalidInputError, issuesOf, type Kernel, type Ports, z } from '#kernel'
 import { orAbort } from '#lib/or-abort'
 import { usdOf } from '#platform/store/contract'
@@ -152,7 +152,7 @@ export class Standalone {
       parameters: this.#options.temperature === undefined ? {} : { temperature },
       max_steps: asked.maxSteps ?? maxSteps,
       system: parts.filter(Boolean).join('\n\n'),
-      transcript: rememberedMessages(asked.exchanges),
+      transcript: asked.exchanges.toReversed().flatMap(exchangeMessages),
       tool_timeout: TOOL_TIMEOUT_S,
       workspace: process.cwd(),
       ends: 'text' as const,

@@ -119,14 +119,17 @@ function condition({ agent_id, user_id, session_id }: TaskFilter): Condition {
   return allOf(parts)
 }
 
-/** Returns the session's earlier tasks that said or did something, newest first, without records of their calls. */
-export async function earlierExchanges(store: Store, { session_id, created_at }: TaskRow, limit: number) {
+/**
+ * Returns the session's earlier tasks, newest first, without records of their calls: those that ended before this one
+ * began, and those that wait for a person.
+ */
+export async function earlierExchanges(store: Store, { session_id, task_id, created_at }: TaskRow, limit: number) {
   const rows = await store.all<Exchange & Pick<TaskRow, 'task_id' | 'status' | 'error'>>(
-    `SELECT task_id, instruction, images, output, status, error FROM task_runs t
-     WHERE session_id = ? AND ended_at <= ? AND (status = 'completed' OR output <> ''
-       OR EXISTS (SELECT 1 FROM tool_calls_view c WHERE c.task_id = t.task_id))
-     ORDER BY ended_at DESC, task_id DESC LIMIT ?`,
-    [session_id, created_at, limit],
+    `SELECT task_id, instruction, images, output, status, error FROM task_runs
+     WHERE session_id = ? AND task_id <> ? AND created_at <= ?
+       AND (ended_at <= ? OR status IN ('waiting_approval', 'waiting_answer'))
+     ORDER BY created_at DESC, task_id DESC LIMIT ?`,
+    [session_id, task_id, created_at, created_at, limit],
   )
   return rows.map(({ status, error, ...row }) => {
     const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }

@@ -4,9 +4,9 @@ import { type Profile, selfPrompt } from '#core/profiles/contract'
 import { FIND_TOOLS, type ToolSet } from '#core/runtime/contract'
 import { ASK_OPERATOR } from '#safety/questions/contract'
 
-/** Limits of a session's repeated conversation: number of exchanges, and their characters. */
+/** Maximum number of exchanges of a conversation that are repeated, and of their characters without summaries. */
 export const REMEMBERED_TASKS = 20
-export const REMEMBERED_CHARS = 40_000
+export const REMEMBERED_CHARS = 120_000
 
 /** An earlier task: what was asked, done and answered. */
 export interface Exchange {
@@ -16,7 +16,7 @@ export interface Exchange {
   /** Record of its tool calls; empty for none. */
   record?: string
   output: string
-  /** Why it ended without an answer: its status or the code of its error. */
+  /** Why there is no full answer: the task's status or the code of its error. */
   stop?: string | null
 }
 
@@ -49,12 +49,22 @@ export function taskSystem(profile: Profile, skills: string, tools: ToolSet, str
     .join('\n\n')
 }
 
-/**
- * Returns the session's earlier exchanges as messages, oldest first, as many as fit.
- * @param exchanges newest first
- */
-export function rememberedMessages(exchanges: readonly Exchange[]): Message[] {
-  return recentExchanges(exchanges).reverse().flatMap(exchangeMessages)
+/** Begins the messages of a session, so that no message of the person is taken for the goal of the conversation. */
+export const OPENING: Message = {
+  ...{ role: 'user', is_notice: true },
+  content:
+    'This is your conversation with a person. Their newest message is what to do now: what they asked for before it is done, or ended as it says there, so do it again only if they ask again. Their preferences and prohibitions hold on.',
+}
+/** Follows the opening if older exchanges are neither repeated nor part of a summary. */
+export const OLDER_LEFT_OUT: Message = {
+  ...{ role: 'user', is_notice: true, content: '[Older messages of this conversation are left out.]' },
+}
+
+/** What the model reads of tasks without a full answer. */
+const STOPS: Readonly<Record<string, string>> = {
+  waiting_approval: 'No answer yet: a call of yours waits for the decision of a person.',
+  waiting_answer: 'No answer yet: your question has no answer.',
+  task_cancelled: 'The person stopped you here.',
 }
 
 /** Returns an exchange as messages: the instruction, the record of the calls, the output, and why there is no answer. */
@@ -64,7 +74,7 @@ export function exchangeMessages({ instruction, images, record, output, stop }: 
     { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
     ...(record ? [notice(record)] : []),
     ...(output === '' ? [] : [{ role: 'assistant' as const, content: output }]),
-    ...(stop ? [notice(`[stopped: ${stop}]`)] : []),
+    ...(stop ? [notice(`[${STOPS[stop] ?? `Stopped: ${stop}`}]`)] : []),
   ]
 }
 
@@ -73,12 +83,11 @@ export function charsOf(exchange: Exchange): number {
   return exchangeMessages(exchange).reduce((sum, { content }) => sum + content.length, 0)
 }
 
-/** Returns the exchanges that fit, newest first as given. */
+/** Returns the exchanges that fit, newest first as given; the newest always does. */
 export function recentExchanges<E extends Exchange>(exchanges: readonly E[]): E[] {
   let left = REMEMBERED_CHARS
-  const tooMany = exchanges.findIndex(exchange => {
+  return exchanges.slice(0, REMEMBERED_TASKS).filter((exchange, n) => {
     left -= charsOf(exchange)
-    return left < 0
+    return n === 0 || left >= 0
   })
-  return exchanges.slice(0, tooMany < 0 ? undefined : tooMany)
 }

@@ -6,14 +6,14 @@ import {
   charsOf,
   type Exchange,
   exchangeMessages,
+  OLDER_LEFT_OUT,
+  OPENING,
   REMEMBERED_CHARS,
   REMEMBERED_TASKS,
-  recentExchanges,
-  rememberedMessages,
 } from './prompt.ts'
 
-/** Share of the session limits at which a summary is due, before the oldest exchanges are dropped. */
-const FULL_SHARE = 0.75
+/** Number of exchanges at which the older half of them is due for a summary, as it is at `REMEMBERED_CHARS`. */
+const FULL_TASKS = REMEMBERED_TASKS * 0.75
 /** Maximum length of the record of one task's calls, in characters. */
 const RECORD_CHARS = 4_000
 
@@ -21,8 +21,7 @@ const RECORD_CHARS = 4_000
 export interface SessionMemory {
   messages: readonly Message[]
   /**
-   * Number of newest messages to keep when older ones are due for a summary, because the next exchanges would displace
-   * them.
+   * Number of newest messages to keep when older ones are due for a summary.
    */
   keeps?: number
 }
@@ -33,29 +32,41 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
   if (tasks.length === 0) return { messages: [] }
   const ids = tasks.map(({ task_id }) => task_id)
   const [summaries, calls] = [await summariesIn(store, ids), await callsOf(store, ids)]
-  const exchanges = tasks.map(task => ({ ...task, record: recordOf(calls.get(task.task_id) ?? []) }))
+  const exchanges = tasks.map(task => ({
+    ...task,
+    record: recordOf(calls.get(task.task_id) ?? [], task.stop?.startsWith('waiting') ?? false),
+  }))
   const at = exchanges.findIndex(({ task_id }) => summaries.has(task_id))
   const summary = summaries.get(exchanges[at]?.task_id ?? '')
   const open = summary
     ? [...exchanges.slice(0, at + 1), ...exchangesBefore(summary, exchanges.slice(at + 1))]
     : exchanges
-  const fitting = recentExchanges(open)
   const isFull =
-    fitting.length < open.length ||
-    open.length >= REMEMBERED_TASKS * FULL_SHARE ||
-    fitting.reduce((sum, exchange) => sum + charsOf(exchange), 0) >= REMEMBERED_CHARS * FULL_SHARE
-  const remembered = rememberedMessages(fitting)
-  const messages = [...(summary ? [carryMessage(summary)] : []), ...remembered]
-  return { messages, ...(isFull ? { keeps: Math.ceil(remembered.length / 2) } : {}) }
+    open.length >= FULL_TASKS || open.reduce((sum, exchange) => sum + charsOf(exchange), 0) >= REMEMBERED_CHARS
+  const older = summary ? [carryMessage(summary)] : tasks.length === REMEMBERED_TASKS ? [OLDER_LEFT_OUT] : []
+  const messages = [OPENING, ...older, ...open.toReversed().flatMap(exchangeMessages)]
+  return { messages, ...(isFull ? { keeps: newestHalf(open) } : {}) }
+}
+
+/** Returns the number of messages of the newest exchanges that have half of the characters, at least of one. */
+function newestHalf(exchanges: readonly Exchange[]): number {
+  let left = Math.max(REMEMBERED_CHARS / 2, charsOf(exchanges[0]!))
+  const most = Math.ceil(exchanges.length / 2)
+  const kept = exchanges.slice(0, most).filter(exchange => {
+    left -= charsOf(exchange)
+    return left >= 0
+  })
+  return kept.flatMap(exchangeMessages).length
 }
 
 /**
  * Returns the newest calls of a task as text. It depends on nothing else, so that later requests repeat the same bytes
  * and the provider's prompt cache holds.
+ * @param waits whether the task waits for a person
  */
-function recordOf(calls: readonly RememberedCall[]): string {
+function recordOf(calls: readonly RememberedCall[], waits: boolean): string {
   let left = RECORD_CHARS
-  const lines = calls.map(lineOf)
+  const lines = calls.map(call => lineOf(call, waits))
   const isTooMuch = (line: string) => {
     left -= line.length
     return left < 0
@@ -67,10 +78,11 @@ function recordOf(calls: readonly RememberedCall[]): string {
   return markUntrusted('what you did for the message above, with the beginnings of the results', shown.join('\n'))
 }
 
-function lineOf({ tool, args, state, is_error, outcome, chars }: RememberedCall): string {
+function lineOf({ tool, args, state, is_error, outcome, chars }: RememberedCall, waits: boolean): string {
   const text = (outcome ?? '').replace(/\s+/g, ' ').trim().toWellFormed()
   const result = `${is_error ? 'failed: ' : ''}${text}${chars > (outcome ?? '').length ? `… (${chars} characters)` : ''}`
-  const missing = state === 'started' ? 'outcome unknown: the task ended during this call' : 'did not run'
+  const planned = waits ? 'waits for the decision of a person' : 'did not run'
+  const missing = state === 'started' ? 'outcome unknown: the task ended during this call' : planned
   return `- ${tool} ${args.toWellFormed()} → ${state === 'done' ? result : missing}`
 }
 

@@ -253,7 +253,7 @@ describe('the session of a task', () => {
     await run(home, id, 'Second question?', { session_key: 'k' })
     const said = home.server.requests[2]!.body.messages.slice(1)
     expect(said.map(({ role, content }) => [role, content])).toEqual([
-      ['user', 'First question?'],
+      ['user', expect.stringMatching(/^This is your conversation with a person\.[^\n]*\n\nFirst question\?$/)],
       ['assistant', 'Answer 1.'],
       ['user', 'Second question?'],
     ])
@@ -277,7 +277,8 @@ describe('the session of a task', () => {
     const { prompt } = home.server.requests.at(-1)!
     expect(prompt).toContain('Question 24?')
     expect(prompt).not.toContain('Question 2?')
-    expect(prompt.length).toBeLessThan(45_000)
+    expect(prompt).toContain('[Older messages of this conversation are left out.]')
+    expect(prompt.length).toBeLessThan(125_000)
   })
 
   it('remembers what tasks did, also those that ended without an answer, in the same words each time', async () => {
@@ -299,11 +300,11 @@ describe('the session of a task', () => {
     home.server.enqueue({ ...toolCall('remove', { file: 'notes.txt' }), text: 'Let me see.' })
     expect(await say('Remove the notes.', { max_steps: 1 })).toMatchObject({ status: 'max_steps' })
     const { said } = await say('Go on.')
-    expect(said[0]).toMatch(/^user: Remove the notes\.\n\nBetween <<< and >>> stands what you did/)
+    expect(said[0]).toMatch(/hold on\.\n\nRemove the notes\.\n\nBetween <<< and >>> stands what you did/)
     expect(said[0]).toMatch(
       /- remove {"file":"notes\.txt"} → notes\.txt is gone\.[^\n]{400,500}… \(\d+ characters\)\n>>>$/,
     )
-    expect(said.slice(1)).toEqual(['assistant: Let me see.', 'user: [stopped: max_steps]\n\nGo on.'])
+    expect(said.slice(1)).toEqual(['assistant: Let me see.', 'user: [Stopped: max_steps]\n\nGo on.'])
     home.server.enqueue(toolCall('remove', { file: 'more.txt' }), text('Gone.'))
     await say('Remove more.')
     const later = (await say('Which files?')).said
@@ -334,14 +335,24 @@ describe('the session of a task', () => {
     )
   })
 
-  it('does not remember tasks that failed before they said or did anything', async () => {
+  it('remembers a task that failed before it said or did anything, with the reason', async () => {
     await using home = await testHostWithTasks(() => text('Done.'))
     const id = await spawn(home)
     home.server.enqueue(text(''), text(''))
     await run(home, id, 'This fails.', { session_key: 'k' })
     await home.clock.advance(10)
     await run(home, id, 'This does not.', { session_key: 'k' })
-    expect(home.server.requests.at(-1)?.prompt).not.toContain('This fails.')
+    expect(home.server.requests.at(-1)?.prompt).toContain('This fails.\n\n[Stopped: task_refused]\n\nThis does not.')
+  })
+
+  it('keeps the messages before a long one, and that one', async () => {
+    await using home = await testHostWithTasks(() => text('Read.'))
+    const id = await spawn(home)
+    for (const said of ['I am Jo.', `${'long '.repeat(9_000)}The word is fern.`, 'Which word, and who am I?']) {
+      await run(home, id, said, { session_key: 'k' })
+      await home.clock.advance(10)
+    }
+    expect(home.server.requests.at(-1)?.prompt).toMatch(/I am Jo\.[\s\S]*The word is fern\.[\s\S]*who am I/)
   })
 })
 

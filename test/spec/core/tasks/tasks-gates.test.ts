@@ -69,6 +69,19 @@ describe('a task with a tool that needs approval', () => {
     expect(home.server.requests).toHaveLength(2)
   })
 
+  it('is known to the next task of its session, with the call that waits', async () => {
+    const { plugin } = mailbox()
+    await using home = await testHostWithTasks(() => text('Yes?'), { config: GATED, builtins: [plugin] })
+    const id = await spawn(home)
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    await run(home, id, 'Write to Ann.', { session_key: 'k' })
+    await home.clock.advance(10)
+    await run(home, id, 'Are you there?', { session_key: 'k' })
+    expect(home.server.requests.at(-1)?.prompt).toMatch(
+      /Write to Ann\.\n\n[\s\S]*- send {"to":"ann"} → waits for the decision of a person[\s\S]*\[No answer yet: a call of yours waits for the decision of a person\.\]\n\nAre you there\?/,
+    )
+  })
+
   it('gets a denial with its reason', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Then not.'), { config: GATED, builtins: [plugin] })
