@@ -67,6 +67,24 @@ describe('svc run with tools', () => {
     })
   })
 
+  it('shows what a waiting call would do, and asks for no commit without staged changes', async () => {
+    const project = await startProject(
+      'approval: { enabled: true, require_for: [git_commit] }\n',
+      ...[says('', 'git_init'), says('', 'git_commit', { message: 'Count' }), says('', 'git_add')],
+      ...[says('', 'git_commit', { message: 'Count again' })],
+      ...[says('', 'file_edit', { path: 'notes.txt', old_text: 'four', new_text: 'five' })],
+    )
+    const shown = async () => {
+      const { stderr } = await svc(['run', 'coder', 'Commit it.'], project)
+      const [, ap = ''] = /svc approve (ap-\S+)/.exec(stderr)!
+      return { stderr, page: (await svc(['approvals', 'show', ap], project)).stdout }
+    }
+    const commit = await shown()
+    expect(commit.stderr).toContain('called git_commit, which did not run: {"message":"Count"}')
+    expect(commit.page).toMatch(/what it would do now:\n {4}\| Count again\n {4}\| \n {4}\| {2}notes\.txt \| 1 \+/)
+    expect((await shown()).page).toContain('    | Changes notes.txt:\n    | @@\n    | -four\n    | +five\n')
+  })
+
   it.skipIf(!withTmux)('keeps on a terminal what the model says before a call', async () => {
     const { cwd, env } = await startProject('', READ, ANSWER)
     const command = `${PROGRAM} run coder 'How many?'; echo "left with $?"; cat`
