@@ -61,6 +61,7 @@ describe('svc run with tools', () => {
     expect(summary.stdout).toMatch(/Tasks: 0 of 0 ended tasks completed, \$.*\n.*waiting approval {2}How many\?/)
     await svc(['approve', ap!], project)
     expect(await svc(['task', 'resume', task!], project)).toMatchObject({ code: 0, stdout: 'It is four.\n' })
+    expect((await svc(['summary'], project)).stdout).toMatch(/^Tasks: 1 of 1 ended task completed, \$\S+$/m)
     expect(project.model.requests.at(-1)!.body.messages.at(-1)).toMatchObject({
       role: 'tool',
       content: expect.stringContaining('four'),
