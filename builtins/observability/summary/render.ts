@@ -40,13 +40,13 @@ function agentSection(agent: Summary['agents'][number], goals: Summary['goals'])
 
 function tasksSection({ ended, completed, cost_usd, open }: Summary['tasks']): string {
   if (ended === 0 && open.length === 0) return ''
-  return section(
+  return [
     `Tasks: ${completed} of ${pluralize(ended, 'ended task')} completed, ${formatUsd(cost_usd)}`,
-    open.flatMap(({ task_id, agent_id, instruction, status, at }) => [
+    ...open.flatMap(({ task_id, agent_id, instruction, status, at }) => [
       `  ${minute(at)}  ${agent_id}  ${status.replaceAll('_', ' ')}  ${brief(instruction)}`,
       `    svc task ${task_id}`,
     ]),
-  )
+  ].join('\n')
 }
 
 function outcomesOf({ completed, unconfirmed, abandoned }: Pick<Summary, 'completed' | 'unconfirmed' | 'abandoned'>) {

@@ -34,6 +34,10 @@ export type ApprovalSummary = z.infer<typeof ApprovalSummary>
 
 export const Approval = ApprovalSummary.extend({
   original_arguments: z.unknown().describe('Arguments that the model requested, if they were changed; else null'),
+  preview: z
+    .string()
+    .nullable()
+    .describe('What a waiting call would do as things are now, such as a diff; null if its tool does not say'),
   used_at: z.iso.datetime().nullable().describe('When the call began'),
   call_id: z.string().nullable().describe('Id, in the tool journal, of the call that used the approval'),
 })

@@ -90,7 +90,7 @@ function lastingRule(
   })
 }
 
-function toolOf(svc: PluginHandle, tool_name: string): Tool | undefined {
+export function toolOf(svc: PluginHandle, tool_name: string): Tool | undefined {
   const tools = svc.list(Toolkits).flatMap((toolkit): readonly Tool[] => toolkit.tools)
   return tools.find(({ name }) => name === tool_name)
 }

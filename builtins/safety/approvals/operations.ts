@@ -22,6 +22,7 @@ import {
   UnknownDecisionError,
 } from './contract.ts'
 import { deadline, resolve, settle } from './decisions.ts'
+import { previewOf } from './preview.ts'
 import { type ApprovalRow, countApprovals, findApproval, listApprovals } from './repository.ts'
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
 
@@ -84,6 +85,8 @@ async function requireApproval(svc: PluginHandle, approval_id: string, agent_id?
   throw new ApprovalNotFoundError({ approval_id, ...(agent_id === undefined ? {} : { agent_id }) })
 }
 
+const withPreview = async (svc: PluginHandle, row: ApprovalRow) => detail(row, limit(svc), await previewOf(svc, row))
+
 async function decide(svc: PluginHandle, row: ApprovalRow, input: Decision, call: OperationCall) {
   const { decision, reason = null, arguments: args } = input
   if (decision !== 'approve' && decision !== 'deny') throw new UnknownDecisionError()
@@ -136,7 +139,7 @@ export const approvalsGet = operation({
   http: { method: 'GET', path: '/agents/{id}/approvals/{approval_id}' },
   errors: [...ofAgents, ApprovalNotFoundError],
   run: async ({ id, approval_id }, { svc }) =>
-    detail(await requireApproval(svc, approval_id, await agentOf(svc, id)), limit(svc)),
+    withPreview(svc, await requireApproval(svc, approval_id, await agentOf(svc, id))),
 })
 
 export const approvalsShow = operation({
@@ -149,7 +152,7 @@ export const approvalsShow = operation({
   cli: { usage: 'approvals show <approval_id>' },
   mcp: true,
   errors: [ApprovalNotFoundError],
-  run: async ({ approval_id }, { svc }) => detail(await requireApproval(svc, approval_id), limit(svc)),
+  run: async ({ approval_id }, { svc }) => withPreview(svc, await requireApproval(svc, approval_id)),
   render: renderApproval,
 })
 

@@ -32,11 +32,12 @@ export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary
   }
 }
 
-export function detail(row: ApprovalRow, limit: number | null): Approval {
+export function detail(row: ApprovalRow, limit: number | null, preview: string | null = null): Approval {
   return {
     ...summary(row, limit),
     arguments: JSON.parse(row.arguments),
     original_arguments: row.original_arguments === null ? null : JSON.parse(row.original_arguments),
+    preview,
     used_at: timeOrNull(row.used_at),
     call_id: row.used_by,
   }
@@ -107,6 +108,7 @@ export function renderApproval(approval: Approval): string {
     expires_at && `  denied automatically at ${expires_at}`,
     `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,
     indentJson(args),
+    approval.preview && `  what it would do now:\n${approval.preview.replace(/^/gm, '    | ')}`,
     approval.edited && `  edited; requested were:\n${indentJson(original_arguments)}`,
     approval.status === 'pending' && `  svc approve ${approval.approval_id}   or   svc deny ${approval.approval_id}`,
   ]

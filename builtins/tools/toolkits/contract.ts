@@ -55,6 +55,11 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
    */
   check?(args: z.output<P>, call: ToolCall): unknown
   /**
+   * Returns what a call would do, in lines for the person who decides on it, such as a diff. Called while the call waits.
+   * Must change nothing.
+   */
+  preview?(args: z.output<P>, call: ToolCall): string | Promise<string>
+  /**
    * Returns the result for the model: a string, or a value that is converted to JSON. The model receives thrown errors.
    */
   execute(args: z.output<P>, call: ToolCall): unknown

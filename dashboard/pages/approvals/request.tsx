@@ -61,6 +61,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
   // After an edit, the arguments that ran are shown.
   const approval = outcome.data?.edited ? outcome.data : (whole ?? listed)
   const { args_chars, args_sha256 } = approval
+  const { preview }: Partial<Approval> = approval
   const cut = isCut(approval)
   const see = useAction(async () => {
     setWhole(await api.approvals.show({ approval_id }))
@@ -96,6 +97,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
       ) : (
         <Arguments value={approval.arguments} whole={whole !== undefined} asked={whole !== undefined} />
       )}
+      {typeof preview === 'string' && <pre class="code">{visible(preview)}</pre>}
       {approval.folders.length > 0 && (
         <p class="hint">
           Folders of the agent: {visible(approval.folders.map(({ path, access }) => `${path} (${access})`).join(', '))}

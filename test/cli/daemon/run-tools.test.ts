@@ -61,10 +61,29 @@ describe('svc run with tools', () => {
     expect(summary.stdout).toMatch(/Tasks: 0 of 0 ended tasks completed, \$.*\n.*waiting approval {2}How many\?/)
     await svc(['approve', ap!], project)
     expect(await svc(['task', 'resume', task!], project)).toMatchObject({ code: 0, stdout: 'It is four.\n' })
+    expect((await svc(['summary'], project)).stdout).toMatch(/^Tasks: 1 of 1 ended task completed, \$\S+$/m)
     expect(project.model.requests.at(-1)!.body.messages.at(-1)).toMatchObject({
       role: 'tool',
       content: expect.stringContaining('four'),
     })
+  })
+
+  it('shows what a waiting call would do, and asks for no commit without staged changes', async () => {
+    const project = await startProject(
+      'approval: { enabled: true, require_for: [git_commit] }\n',
+      ...[says('', 'git_init'), says('', 'git_commit', { message: 'Count' }), says('', 'git_add')],
+      ...[says('', 'git_commit', { message: 'Count again' })],
+      ...[says('', 'file_edit', { path: 'notes.txt', old_text: 'four', new_text: 'five' })],
+    )
+    const shown = async () => {
+      const { stderr } = await svc(['run', 'coder', 'Commit it.'], project)
+      const [, ap = ''] = /svc approve (ap-\S+)/.exec(stderr)!
+      return { stderr, page: (await svc(['approvals', 'show', ap], project)).stdout }
+    }
+    const commit = await shown()
+    expect(commit.stderr).toContain('called git_commit, which did not run: {"message":"Count"}')
+    expect(commit.page).toMatch(/what it would do now:\n {4}\| Count again\n {4}\| \n {4}\| {2}notes\.txt \| 1 \+/)
+    expect((await shown()).page).toContain('    | Changes notes.txt:\n    | @@\n    | -four\n    | +five\n')
   })
 
   it.skipIf(!withTmux)('keeps on a terminal what the model says before a call', async () => {

@@ -81,7 +81,9 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
     await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
     await terminal.shows(/Attention \(1 to decide\)/)
     await terminal.type('a')
-    const asked = await terminal.shows(/coder-[0-9a-f]{8} wants to call file_write \(overwrites files\) with:/)
+    const asked = await terminal.shows(
+      /coder-[0-9a-f]{8} wants to call file_write \(creates or overwrites files\) with:/,
+    )
     expect(asked).toMatch(/^ {2}"path": "\S+"$/m)
     expect(asked).toMatch(/y approve {2}d deny/)
     await terminal.type('y')

@@ -58,8 +58,10 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           'Write a whole text file, and create missing folders. Use it for new files, or to replace a file that you have read. To change a part of a file, use file_edit.',
         parameters: z.object({ path, content: z.string().describe('The whole text of the file') }),
         idempotent: true,
-        danger: 'overwrites files',
+        danger: 'creates or overwrites files',
         check: ({ path, content }, call) => texts.checkWrite(call, path, content),
+        preview: async ({ path, content }, call) =>
+          [`${(await texts.exists(call, path)) ? 'Replaces' : 'Creates'} ${path}:`, ...marked('+', content)].join('\n'),
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -88,6 +90,15 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
           await plannedEdit(texts, args, call)
           await texts.checkWritable(call, args.path)
         },
+        preview: args =>
+          [
+            `Changes ${args.path}:`,
+            ...editsOf(args).flatMap(({ old_text, new_text, replace_all }) => [
+              replace_all ? '@@ every occurrence @@' : '@@',
+              ...marked('-', old_text),
+              ...marked('+', new_text),
+            ]),
+          ].join('\n'),
         execute: (args, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -109,6 +120,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         check: async ({ patch }, call) => {
           for (const path of (await plannedPatch(texts, patch, call)).keys()) await texts.checkWritable(call, path)
         },
+        preview: ({ patch }) => patch,
         execute: ({ patch }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -151,12 +163,27 @@ interface EditArguments {
   edits: Edit[]
 }
 
+function editsOf({ edits, ...one }: EditArguments): Edit[] {
+  return one.old_text === undefined ? edits : [one as Edit, ...edits]
+}
+
+/** Returns the lines of a text with a mark, as in a diff. */
+function marked(mark: string, text: string): string[] {
+  return text === ''
+    ? []
+    : text
+        .replace(/\n$/, '')
+        .split('\n')
+        .map(line => `${mark}${line}`)
+}
+
 /**
  * Returns an edited file's new text, which is not written yet.
  * @throws EditError, OutsideError, PathError
  */
-async function plannedEdit(texts: TextFiles, { path, edits, ...one }: EditArguments, call: ToolCall) {
-  const all = one.old_text === undefined ? edits : [one as Edit, ...edits]
+async function plannedEdit(texts: TextFiles, args: EditArguments, call: ToolCall) {
+  const { path } = args
+  const all = editsOf(args)
   const found = await texts.find(call, path)
   const { text, notes } = applyEdits(path, found.text, all)
   if (found.isUnread && (notes.length > 0 || all.some(edit => edit.replace_all))) {
