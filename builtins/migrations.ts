@@ -69,6 +69,7 @@ export const STEPS = [
   '055-task-questions',
   '057-spend-calls',
   '058-goal-messages',
+  '060-background-ends',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

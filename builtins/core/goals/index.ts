@@ -33,7 +33,7 @@ import { goalOperations } from './operations.ts'
 import { goalEnding, orFail } from './pursuit/outcome.ts'
 import { pursue } from './pursuit/pursuit.ts'
 import { TranscriptCache } from './pursuit/transcript-cache.ts'
-import { activeGoals, GOAL_EFFECTS, listReadyGoals } from './repository.ts'
+import { activeGoals, GOAL_EFFECTS, listReadyGoals, unparkGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { goalsContext } from './views/context-window.ts'
@@ -119,7 +119,7 @@ export default definePlugin({
         const store = svc.use(Store)
         const goals = config.preserve_active_goals_on_restart ? [] : await listReadyGoals(store)
         const given = goals.flatMap(goal => goalEnding(goal, 'abandoned', 'The daemon was restarted.'))
-        await store.apply([allWokeUp({}), ...given])
+        await store.apply([allWokeUp({}), unparkGoals({}), ...given])
       },
     })
   },
