@@ -1,11 +1,12 @@
 import { BlockReasons, FirstGoals } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
-import { definePlugin } from '#kernel'
+import { definePlugin, ROLES } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
+import { AcceptanceCommands, OwnCommands } from './acceptance/commands.ts'
 import { ACCEPTANCE_EFFECTS } from './acceptance/repository.ts'
 import { TERMS_EFFECTS } from './acceptance/terms-repository.ts'
 import { goalsBundle, insertHistory } from './checkpoint/bundle.ts'
@@ -93,6 +94,9 @@ export default definePlugin({
       add: (agent_id, objective) =>
         svc.use(Goals).add({ agent_id, objective, priority: 4, origin: 'operator', parent_goal_id: null }).effects,
     })
+    const commands = new AcceptanceCommands(svc, config)
+    svc.provide(OwnCommands, commands)
+    svc.start(() => () => commands.stopAll(), { in: ROLES })
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))
