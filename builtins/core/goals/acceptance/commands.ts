@@ -57,7 +57,8 @@ export class AcceptanceCommands {
     if (earlier?.claim !== claim) earlier?.stop.abort()
     const job = earlier?.claim === claim ? earlier : withoutRecording(() => this.#begin(claimed, claim, commands))
     const waited = new AbortController()
-    const limit = this.#svc.clock.sleep(job.isAwaited ? 0 : WAIT_MS, AbortSignal.any([signal, waited.signal]))
+    const over = AbortSignal.any([signal, waited.signal])
+    const limit = job.isAwaited ? Promise.resolve() : this.#svc.clock.sleep(WAIT_MS, over)
     const ends = await Promise.race([job.ends, limit.then(() => undefined)]).finally(() => {
       limit.catch(() => {})
       waited.abort()

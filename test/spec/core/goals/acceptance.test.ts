@@ -8,7 +8,7 @@ import shell from '#tools/toolkits/shell/index'
 import { type TestHost, type TestHostOptions, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
 import { finish, type Step } from '../../safety/approvals-host.ts'
 import { ask, asking, shown } from '../../safety/questions-host.ts'
-import { rows, spawn } from '../models/model-host.ts'
+import { asksForGoal, rows, spawn } from '../models/model-host.ts'
 
 const REPORT = toolCall('file_write', { path: 'report.md', content: 'All is well.' })
 
@@ -167,7 +167,7 @@ describe('acceptance criteria', () => {
     })
     expect(await home.goal()).toMatchObject({ status: 'completed', refusals: 0, acceptance: [{ met: true }] })
     expect(await home.pid()).toBe(pid)
-    expect(home.server.requests).toHaveLength(1)
+    expect(home.server.requests.filter(request => !asksForGoal(request))).toHaveLength(1)
   }, 30_000)
 
   it('have their command stopped while the agent is paused, and run again afterwards', async () => {
