@@ -70,6 +70,7 @@ export const STEPS = [
   '057-spend-calls',
   '058-goal-messages',
   '059-task-toolkits',
+  '060-background-ends',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

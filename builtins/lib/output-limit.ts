@@ -32,3 +32,8 @@ export function toolTokens({ window, ratio = 1 }: { window: number; ratio?: numb
 export function contentTokens(result_tokens = RESULT_TOKENS): number {
   return Math.floor(result_tokens * CONTENT_SHARE)
 }
+
+/** Stands for the middle of an output that was left out. */
+export function gap(size: string): string {
+  return `\n[… ${size} are left out here …]\n`
+}

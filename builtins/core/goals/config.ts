@@ -49,6 +49,13 @@ export const GoalsConfig = z.object({
     .default(5)
     .meta({ reload: 'applied' })
     .describe('Number of refused results after which a goal is abandoned as not accepted'),
+  acceptance_timeout: z
+    .number()
+    .positive()
+    .max(86_400)
+    .default(600)
+    .meta({ reload: 'applied' })
+    .describe('Time limit of a command that is an acceptance criterion, in seconds'),
   idle_backoff: z
     .boolean()
     .default(true)

@@ -345,8 +345,11 @@ export interface MessageSource {
    * not asked about. Without it the source is asked at each heartbeat.
    */
   portion?: number
-  /** Returns the agent's unread messages. */
-  pending(agent_id: string): Promise<UnreadMessages>
+  /**
+   * Returns the agent's unread messages.
+   * @param goal_id the goal that the agent pursues; null when it chooses one
+   */
+  pending(agent_id: string, goal_id?: string | null): Promise<UnreadMessages>
 }
 export const PendingMessages = point<MessageSource>('pending_messages', {
   key: source => source.name,

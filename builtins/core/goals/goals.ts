@@ -1,4 +1,5 @@
 import type { Effect, PluginHandle } from '#kernel'
+import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { setAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { overdueGoals } from './acceptance/terms-repository.ts'
@@ -13,7 +14,7 @@ import {
 } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
 import { goalEnding } from './pursuit/outcome.ts'
-import { activeBelow, depthOf, findGoal, insertGoal } from './repository.ts'
+import { activeBelow, depthOf, findGoal, insertGoal, mayRunTools } from './repository.ts'
 
 /** Maximum nesting depth of subgoals. */
 const MAX_DEPTH = 3
@@ -83,4 +84,10 @@ export async function endOverdue(svc: PluginHandle): Promise<void> {
 /** Returns the work that others do for a goal which does not wait for it. */
 export async function openWorkOf(svc: PluginHandle, goal_id: string): Promise<OpenWork[]> {
   return (await Promise.all(svc.list(OpenWorkSources).map(source => source.open(goal_id)))).flat()
+}
+
+/** Returns whether the agent of a goal may run programs for it: `later` while it is paused or the daemon frozen. */
+export function mayRun(svc: PluginHandle, goal_id: string): Promise<'now' | 'later' | 'never'> {
+  const frozen = (svc.has(Freeze) && svc.use(Freeze).condition) || '1 = 0'
+  return mayRunTools(svc.use(Store), goal_id, frozen)
 }

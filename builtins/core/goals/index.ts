@@ -1,11 +1,12 @@
 import { BlockReasons, FirstGoals } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
-import { definePlugin } from '#kernel'
+import { definePlugin, ROLES } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, neverHasWork } from '#platform/heartbeat/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { refuseUncheckable } from './acceptance/acceptance.ts'
+import { AcceptanceCommands, OwnCommands } from './acceptance/commands.ts'
 import { ACCEPTANCE_EFFECTS } from './acceptance/repository.ts'
 import { TERMS_EFFECTS } from './acceptance/terms-repository.ts'
 import { goalsBundle, insertHistory } from './checkpoint/bundle.ts'
@@ -33,7 +34,7 @@ import { goalOperations } from './operations.ts'
 import { goalEnding, orFail } from './pursuit/outcome.ts'
 import { pursue } from './pursuit/pursuit.ts'
 import { TranscriptCache } from './pursuit/transcript-cache.ts'
-import { activeGoals, GOAL_EFFECTS, listReadyGoals } from './repository.ts'
+import { activeGoals, GOAL_EFFECTS, listReadyGoals, unparkGoals } from './repository.ts'
 import { goalsForget } from './retention.ts'
 import { goalsToolkit } from './toolkit.ts'
 import { goalsContext } from './views/context-window.ts'
@@ -93,6 +94,9 @@ export default definePlugin({
       add: (agent_id, objective) =>
         svc.use(Goals).add({ agent_id, objective, priority: 4, origin: 'operator', parent_goal_id: null }).effects,
     })
+    const commands = new AcceptanceCommands(svc, config)
+    svc.provide(OwnCommands, commands)
+    svc.start(() => () => commands.stopAll(), { in: ROLES })
     goalsForget(svc)
     svc.add(CheckpointParts, goalsCheckpoint(svc))
     svc.add(BundleParts, goalsBundle(svc))
@@ -119,7 +123,7 @@ export default definePlugin({
         const store = svc.use(Store)
         const goals = config.preserve_active_goals_on_restart ? [] : await listReadyGoals(store)
         const given = goals.flatMap(goal => goalEnding(goal, 'abandoned', 'The daemon was restarted.'))
-        await store.apply([allWokeUp({}), ...given])
+        await store.apply([allWokeUp({}), unparkGoals({}), ...given])
       },
     })
   },

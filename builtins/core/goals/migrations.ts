@@ -154,4 +154,17 @@ CREATE INDEX goals_by_parent ON goals (parent_goal_id) WHERE parent_goal_id IS N
   '058-goal-messages': `
 ALTER TABLE goals ADD COLUMN messages TEXT;
 `,
+  /** `parked_wakes`: a goal waits while its agent's wake counter has this value. */
+  '060-background-ends': `
+ALTER TABLE goals ADD COLUMN parked_wakes INTEGER;
+DROP VIEW goals_view;
+-- blocked: whether a goal waits for a subgoal, an answer, a goal that it comes after, or the next time its agent is woken.
+CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority, parent_goal_id, created_at, completed_at,
+  steps_completed, reasoning, result, unconfirmed, told_at, images,
+  (EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = goals.goal_id AND sub.status = 'active')
+    OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = goals.goal_id AND q.answered_at IS NULL)
+    OR EXISTS (SELECT 1 FROM leases_view l WHERE l.id = goals.agent_id AND l.wakes = goals.parked_wakes)
+    OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
+      WHERE d.goal_id = goals.goal_id AND first.status = 'active')) AS blocked FROM goals;
+`,
 }

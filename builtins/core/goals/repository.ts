@@ -16,9 +16,13 @@ import type { Goal, GoalRow, PursuedGoal } from './contract.ts'
 export const COLUMNS = `goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result, unconfirmed,
   steps_completed, acceptance, refusals, claims_refused, plan, deadline_at, created_at, completed_at`
 
-/** SQL: whether goal `g` is blocked, by a subgoal, a question to the operator, or a goal that it comes after. */
+/**
+ * SQL: whether goal `g` is blocked, by a subgoal, a question to the operator, a goal that it comes after, or until its
+ * agent is woken.
+ */
 const BLOCKED = `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.goal_id AND sub.status = 'active')
   OR EXISTS (SELECT 1 FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)
+  OR EXISTS (SELECT 1 FROM leases_view l WHERE l.id = g.agent_id AND l.wakes = g.parked_wakes)
   OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
     WHERE d.goal_id = g.goal_id AND first.status = 'active'))`
 const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
@@ -405,6 +409,22 @@ export async function mayRunTools(store: Store, goal_id: string, frozen: string)
   return row === undefined ? 'never' : row.waits ? 'later' : 'now'
 }
 
+/** Makes a goal wait until its agent is woken. @param wakes the agent's wake counter, read before the decision to wait */
+export const parkGoal = defineEffect({
+  name: 'goals.park',
+  schema: z.object({ goal_id: z.string(), wakes: z.number().int() }),
+  statements: ({ goal_id, wakes }) => [
+    { sql: 'UPDATE goals SET parked_wakes = ? WHERE goal_id = ?', params: [wakes, goal_id] },
+  ],
+})
+
+/** Ends the waiting of parked goals, because what they wait for ended with the daemon. */
+export const unparkGoals = defineEffect({
+  name: 'goals.unpark',
+  schema: z.object({}),
+  statements: () => [{ sql: 'UPDATE goals SET parked_wakes = NULL WHERE parked_wakes IS NOT NULL' }],
+})
+
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
 
 /** Records a model's answer: the messages before it, its text and its calls. */
@@ -485,6 +505,8 @@ function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, 
 }
 
 export const GOAL_EFFECTS = [
+  parkGoal,
+  unparkGoals,
   insertGoal,
   keepMessages,
   setPriority,

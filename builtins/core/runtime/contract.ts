@@ -196,10 +196,10 @@ export interface RunRequest extends Reach {
   /** Called before each model call, right before `newMessages`. True ends the run, to be resumed later. */
   yields?(): Promise<boolean>
   /**
-   * Called after an answer without tool calls. True ends the run, to be resumed when the work of others that it waits for
-   * has ended. Only for runs that end by `finish_goal`.
+   * Called after an answer without tool calls, with its text. True ends the run, to be resumed when the work of others
+   * that it waits for has ended. Only for runs that end by `finish_goal`.
    */
-  waits?(): Promise<boolean>
+  waits?(text: string): Promise<boolean>
   /**
    * Called before calls of an answer begin. `later` ends the run and leaves them and all that follow for the next one;
    * `never` answers them with an error.

@@ -10,11 +10,14 @@ export interface AlarmRow {
   fire_at: number
   status: 'pending' | 'fired'
   created_by: string
+  /** The only goal whose conversation gets the message; null for any. */
+  goal_id: string | null
   created_at: number
   fired_at: number | null
 }
 
-const ROW = 'SELECT alarm_id, agent_id, description, fire_at, status, created_by, created_at, fired_at FROM alarms'
+const ROW =
+  'SELECT alarm_id, agent_id, description, fire_at, status, created_by, goal_id, created_at, fired_at FROM alarms'
 
 export function findAlarm(store: Store, alarm_id: string): Promise<AlarmRow | undefined> {
   return store.get<AlarmRow>(`${ROW} WHERE alarm_id = ?`, [alarm_id])
@@ -33,6 +36,10 @@ export async function pendingAlarms(store: Store, agent_id: string): Promise<num
   return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
 }
 
+export async function isGoalActive(store: Store, goal_id: string): Promise<boolean> {
+  return (await store.get("SELECT 1 FROM goals_view WHERE goal_id = ? AND status = 'active'", [goal_id])) !== undefined
+}
+
 export function dueAlarms(store: Store, now: number, limit: number): Promise<AlarmRow[]> {
   return store.all<AlarmRow>(`${ROW} WHERE status = 'pending' AND fire_at <= ? ORDER BY fire_at, alarm_id LIMIT ?`, [
     now,
@@ -43,14 +50,15 @@ export function dueAlarms(store: Store, now: number, limit: number): Promise<Ala
 /** Maximum number of alarms in one prompt. */
 export const REPORTED_AT_ONCE = 20
 
-const UNREPORTED = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL ORDER BY fire_at, alarm_id LIMIT ${REPORTED_AT_ONCE}`
+const UNREPORTED = `${ROW} WHERE agent_id = ? AND status = 'fired' AND told_at IS NULL
+  AND (goal_id IS NULL OR goal_id = ?) ORDER BY fire_at, alarm_id LIMIT ${REPORTED_AT_ONCE}`
 
-/** Returns fired alarms that the agent has not read. */
-export function unreportedAlarms(store: Store, agent_id: string): Promise<AlarmRow[]> {
-  return store.all<AlarmRow>(UNREPORTED, [agent_id])
+/** Returns fired alarms that the agent has not read. @param goal_id the goal that it pursues, if any */
+export function unreportedAlarms(store: Store, agent_id: string, goal_id: string | null): Promise<AlarmRow[]> {
+  return store.all<AlarmRow>(UNREPORTED, [agent_id, goal_id])
 }
 
-export function shownAlarm({ fire_at, created_at, fired_at, ...rest }: AlarmRow): Alarm {
+export function shownAlarm({ goal_id: _, fire_at, created_at, fired_at, ...rest }: AlarmRow): Alarm {
   return {
     ...rest,
     at: isoTime(fire_at),
@@ -67,11 +75,13 @@ export const insertAlarm = defineEffect({
     description: z.string(),
     fire_at: z.number().int(),
     created_by: z.string(),
+    goal_id: z.string().nullable().default(null),
   }),
-  statements: ({ alarm_id, agent_id, description, fire_at, created_by }, now) => [
+  statements: ({ alarm_id, agent_id, description, fire_at, created_by, goal_id }, now) => [
     {
-      sql: 'INSERT INTO alarms (alarm_id, agent_id, description, fire_at, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)',
-      params: [alarm_id, agent_id, description, fire_at, created_by, now],
+      sql: `INSERT INTO alarms (alarm_id, agent_id, description, fire_at, created_by, goal_id, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      params: [alarm_id, agent_id, description, fire_at, created_by, goal_id, now],
     },
   ],
 })

@@ -9,6 +9,7 @@ import {
   findAlarm,
   fireAlarm,
   insertAlarm,
+  isGoalActive,
   listAlarms,
   markAlarmsReported,
   pendingAlarms,
@@ -53,13 +54,15 @@ export class AlarmBook implements Alarms {
     return timeOf(text, this.#config.time_zone, this.#svc.clock.ms())
   }
 
-  async make({ agent_id, description, at, created_by }: NewAlarm) {
+  async make({ agent_id, description, at, created_by, goal_id = null }: NewAlarm) {
     const fire_at = this.#ahead(at)
     const limit = this.#config.max_per_agent
-    if ((await pendingAlarms(this.#store, agent_id)) >= limit)
+    // Messages about processes are few, and must not be lost.
+    if (created_by !== 'process' && (await pendingAlarms(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'alarms', limit })
     const alarm_id = this.#svc.ports.ids.make('alarm', 8)
-    const alarm = { alarm_id, agent_id, description, fire_at, created_by }
+    if (goal_id !== null && !(await isGoalActive(this.#store, goal_id))) return { alarm_id, effects: [] }
+    const alarm = { alarm_id, agent_id, description, fire_at, created_by, goal_id }
     return { alarm_id, effects: [insertAlarm(alarm), alarmChanged(alarm, 'set')] }
   }
 
@@ -129,8 +132,8 @@ export function alarmMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'alarms',
     portion: REPORTED_AT_ONCE,
-    async pending(agent_id) {
-      const alarms = await unreportedAlarms(svc.use(Store), agent_id)
+    async pending(agent_id, goal_id = null) {
+      const alarms = await unreportedAlarms(svc.use(Store), agent_id, goal_id)
       const items = alarms.map(({ fire_at, created_by, description }) => ({
         from:
           created_by === 'process'

@@ -90,8 +90,10 @@ export interface NewAlarm {
   description: string
   /** Scheduled time, in milliseconds since 1970. */
   at: number
-  /** Who set it; `process` is the end of a background process. */
+  /** Who set it; `process` is a message about a background process. */
   created_by: 'agent' | 'operator' | 'process'
+  /** The only goal whose conversation gets the message; any by default. */
+  goal_id?: string | null
 }
 
 export interface Alarms {

@@ -54,4 +54,6 @@ CREATE VIEW schedules_view AS SELECT schedule_id, agent_id, objective, every_n_c
   FROM schedules;
 `,
   '053-schedule-acceptance': 'ALTER TABLE schedules ADD COLUMN acceptance TEXT;',
+  /** `goal_id`: the only goal whose conversation gets the message; null for any. */
+  '060-background-ends': 'ALTER TABLE alarms ADD COLUMN goal_id TEXT;',
 }

@@ -23,8 +23,11 @@ export const SandboxConfig = z.object({
     .number()
     .int()
     .min(16)
-    .default(2048)
-    .describe('Maximum memory of one process of an agent, in MiB'),
+    .nullable()
+    .default(null)
+    .describe(
+      "Maximum memory of one process of an agent, in MiB; null: half of the machine's memory, but at least 2048",
+    ),
   process_file_mb: z
     .number()
     .int()

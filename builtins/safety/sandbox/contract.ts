@@ -96,6 +96,8 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null
   /** Whether the program exceeded its time limit and was killed with all its processes. */
   timed_out: boolean
+  /** Names the limits of its processes if one of them may have ended it. */
+  limits?: string
   stdout: ProcessOutput
   stderr: ProcessOutput
   duration_ms: number
@@ -132,6 +134,16 @@ export interface Sandbox {
    * @param tokens approximate maximum length; 2,000 by default
    */
   describeEnd(end: ProcessEnd, reach: Reach, tokens?: number): Promise<string>
+  /**
+   * Cuts the middle of a program's output out if it is too long, and saves the output in a file of the agent.
+   * @param tokens approximate maximum length; `missing`: number of bytes that the middle lacks already
+   * @returns the output for a model, and a note that names the file
+   */
+  shorten(
+    output: string,
+    reach: Reach,
+    limit: { tokens: number; missing: number },
+  ): Promise<{ shown: string; note?: string }>
   /** @deprecated Use `describeEnd`. */
   tell?: Sandbox['describeEnd']
   /**

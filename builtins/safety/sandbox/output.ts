@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { gap } from '#lib/output-limit'
 import { beginningWithin, endWithin, textTokens } from '#lib/text-tokens'
 import type { ProcessOutput } from './contract.ts'
 
@@ -65,10 +66,6 @@ export function cutMiddle(text: string, tokens: number, missing = 0): string {
   const last = endWithin(text, tokens * 0.4)
   const cut = `${text.length - first.length - last.length} characters`
   return `${first}${gap(missing === 0 ? cut : `${cut} and ${missing} bytes`)}${last}`
-}
-
-function gap(size: string): string {
-  return `\n[… ${size} are left out here …]\n`
 }
 
 /** Returns text without terminal escapes and control characters. */

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
@@ -27,6 +28,7 @@ import { areasOf, findClosedPaths } from './reach.ts'
  */
 const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
+const LEAST_MEMORY_MB = 2048
 /** Folder for long outputs, and the number of files kept in it. */
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
@@ -54,8 +56,9 @@ export class Processes implements Sandbox {
     const cwd = request.cwd ?? (await realFolder(files, workspace))
     const command = await this.#sandboxed(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
-    return runGroup(this.#svc.ports, {
-      argv: [...limitArguments({ ...this.#limits, ...request.limits }), ...command, ...args],
+    const limits = { ...this.#limits, ...request.limits }
+    const end = await runGroup(this.#svc.ports, {
+      argv: [...limitArguments(limits), ...command, ...args],
       cwd,
       env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
       input: request.input ?? '',
@@ -64,6 +67,7 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
+    return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
   }
 
   async status(): Promise<SandboxStatus> {
@@ -81,14 +85,17 @@ export class Processes implements Sandbox {
     const [out, err] = [textOf(end.stdout).trimEnd(), textOf(end.stderr).trimEnd()]
     const whole = err === '' ? out : [out, '[Standard error output:]', err].filter(Boolean).join('\n')
     const missing = missingBytes(end.stdout) + missingBytes(end.stderr)
-    const shown = cutMiddle(whole, tokens, missing)
-    const notes = [outcomeOf(end)]
-    if (shown !== whole) {
-      const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
-      const what = missing === 0 ? 'The full output is' : `The output without ${missing} bytes of its middle is`
-      if (path) notes.push(`${what} in ${path}; read it with file_read.`)
-    }
+    const { shown, note } = await this.shorten(whole, reach, { tokens, missing })
+    const notes = [outcomeOf(end), end.limits, note].filter(each => each !== undefined)
     return [...(shown === '' ? [] : [shown]), ...notes.map(note => `[${note}]`)].join('\n')
+  }
+
+  async shorten(whole: string, reach: Reach, { tokens, missing }: { tokens: number; missing: number }) {
+    const shown = cutMiddle(whole, tokens, missing)
+    if (shown === whole) return { shown }
+    const path = await this.keep(reach, whole).catch(error => this.#svc.log.warn({}, errorMessage(error)))
+    const what = missing === 0 ? 'The full output is' : `The output without ${missing} bytes of its middle is`
+    return path ? { shown, note: `${what} in ${path}; read it with file_read.` } : { shown }
   }
 
   /** Saves a text and removes the oldest saved ones. */
@@ -111,7 +118,8 @@ export class Processes implements Sandbox {
 
   get #limits(): ProcessLimits {
     const { process_cpu_seconds, process_memory_mb, process_file_mb } = this.#config
-    return { cpu_seconds: process_cpu_seconds, memory_mb: process_memory_mb, file_mb: process_file_mb }
+    const memory_mb = process_memory_mb ?? usualMemory()
+    return { cpu_seconds: process_cpu_seconds, memory_mb, file_mb: process_file_mb }
   }
 
   /** Returns the paths of all programs of this name on our PATH, in its order. */
@@ -185,6 +193,33 @@ async function realFolder(files: Ports['files'], folder: string): Promise<string
   const real = await files.realpath(folder).catch(() => undefined)
   if (real === undefined) throw new PathError({ path: folder, problem: 'does not exist any more' })
   return real
+}
+
+/** Returns the memory of a process without `tools.process_memory_mb`, in MiB: type checkers of large projects need much. */
+function usualMemory(): number {
+  const bytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.max(LEAST_MEMORY_MB, Math.floor(bytes / 2 ** 21))
+}
+
+/** Signals by which a program ends that gets no more memory or processor time; a shell returns them as exit codes. */
+const LIMIT_SIGNALS: readonly (NodeJS.Signals | null)[] = ['SIGABRT', 'SIGKILL', 'SIGSEGV', 'SIGXCPU']
+const LIMIT_CODES: readonly (number | null)[] = [134, 137, 139, 152]
+const NO_MEMORY =
+  /out of memory|memory exhausted|cannot allocate memory|std::bad_alloc|\bMemoryError\b|memory allocation of \d+ bytes failed/i
+
+/** Returns whether a program may have failed because one of its processes reached a limit. */
+function mayHaveHitLimit({ code, signal, timed_out, stdout, stderr }: ProcessEnd): boolean {
+  if (timed_out) return false
+  const outputs = [stderr.head, stderr.tail, stdout.head, stdout.tail]
+  return (
+    LIMIT_SIGNALS.includes(signal) ||
+    LIMIT_CODES.includes(code) ||
+    outputs.some(output => NO_MEMORY.test(output.toString('latin1')))
+  )
+}
+
+function describeLimits({ memory_mb, cpu_seconds }: ProcessLimits): string {
+  return `Each process may use ${memory_mb} MiB of memory (tools.process_memory_mb) and ${cpu_seconds} s of processor time.`
 }
 
 function limitArguments({ cpu_seconds, memory_mb, file_mb }: ProcessLimits): string[] {

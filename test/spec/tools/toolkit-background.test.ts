@@ -24,33 +24,36 @@ const start = async (script: string) => {
   const started = await home.use('shell_exec', { command: `node -e '${script}'`, background: true })
   return /as (proc-\w+)/.exec(started)?.[1] ?? started
 }
-const read = (process_id?: string, wait_seconds = 0) => home.use('process_output', { process_id, wait_seconds })
+const read = (process_id?: string, wait_seconds = 0, until_output = false) =>
+  home.use('process_output', { process_id, wait_seconds, until_output })
 const stop = (process_id: string) => home.use('process_stop', { process_id })
 
 describe('a program in the background', () => {
   it('keeps running between calls, and its output is read in parts', async () => {
     await open()
     const id = await start('console.log("up"); process.stdin.resume(); setInterval(() => {}, 1000)')
-    const first = await read(id, 20)
+    const first = await read(id, 20, true)
     expect(first).toContain('up\n')
-    expect(first).toContain(`[${id} is running; read more with process_output, or end it with process_stop]`)
-    expect(await read(id)).toBe(`[${id} is running; read more with process_output, or end it with process_stop]`)
+    expect(first).toContain(`[${id} is running; end it with process_stop.`)
+    expect(await read(id)).toMatch(new RegExp(`^\\[${id} is running; end it with process_stop\\.`))
     expect(await read()).toMatch(new RegExp(`^${id} {2}node -e .*: running$`))
     expect(await stop(id)).toContain('ended: you stopped it')
     expect(await read()).toContain('ended: you stopped it')
   })
 
-  it('reports its exit code, and keeps the end of its output within a limit', async () => {
+  it('is waited for until it ends, and has the beginning and the end of a long output, also in the file', async () => {
     await open()
     const id = await start(
-      'setTimeout(() => { for (let n = 0; n < 60000; n++) console.log("line " + n); process.exitCode = 3 }, 1000)',
+      'setTimeout(() => { for (let n = 0; n < 90000; n++) console.log("line " + n); process.exitCode = 3 }, 1000)',
     )
-    await until(async () => (await home.use('process_output', {})).includes('exit code 3'))
-    const output = await read(id)
-    expect(output).toMatch(/^\[… \d+ characters before this are left out …\]/)
-    expect(output).toContain('line 59999')
+    const output = await read(id, 30)
+    expect(output).toMatch(
+      /^line 0\nline 1\n[\s\S]*\n\[… \d+ characters and \d+ bytes are left out here …\]\n[\s\S]*line 89999\n/,
+    )
     expect(output).toContain(`[${id} ended with exit code 3]`)
-    expect(output.length).toBeLessThan(32_000)
+    expect(output.length).toBeLessThan(12_000)
+    const [, path] = /The output without \d+ bytes of its middle is in (\S+); read it with file_read/.exec(output)!
+    expect(await readFile(join(home.workspace, path!), 'utf8')).toMatch(/^line 0\n[\s\S]*line 89999$/)
   })
 
   it('has its whole output in a file when it is too long for one result', async () => {
@@ -59,8 +62,8 @@ describe('a program in the background', () => {
     await until(async () => (await home.use('process_output', {})).includes('exit code 0'))
     const output = await read(id)
     expect(output).toContain('line 8999')
-    const [, path] = /All output since the last read is in (\S+); read it with file_read/.exec(output)!
-    expect(await readFile(join(home.workspace, path!), 'utf8')).toMatch(/^line 0\n[\s\S]*line 8999\n$/)
+    const [, path] = /The full output is in (\S+); read it with file_read/.exec(output)!
+    expect(await readFile(join(home.workspace, path!), 'utf8')).toMatch(/^line 0\n[\s\S]*line 8999$/)
     expect(await read(id)).toBe(`[${id} ended with exit code 0]`)
   })
 
@@ -74,11 +77,11 @@ describe('a program in the background', () => {
     )
   })
 
-  it('is waited for until it pauses, not only until its first output', async () => {
+  it('is waited for with until_output until it pauses, not only until its first output', async () => {
     await open()
     const id = await start('let n = 0; setInterval(() => ++n < 12 && process.stdout.write(n + "."), 200)')
     await home.use('process_output', { process_id: id })
-    expect(await read(id, 20)).toContain('.10.11.\n')
+    expect(await read(id, 20, true)).toContain('.10.11.\n')
   })
 
   it('is one of at most five, and cannot be read or stopped by another agent', async () => {
@@ -129,7 +132,7 @@ describe('a program in the background', () => {
   it('is suggested when a command exceeds its time limit', async () => {
     await open({ config: { tools: { shell_allow_dev_commands: true, shell_timeout: 0.5 } } })
     const started = await home.use('shell_exec', { command: "node -e 'setInterval(() => {}, 1000)'" })
-    expect(started).toContain('[Set background if the command needs more time.]')
+    expect(started).toContain('[Set background if the command needs more time, and leave out a pipe')
   })
 })
 
@@ -179,6 +182,46 @@ describe('an agent with a program in the background', () => {
     host.kernel.heartbeat.start()
     await until(async () => (await goalsOf(host, id))[0]?.status === 'completed')
     expect(asked).toBe(2)
+  }, 30_000)
+
+  it('waits for it when it says so in an answer without a call', async () => {
+    let asked = 0
+    const prompts: string[] = []
+    await using host = await agent(({ prompt, body }) => {
+      prompts.push(prompt)
+      if (++asked === 1) return shellOf("node -e 'setTimeout(() => {}, 4000)'")
+      if (asked === 2) return text(`I wait for ${/as (proc-\w+)/.exec(JSON.stringify(body))![1]}.`)
+      return toolCall('finish_goal', { summary: 'It is built.' })
+    }, 5)
+    const agent_id = await spawn(host)
+    host.kernel.heartbeat.start()
+    await until(() => asked === 2)
+    await until(async () => {
+      const [goal] = (await host.kernel.invoke('goals.list', { id: agent_id })) as { waits_for: string | null }[]
+      return goal?.waits_for === 'a background process of its agent to end'
+    })
+    await until(async () => (await goalsOf(host, agent_id))[0]?.status === 'completed')
+    expect(asked).toBe(3)
+    expect(prompts[1]).toContain('answer "I wait for proc-')
+    expect(prompts[2]).toMatch(/Notice of \S+: Background process proc-\w+ .* has ended with exit code 0/)
+    expect(prompts[2]).not.toContain('You answered without a tool call')
+  }, 30_000)
+
+  it('is not woken by an end after the goal', async () => {
+    let asked = 0
+    await using host = await agent(
+      () =>
+        ++asked === 1
+          ? shellOf("node -e 'setTimeout(() => {}, 5000)'")
+          : toolCall('finish_goal', { summary: 'It runs.' }),
+      5,
+    )
+    const agent_id = await spawn(host)
+    const folder = join(host.root, '.svc/journals', agent_id, 'processes')
+    host.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(host, agent_id))[0]?.status === 'completed')
+    await until(async () => (await readdir(folder)).length === 0)
+    expect(await host.kernel.invoke('alarms.all', { all: true })).toEqual([])
   }, 30_000)
 
   it('gets no message about an end that it has read', async () => {

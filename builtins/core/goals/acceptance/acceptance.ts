@@ -1,14 +1,15 @@
 import type { Waiting } from '#core/runtime/contract'
-import { ConflictError, type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { ConflictError, type Effect, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Questions } from '#safety/questions/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
 import { Shell } from '#tools/toolkits/shell/contract'
 import type { Acceptance, AcceptanceCheck } from '../contract.ts'
+import { OwnCommands } from './commands.ts'
 import { type Claimed, judge } from './judge.ts'
 
-/** Maximum number of characters of each criterion's reason that the agent reads. */
+/** Maximum number of characters of a judge's or the operator's reason that the agent reads. */
 const LONGEST = 2_000
 const ACCEPT = 'Accept'
 
@@ -37,7 +38,7 @@ export interface Verdict {
   checks: AcceptanceCheck[]
   /** Writes that book the cost of the check. */
   effects: Effect[]
-  /** Set while the operator's answer is awaited. */
+  /** Set while the operator's answer is awaited, or a command runs. */
   waits?: Waiting
 }
 
@@ -57,11 +58,14 @@ export async function check(
     each.met = problem === null
     each.problem = problem?.slice(0, LONGEST) ?? null
   }
-  const open = () => checks.every(({ met }) => met !== false)
+  const open = () => checks.every(({ problem }) => problem === null)
   for (const each of checks) {
     if (each.file !== undefined) set(each, await checkFileExists(svc, claimed.reach, each.file))
-    if (each.command !== undefined) set(each, await failing(svc, cycle, claimed.reach, each.command))
   }
+  const commands = checks.flatMap(({ command }) => command ?? [])
+  const ends = await recordInput('acceptance commands', () => svc.use(OwnCommands).run(claimed, commands, cycle.signal))
+  if (ends === null) return { checks: [...criteria], effects, waits: { waits_for: 'acceptance' } }
+  for (const each of checks) if (each.command !== undefined) Object.assign(each, ends.shift())
   for (const each of checks) {
     if (each.rubric === undefined || !open()) continue
     const { problem, effect } = await judge(svc, cycle, claimed, each)
@@ -85,19 +89,6 @@ async function checkFileExists(svc: PluginHandle, reach: Reach, file: string): P
     }
   })
   return (await isThere) ? null : `The file ${JSON.stringify(file)} does not exist in your workspace.`
-}
-
-async function failing(svc: PluginHandle, cycle: Cycle, reach: Reach, command: string): Promise<string | null> {
-  const { signal } = cycle
-  return recordInput('acceptance command', async () => {
-    try {
-      const { code, text } = await svc.use(Shell).run(command, { ...reach, signal })
-      return code === 0 ? null : `The command \`${command}\` does not exit with 0:\n${text.slice(-LONGEST)}`
-    } catch (error) {
-      signal.throwIfAborted()
-      return `The command \`${command}\` could not be run: ${errorMessage(error)}`
-    }
-  })
 }
 
 /** Asks the operator about this claim, with one question for each attempt. */

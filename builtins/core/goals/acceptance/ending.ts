@@ -127,7 +127,8 @@ export class GoalClaimCheck {
     const claimed = { ...claim, goal: this.#goal, reach: this.#reach }
     const { checks, effects, waits } = await check(this.#svc, this.#cycle, claimed, criteria)
     const problem = checks.flatMap(each => each.problem ?? []).join('\n')
-    const refused = problem !== ''
+    // A command that was stopped at its time limit refuses nothing.
+    const refused = checks.some(({ met }) => met === false)
     if (refused) this.#goal.refusals++
     const { refusals } = this.#goal
     const refusalEvent = appendEvent({
@@ -138,15 +139,17 @@ export class GoalClaimCheck {
     await this.#save([
       ...effects,
       setAcceptance({ goal_id, acceptance: checks, refused }),
-      ...(refused ? [refusalEvent] : []),
+      ...(problem === '' ? [] : [refusalEvent]),
     ])
-    if (!refused) return waits
+    if (problem === '') return waits
     const { max_refusals } = this.#config
-    if (refusals >= max_refusals) {
+    if (refused && refusals >= max_refusals) {
       const refused = `Not accepted after ${refusals} tries.`
       throw new NotAcceptedError({ refused, problem, summary: claim.summary })
     }
-    const rejection = `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+    const rejection = refused
+      ? `The result is not accepted yet (${refusals} of ${max_refusals} tries). ${problem}`
+      : `The result could not be checked. ${problem}`
     return checks.some(({ operator, met }) => operator && met === false) ? { rejection } : rejection
   }
 }

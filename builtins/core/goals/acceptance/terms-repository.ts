@@ -63,11 +63,13 @@ export interface WaitsFor {
   approval_ids: string[]
   /** Active goals that it waits for. */
   awaited: { goal_id: string; agent_id: string }[]
+  /** Whether it waits until its agent is woken. */
+  isParked: boolean
 }
 
 export async function waitsOf(store: Store, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
   const ids = [jsonList(goal_ids)]
-  const [dependencies, questions, approvals, awaited] = await Promise.all([
+  const [dependencies, questions, approvals, awaited, parked] = await Promise.all([
     store.all<{ goal_id: string; after_goal_id: string }>(
       `SELECT goal_id, after_goal_id FROM goal_dependencies WHERE goal_id ${AMONG} ORDER BY after_goal_id`,
       ids,
@@ -86,11 +88,17 @@ export async function waitsOf(store: Store, goal_ids: readonly string[]): Promis
        WHERE g.status = 'active' AND d.goal_id ${AMONG} ORDER BY 2`,
       [...ids, ...ids],
     ),
+    store.all<{ goal_id: string }>(
+      `SELECT goal_id FROM goals g JOIN leases_view l ON l.id = g.agent_id AND l.wakes = g.parked_wakes
+       WHERE goal_id ${AMONG}`,
+      ids,
+    ),
   ])
   return goal_id => ({
     after: dependencies.filter(each => each.goal_id === goal_id).map(each => each.after_goal_id),
     question_id: questions.find(each => each.goal_id === goal_id)?.question_id ?? null,
     approval_ids: approvals.filter(each => each.goal_id === goal_id).map(each => each.approval_id),
     awaited: awaited.filter(each => each.waiting === goal_id),
+    isParked: parked.some(each => each.goal_id === goal_id),
   })
 }

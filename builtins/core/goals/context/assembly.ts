@@ -33,16 +33,25 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
  */
 export async function canReadMessages(
   svc: PluginHandle,
-  { agent_id, question_id, nudged, wakes }: Pick<PursuedGoal, 'agent_id' | 'question_id' | 'nudged' | 'wakes'>,
+  {
+    agent_id,
+    goal_id,
+    question_id,
+    nudged,
+    wakes,
+  }: Pick<PursuedGoal, 'agent_id' | 'goal_id' | 'question_id' | 'nudged' | 'wakes'>,
 ): Promise<boolean> {
   if (question_id !== null) return false
-  return nudged !== 0 || (await pendingMessagesFor(svc, agent_id, wakes)).texts.length > 0
+  return nudged !== 0 || (await pendingMessagesFor(svc, agent_id, goal_id, wakes)).texts.length > 0
 }
+
+/** What a goal waits for that is blocked by no other. */
+export const BACKGROUND_PROCESS = 'a background process of its agent to end'
 
 /** Describes what a goal waits for, in one sentence. */
 export function describeWait({ agent_id, goal_id, question_id }: PursuedGoal, awaited: readonly AwaitedGoal[]): string {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; see: svc questions`
-  return `Its goal ${goal_id} waits for ${listAwaited(agent_id, awaited)}`
+  return `Its goal ${goal_id} waits for ${listAwaited(agent_id, awaited) || BACKGROUND_PROCESS}`
 }
 
 /** Number of goals that are named as awaited. */

@@ -50,13 +50,15 @@ function portionOf({ portion }: Pick<MessageSource, 'portion'>) {
 export async function readSource(
   { owner, value: source }: Contribution<MessageSource>,
   agent_id: string,
+  goal_id: string | null,
 ): Promise<UnreadMessages> {
   const what = `The answer of the message source "${source.name}" of ${owner}`
-  return parse(SourceAnswer, await source.pending(agent_id), what)
+  return parse(SourceAnswer, await source.pending(agent_id, goal_id), what)
 }
 
-/** Sources without messages for an agent, and its wake counter when they were asked. */
+/** Sources without messages for an agent, and its goal and wake counter when they were asked. */
 interface SilentSources {
+  goal_id: string | null
   wakes: number
   sources: Sources
 }
@@ -65,11 +67,13 @@ const silences = new WeakMap<PluginHandle, Map<string, SilentSources>>()
 /**
  * Returns messages to an agent besides nudges, each cleaned and checked, which of them are the operator's, the writes
  * that acknowledge them, and whether there may be more. Sources that wake the agent are not asked again until it was woken.
+ * @param goal_id the goal that the agent pursues; null when it chooses one
  * @param wakes the agent's wake counter, read before
  */
 export async function pendingMessagesFor(
   svc: PluginHandle,
   agent_id: string,
+  goal_id: string | null,
   wakes: number,
 ): Promise<{ texts: string[]; orders: string[]; acknowledgements: Effect[]; more: boolean }> {
   const all = messageSources(svc)
@@ -77,11 +81,14 @@ export async function pendingMessagesFor(
   silences.set(svc, known)
   const isSilent = await recordInput('silent', async () => {
     const silence = known.get(agent_id)
-    return silence?.wakes === wakes && silence.sources === all ? true : null
+    if (silence?.wakes !== wakes || silence.sources !== all) return null
+    // An agent that chooses a goal has no other, so no message is for another one.
+    if (goal_id === null) silence.goal_id = null
+    return silence.goal_id === null || silence.goal_id === goal_id ? true : null
   })
   const sources = isSilent ? all.filter(({ value }) => value.portion === undefined) : all
-  const found = await Promise.all(sources.map(source => readSource(source, agent_id)))
-  if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { wakes, sources: all })
+  const found = await Promise.all(sources.map(source => readSource(source, agent_id, goal_id)))
+  if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { goal_id, wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const items = found.flatMap(each => each.items)
   const texts = await Promise.all(

@@ -77,7 +77,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const orders = await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message)))
   const images = nudges.flatMap(nudge => nudge.images)
-  const news = await pendingMessagesFor(svc, agent_id, standing.wakes)
+  const news = await pendingMessagesFor(svc, agent_id, null, standing.wakes)
   const recent = await listGoals(store, agent_id, { limit: RECENT })
   const others = news.texts.filter(text => !news.orders.includes(text))
   const context = await contextFor(svc, cycle, standing, [...orders, ...news.orders], images, others, recent)

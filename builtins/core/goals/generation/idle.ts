@@ -96,7 +96,7 @@ export function isAsleep(svc: PluginHandle, { idle_backoff }: GoalsConfig, { bef
  */
 export async function sleepsOn(svc: PluginHandle, agent_id: string): Promise<boolean> {
   for (const source of messageSources(svc)) {
-    if (source.value.portion === undefined && (await readSource(source, agent_id)).items.length > 0) return false
+    if (source.value.portion === undefined && (await readSource(source, agent_id, null)).items.length > 0) return false
   }
   return true
 }

@@ -16,16 +16,16 @@ import {
 import { defineError, type Effect, type PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { recordInput, withoutRecording } from '#lib/recording-context'
-import { Freeze } from '#platform/daemon/contract'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
+import { Processes } from '#tools/toolkits/shell/contract'
 import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
-import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
+import { assemblyOf, BACKGROUND_PROCESS, canReadMessages, listAwaited } from '../context/assembly.ts'
 import { pendingMessagesFor, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { earlierMessages, fitNudges } from '../context/nudges.ts'
 import {
@@ -44,7 +44,7 @@ import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { lastGoals, withCheckedResults } from '../context/situation.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
-import { abandonGoal, openWorkOf } from '../goals.ts'
+import { abandonGoal, mayRun, openWorkOf } from '../goals.ts'
 import {
   awaitedGoals,
   beginDeferredCall,
@@ -55,8 +55,8 @@ import {
   goalAtHand,
   loadTranscript,
   markSubgoalsReported,
-  mayRunTools,
   nudgesSince,
+  parkGoal,
   recordAnswer,
   recordOutcome,
   subgoalsOf,
@@ -292,7 +292,7 @@ class Pursuit {
       gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
-      waits: () => this.#waits(),
+      waits: text => this.#waits(text),
       mayBegin: () => this.#mayBegin(),
       defer: calls => this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })]),
     }
@@ -346,18 +346,24 @@ class Pursuit {
     return !this.#isReading
   }
 
-  /** An agent that only says something while others work for its goal waits for them. */
-  async #waits(): Promise<boolean> {
-    if (this.#atHand?.blocked) return true
-    const open = await openWorkOf(this.#svc, this.#goal.goal_id)
-    if (open.length > 0) await this.#save(open.map(({ wait }) => wait))
-    return open.length > 0
+  /** An agent that only says something while others work for its goal, or its own programs, waits for them. */
+  async #waits(text: string): Promise<boolean> {
+    const { goal_id } = this.#goal
+    const { blocked, wakes } = this.#atHand ?? this.#goal
+    if (blocked) return true
+    // A program may never end, such as a server, so only an agent that says so waits for it.
+    const saysSo = /\bwait/i.test(text) && this.#svc.has(Processes)
+    const running = saysSo ? await recordInput('processes', () => this.#svc.use(Processes).waitFor(goal_id)) : []
+    const parked = running.length > 0 ? [parkGoal({ goal_id, wakes })] : []
+    const open = await openWorkOf(this.#svc, goal_id)
+    const waits = [...running.flat(), ...parked, ...open.map(({ wait }) => wait)]
+    if (waits.length > 0) await this.#save(waits)
+    return waits.length > 0
   }
 
   /** Models answer slowly: meanwhile the operator may have paused the agent, frozen the daemon or ended the goal. */
   async #mayBegin(): Promise<'now' | 'later' | 'never'> {
-    const frozen = (this.#svc.has(Freeze) && this.#svc.use(Freeze).condition) || '1 = 0'
-    return mayRunTools(this.#svc.use(Store), this.#goal.goal_id, frozen)
+    return mayRun(this.#svc, this.#goal.goal_id)
   }
 
   /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */
@@ -369,7 +375,7 @@ class Pursuit {
     const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
     const ended = this.#atHand?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []
     this.#reportedGoals = ended.map(goal => goal.goal_id)
-    const news = await pendingMessagesFor(this.#svc, agent_id, this.#atHand?.wakes ?? 0)
+    const news = await pendingMessagesFor(this.#svc, agent_id, goal_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
     const texts = news.texts.map(text => userMessage(text))
     const first = this.#transcript.messages.length === 0 ? [await this.#opening(messages)] : []
@@ -390,7 +396,7 @@ class Pursuit {
   async #blockedMessage(): Promise<string> {
     const { agent_id, goal_id } = this.#goal
     const awaited = await awaitedGoals(this.#svc.use(Store), goal_id)
-    return blockedMessage(listAwaited(agent_id, awaited))
+    return blockedMessage(listAwaited(agent_id, awaited) || BACKGROUND_PROCESS)
   }
 
   /** Returns the agent's state at the beginning of a cycle, if it is not in the conversation. */

@@ -1,6 +1,7 @@
 import type { BlockReason } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
+import { OwnCommands } from '../acceptance/commands.ts'
 import { describeWait } from '../context/assembly.ts'
 import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
 import { activeGoal, awaitedGoals } from '../repository.ts'
@@ -22,6 +23,14 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
         const asks = awaited.flatMap(each => (each.asks === null ? [] : `${each.agent_id} waits for your ${each.asks}`))
         const reason = [describeWait(goal, awaited), ...asks.slice(0, MOST_ASKS)].join('; ')
         return { reason, at: null, needsOperator: goal.question_id !== null || asks.length > 0 }
+      },
+    },
+    {
+      name: 'acceptance',
+      stage: 42,
+      async why({ goal_id }) {
+        if (goal_id === null || !svc.use(OwnCommands).areRunning(goal_id)) return undefined
+        return { reason: `Its goal ${goal_id} is checked by its acceptance commands, which still run`, at: null }
       },
     },
     {

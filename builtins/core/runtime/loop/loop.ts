@@ -72,7 +72,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (!isEmptyAnswer(message)) messages.push(message)
     yield { type: 'answer', step, received, message, calls, spend: answer.spend }
     const isRemark = calls.length === 0 && request.ends !== 'text' && answer.finish_reason !== 'length'
-    if (isRemark && (await request.waits?.())) return { status: 'yielded', steps: step }
+    if (isRemark && (await request.waits?.(answer.text))) return { status: 'yielded', steps: step }
     const end =
       calls.length > 0
         ? endOf(

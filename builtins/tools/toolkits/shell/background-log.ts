@@ -1,26 +1,29 @@
 import type { Clock } from '#kernel'
+import { gap } from '#lib/output-limit'
 
-/** Maximum number of characters kept of a process's latest output. */
+/** Maximum number of characters kept of the beginning of unread output, and of its end. */
 const KEPT_CHARS = 200_000
 /** Time without output after which a process counts as pausing, in milliseconds. */
 const PAUSE_MS = 1_000
 
 /** The unread output of a background process. */
 export class BackgroundLog {
-  #unread = ''
-  #dropped = 0
+  #head = ''
+  #tail = ''
+  /** Number of bytes between head and tail that were not kept. */
+  #missing = 0
   /** Number of characters written so far. */
   #written = 0
   #listeners = new Set<() => void>()
 
   add(text: string): void {
-    this.#unread += text
     this.#written += text.length
-    const extra = this.#unread.length - KEPT_CHARS
-    if (extra > 0) {
-      this.#unread = this.#unread.slice(extra).replace(/^[\udc00-\udfff]/, '')
-      this.#dropped += extra
-    }
+    const room = KEPT_CHARS - this.#head.length
+    this.#head += text.slice(0, room)
+    const tail = this.#tail + text.slice(room)
+    const extra = Math.max(0, tail.length - KEPT_CHARS)
+    this.#tail = tail.slice(extra)
+    this.#missing += Buffer.byteLength(tail.slice(0, extra))
     for (const listener of this.#listeners) listener()
   }
 
@@ -34,7 +37,7 @@ export class BackgroundLog {
   }
 
   async #waitForOutput(signal: AbortSignal): Promise<void> {
-    if (this.#unread !== '' || signal.aborted) return
+    if (this.#head !== '' || signal.aborted) return
     await new Promise<void>(resolve => {
       const done = () => {
         this.#listeners.delete(done)
@@ -45,11 +48,12 @@ export class BackgroundLog {
     })
   }
 
-  /** Returns and removes the unread output, with the number of characters before it that were not kept. */
-  take(): { text: string; dropped: number } {
-    const taken = { text: this.#unread, dropped: this.#dropped }
-    this.#unread = ''
-    this.#dropped = 0
-    return taken
+  /** Returns and removes the unread output, with the number of bytes that its middle lacks. */
+  take(): { text: string; missing: number } {
+    const missing = this.#missing
+    const text = missing === 0 ? this.#head + this.#tail : `${this.#head}${gap(`${missing} bytes`)}${this.#tail}`
+    this.#head = this.#tail = ''
+    this.#missing = 0
+    return { text: text.toWellFormed(), missing }
   }
 }

@@ -1,25 +1,28 @@
 import { join } from 'node:path'
-import { errorMessage, type PluginHandle, z } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle, z } from '#kernel'
 import { isAlive } from '#lib/is-alive'
-import { contentTokens } from '#lib/output-limit'
-import { endWithin } from '#lib/text-tokens'
+import { contentTokens, PROGRAM_TOKENS } from '#lib/output-limit'
 import { replaceFile } from '#lib/yaml'
 import { isoTime, Store } from '#platform/store/contract'
 import { type ProcessEnd, type ProcessRequest, type Reach, Sandbox } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import { BackgroundLog } from './background-log.ts'
-import { CommandError, Reminders } from './contract.ts'
+import { CommandError, type Processes, Reminders } from './contract.ts'
+import { LONG_RUNNING } from './shell.ts'
 
 /** Maximum number of running processes of one agent, and of ended ones and of lost ones that are kept. */
 const MAX_RUNNING = 5
 const MAX_ENDED = 20
 /** Maximum run time of a process, in milliseconds: three days. */
 const LONGEST_MS = 3 * 24 * 3_600_000
-const CPU_SECONDS = 24 * 3_600
 /** Time in which a process that cannot work usually ends, in milliseconds; its start waits that long. */
 const START_MS = 500
 /** Delay of the alarm that announces an end, in milliseconds, since an alarm must be in the future. */
 const SOON_MS = 500
+/** Time after which an agent that waits for a process is asked whether to go on, in milliseconds. */
+const LOOK_MS = 15 * 60_000
+/** Time between the end of a wait and the time limit of the tool call, in milliseconds. */
+const MARGIN_MS = 5_000
 
 const SERVICE_STOPPED = new Error('the service was stopped')
 
@@ -30,6 +33,8 @@ const Record = z.object({
   command: z.string(),
   pid: z.number().int().nullable(),
   started_at: z.number().int(),
+  /** The goal for which it was started; null for a task or a conversation, which get no messages about it. */
+  goal_id: z.string().nullable().default(null),
   /** Whether the agent has a message that the process was lost with the service. */
   reported: z.boolean().default(false),
 })
@@ -42,16 +47,16 @@ interface Background {
   stop: AbortController
   /** Description of the end; undefined while the process runs. */
   end?: string
-  /** The alarm that announces the end, until the agent has read of it. */
-  alarm_id?: string | undefined
+  /** The alarms with messages about it, until the agent has read of its end. */
+  alarms: string[]
   ended: Promise<void>
 }
 
 /** The call by which an agent reads an output. */
-type Reader = Reach & Pick<ToolCall, 'agent_id' | 'result_tokens' | 'signal' | 'effect'>
+type Reader = Reach & Pick<ToolCall, 'agent_id' | 'goal_id' | 'result_tokens' | 'signal' | 'effect'>
 
 /** Programs that run in the background for agents. They end with their agent and with the service. */
-export class BackgroundProcesses {
+export class BackgroundProcesses implements Processes {
   readonly #svc: PluginHandle
   readonly #all = new Map<string, Background>()
 
@@ -65,7 +70,7 @@ export class BackgroundProcesses {
    * @throws CommandError when the agent has too many
    */
   async start(call: Reader, command: string, request: Omit<ProcessRequest, 'time_limit_ms'>): Promise<string> {
-    const { agent_id, signal } = call
+    const { agent_id, goal_id, signal } = call
     const running = this.#of(agent_id).filter(({ end }) => end === undefined)
     if (running.length >= MAX_RUNNING) {
       const names = running.map(({ record }) => record.process_id).join(', ')
@@ -74,27 +79,44 @@ export class BackgroundProcesses {
       })
     }
     const process_id = this.#svc.ports.ids.make('proc', 8)
-    const record: Record = { v: 1, process_id, command, pid: null, started_at: this.#svc.clock.ms(), reported: false }
+    const started_at = this.#svc.clock.ms()
+    const record: Record = { v: 1, process_id, command, pid: null, started_at, goal_id, reported: false }
     const each: Background = {
-      ...{ record, agent_id, log: new BackgroundLog(), stop: new AbortController(), ended: Promise.resolve() },
+      ...{ record, agent_id, log: new BackgroundLog(), stop: new AbortController(), alarms: [] },
+      ended: Promise.resolve(),
     }
     this.#all.set(process_id, each)
     each.ended = this.#run(each, request)
     await this.#wait(START_MS, signal, () => each.ended)
     if (each.end !== undefined) return this.#render(each, call)
-    return `Started in the background as ${process_id}. Read its output with process_output; you get a message when it ends.`
+    return `Started in the background as ${process_id}; process_output reads its output. ${howToWait(record, call)}`
   }
 
   /**
    * Returns the output of a process since the last read.
-   * @param wait_ms maximum time to wait until the process pauses after some output, or ends
+   * @param wait_ms maximum time to wait until the process ends; it is kept below the time limit of a tool call
+   * @param untilOutput whether to wait only until the process pauses after new output
    */
-  async read(call: Reader, process_id: string, wait_ms: number): Promise<string> {
+  async read(call: Reader, process_id: string, wait_ms: number, untilOutput: boolean): Promise<string> {
     const each = this.#find(call.agent_id, process_id)
     if (!each) return this.#lostOutput(call.agent_id, process_id)
-    const { clock } = this.#svc
-    await this.#wait(wait_ms, call.signal, over => Promise.race([each.log.waitForPause(clock, over), each.ended]))
+    const { clock, config } = this.#svc
+    const limit_ms = Number(config.get('daemon.tool_timeout') ?? 0) * 1000
+    const most_ms = limit_ms > 0 ? Math.max(0, Math.min(wait_ms, limit_ms - MARGIN_MS)) : wait_ms
+    await this.#wait(most_ms, call.signal, over =>
+      untilOutput ? Promise.race([each.log.waitForPause(clock, over), each.ended]) : each.ended,
+    )
     return this.#render(each, call)
+  }
+
+  async waitFor(goal_id: string): Promise<Effect[][]> {
+    if (!this.#svc.has(Reminders)) return []
+    const running = [...this.#all.values()].filter(({ record, end }) => record.goal_id === goal_id && end === undefined)
+    const at = this.#svc.clock.ms() + LOOK_MS
+    const message = 'still runs. If you need it no longer, end it with process_stop.'
+    return Promise.all(
+      running.map(async each => [...this.#withdrawals(each), ...(await this.#messageEffects(each, message, at))]),
+    )
   }
 
   /** Ends a process with all that it started. */
@@ -132,7 +154,7 @@ export class BackgroundProcesses {
     try {
       const end = await this.#svc.use(Sandbox).run({
         ...request,
-        ...{ signal: stop.signal, time_limit_ms: LONGEST_MS, limits: { cpu_seconds: CPU_SECONDS } },
+        ...{ signal: stop.signal, time_limit_ms: LONGEST_MS, limits: LONG_RUNNING },
         started: pid => {
           record.pid = pid
           saved = saved.then(() => this.#save(agent_id, record))
@@ -160,7 +182,9 @@ export class BackgroundProcesses {
   }
 
   async #announceEnd(each: Background): Promise<void> {
-    each.alarm_id = await this.#remind(each, `has ${each.end}. Read its output with process_output.`)
+    const withdrawn = this.#withdrawals(each)
+    const made = await this.#messageEffects(each, `has ${each.end}. Read its output with process_output.`)
+    await this.#svc.use(Store).apply([...withdrawn, ...made])
   }
 
   /** Announces to agents the processes that ended with an earlier process of the service. */
@@ -173,54 +197,50 @@ export class BackgroundProcesses {
       for (const record of gone) {
         const message =
           'has ended, because the service was restarted. Its output is lost; start it again if you need it.'
-        await this.#remind({ agent_id, record }, message).catch(error =>
-          this.#svc.log.warn({ agent_id }, errorMessage(error)),
-        )
+        await this.#messageEffects({ agent_id, record, alarms: [] }, message)
+          .then(effects => this.#svc.use(Store).apply(effects))
+          .catch(error => this.#svc.log.warn({ agent_id }, errorMessage(error)))
         await this.#save(agent_id, { ...record, reported: true })
       }
     }
   }
 
-  /** Wakes an agent by an alarm, which is kept until the agent has read it. @returns the alarm's id */
-  async #remind({ agent_id, record }: Pick<Background, 'agent_id' | 'record'>, message: string) {
-    if (!this.#svc.has(Reminders)) return
-    const description = `Background process ${record.process_id} (${record.command.slice(0, 200)}) ${message}`
-    const at = this.#svc.clock.ms() + SOON_MS
-    const reminder = { agent_id, description, at, created_by: 'process' } as const
+  /** Returns the writes of a message for the goal of a process, which wakes the agent; none if that goal is not active. */
+  async #messageEffects(
+    { agent_id, record, alarms }: Pick<Background, 'agent_id' | 'record' | 'alarms'>,
+    message: string,
+    at = this.#svc.clock.ms() + SOON_MS,
+  ): Promise<Effect[]> {
+    const { process_id, command, goal_id } = record
+    if (goal_id === null || !this.#svc.has(Reminders)) return []
+    const description = `Background process ${process_id} (${command.slice(0, 200)}) ${message}`
+    const reminder = { agent_id, goal_id, description, at, created_by: 'process' } as const
     const { alarm_id, effects } = await this.#svc.use(Reminders).make(reminder)
-    await this.#svc.use(Store).apply(effects)
-    return alarm_id
+    alarms.push(alarm_id)
+    return effects
+  }
+
+  /** Returns the writes that withdraw the unread messages about a process. */
+  #withdrawals({ agent_id, alarms }: Background): Effect[] {
+    return alarms.splice(0).flatMap(alarm_id => this.#svc.use(Reminders).withdraw({ alarm_id, agent_id }))
   }
 
   /** Withdraws the message about an end of which the agent reads by this call. */
   async #withdrawMessage(each: Background, call: Reader): Promise<void> {
     await each.ended
-    const { alarm_id } = each
-    if (alarm_id === undefined || !this.#svc.has(Reminders)) return
-    for (const write of this.#svc.use(Reminders).withdraw({ alarm_id, agent_id: call.agent_id })) call.effect(write)
-    each.alarm_id = undefined
+    for (const write of this.#withdrawals(each)) call.effect(write)
   }
 
   async #render(each: Background, call: Reader): Promise<string> {
     const { record, log, end } = each
-    const { text, dropped } = log.take()
-    const shown = endWithin(text, contentTokens(call.result_tokens))
-    const hidden = text.length - shown.length
-    const lines = [
-      `[${record.process_id} ${end ?? 'is running; read more with process_output, or end it with process_stop'}]`,
-    ]
-    if (shown.trimEnd() !== '') lines.unshift(shown.trimEnd())
-    if (hidden + dropped > 0) lines.unshift(`[… ${hidden + dropped} characters before this are left out …]`)
-    if (hidden > 0) {
-      const path = await this.#svc
-        .use(Sandbox)
-        .keep(call, text)
-        .catch(error => this.#svc.log.warn({ agent_id: call.agent_id }, errorMessage(error)))
-      const what = dropped === 0 ? 'All output since the last read is' : `The last ${text.length} characters are`
-      if (path) lines.push(`[${what} in ${path}; read it with file_read.]`)
-    }
+    const { text, missing } = log.take()
+    const tokens = Math.min(contentTokens(call.result_tokens), PROGRAM_TOKENS)
+    const { shown, note } = await this.#svc.use(Sandbox).shorten(text.trimEnd(), call, { tokens, missing })
+    const state = end ?? `is running; end it with process_stop. ${howToWait(record, call)}`
     if (end !== undefined) await this.#withdrawMessage(each, call)
-    return lines.join('\n')
+    return [...(shown === '' ? [] : [shown]), `[${record.process_id} ${state}]`, ...(note ? [`[${note}]`] : [])].join(
+      '\n',
+    )
   }
 
   #of(agent_id: string): Background[] {
@@ -295,11 +315,19 @@ export class BackgroundProcesses {
   }
 }
 
+/** Says how an agent waits for the end of a process: it gets a message only in the goal that started the process. */
+function howToWait({ process_id, goal_id }: Record, call: Pick<Reader, 'goal_id'>): string {
+  return goal_id === null || goal_id !== call.goal_id
+    ? 'To wait for its end, use process_output with wait_seconds.'
+    : `To wait long for its end, answer "I wait for ${process_id}" without a tool call; you get a message.`
+}
+
 function lineOf({ process_id, command, started_at }: Record): string {
   return `${process_id}  ${command.slice(0, 200)}  (since ${isoTime(started_at)})`
 }
 
-function outcomeOf({ code, signal, timed_out }: ProcessEnd): string {
+function outcomeOf({ code, signal, timed_out, limits }: ProcessEnd): string {
   if (timed_out) return 'ended: it ran for three days, which is the limit'
-  return signal === null ? `ended with exit code ${code}` : `ended by ${signal}`
+  const end = signal === null ? `ended with exit code ${code}` : `ended by ${signal}`
+  return limits === undefined ? end : `${end}. ${limits.replace(/\.$/, '')}`
 }

@@ -7,25 +7,31 @@ export interface ShellResult {
   code: number | null
   /** Output and exit status, formatted for a model. */
   text: string
+  /** Whether the command was stopped at its time limit. */
+  timed_out: boolean
 }
 
-/** Runs commands by the rules of `shell_exec`: the same programs, sandbox and time limit. */
+/** Runs commands by the rules of `shell_exec`: the same programs and sandbox. */
 export interface Shell {
   /** @throws CommandError when the command is invalid, or its program is not allowed */
   check(command: string): Promise<void>
-  /** @throws CommandError, OutsideError, PathError, NoSandboxError, ProgramError when the command cannot run */
-  run(command: string, at: Reach & { signal: AbortSignal }): Promise<ShellResult>
+  /**
+   * Runs a command for at most `time_limit_ms`, by default the limit of `shell_exec`.
+   * @throws CommandError, OutsideError, PathError, NoSandboxError, ProgramError when the command cannot run
+   */
+  run(command: string, at: Reach & { signal: AbortSignal; time_limit_ms?: number }): Promise<ShellResult>
 }
 export const Shell = token<Shell>('shell')
 
-/** Wakes an agent with a message about its background process. */
+/** Wakes an agent with a message about its background process, in the conversation of one goal. */
 export interface Reminders {
   /**
-   * Returns the writes that create a reminder.
+   * Returns the writes that create a reminder; none if the goal is not active.
    * @param at time in milliseconds
    */
   make(reminder: {
     agent_id: string
+    goal_id: string
     description: string
     at: number
     created_by: 'process'
@@ -34,6 +40,16 @@ export interface Reminders {
   withdraw(reminder: { alarm_id: string; agent_id: string }): Effect[]
 }
 export const Reminders = token<Reminders>('reminders')
+
+/** The background processes of agents. */
+export interface Processes {
+  /**
+   * Returns for each running process of a goal the writes of a message, which asks later whether it is still needed;
+   * its end comes as a message too.
+   */
+  waitFor(goal_id: string): Promise<Effect[][]>
+}
+export const Processes = token<Processes>('processes')
 
 export const CommandError = defineError({
   code: 'command_refused',

@@ -2,7 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { definePlugin, errorMessage, ROLES } from '#kernel'
 import { BackgroundProcesses } from './background.ts'
 import { ShellConfig } from './config.ts'
-import { Shell } from './contract.ts'
+import { Processes, Shell } from './contract.ts'
 import { logSandbox } from './sandbox-log.ts'
 import { Programs } from './shell.ts'
 import { shellToolkit } from './toolkit.ts'
@@ -17,6 +17,7 @@ export default definePlugin({
     const programs = new Programs(svc, config)
     svc.provide(Shell, programs)
     const background = new BackgroundProcesses(svc)
+    svc.provide(Processes, background)
     svc.toolkit(shellToolkit(svc, config, programs, background))
     svc.start(
       () => {

@@ -7,6 +7,9 @@ import type { ShellConfig } from './config.ts'
 import { CommandError, type Shell } from './contract.ts'
 import { wordsOf } from './words.ts'
 
+/** Limits of programs that run longer than `tools.shell_timeout`. */
+export const LONG_RUNNING = { cpu_seconds: 24 * 3_600 }
+
 /** Where a program runs. A `ToolCall` qualifies. */
 export interface At extends Reach {
   signal: AbortSignal
@@ -14,6 +17,8 @@ export interface At extends Reach {
   agent_id?: string
   /** Maximum tokens of the text for the model. */
   result_tokens?: number
+  /** Time limit of the program instead of `tools.shell_timeout`, in milliseconds. */
+  time_limit_ms?: number
 }
 
 interface CommandLine {
@@ -40,7 +45,7 @@ export class Programs implements Shell {
 
   async run(command: string, at: At) {
     const end = await this.exec({ command, cwd: '.', input: '' }, at)
-    return { code: end.code, text: await this.describeEnd(end, at) }
+    return { code: end.code, text: await this.describeEnd(end, at), timed_out: end.timed_out }
   }
 
   /** Runs one program with its arguments. */
@@ -59,8 +64,9 @@ export class Programs implements Shell {
 
   start(request: Pick<ProcessRequest, 'argv' | 'cwd' | 'env' | 'input'>, at: At): Promise<ProcessEnd> {
     const { shell_pass_env: pass_env, shell_timeout } = this.#config
-    const time_limit_ms = shell_timeout * 1000
-    return this.#svc.use(Sandbox).run({ ...request, ...reachOf(at), signal: at.signal, pass_env, time_limit_ms })
+    const { signal, time_limit_ms = shell_timeout * 1000 } = at
+    const limits = at.time_limit_ms === undefined ? {} : LONG_RUNNING
+    return this.#svc.use(Sandbox).run({ ...request, ...reachOf(at), signal, pass_env, time_limit_ms, limits })
   }
 
   /** Returns the result of a program as text for a model. */

@@ -8,6 +8,9 @@ import type { ShellConfig } from './config.ts'
 import { CommandError } from './contract.ts'
 import type { Programs } from './shell.ts'
 
+/** Advice after a command was stopped at its time limit. */
+const MORE_TIME =
+  'Set background if the command needs more time, and leave out a pipe such as "| tail", which shows nothing before the end.'
 const cwd = z.string().min(1).default('.').describe('Folder of your workspace to run it in')
 
 /** The tools that run programs. */
@@ -21,15 +24,12 @@ export function shellToolkit(
   const inTurn = keyedMutex()
   const exec = tool({
     name: 'shell_exec',
-    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for longer commands. Without network access each command has its own 127.0.0.1: start a server and its client in one. Returns the output and the exit code.`,
+    description: `Run a command in your workspace, as in {"command": "npm test"}. In a sandbox it may be a line of sh, with pipes and redirections; without a sandbox it is a single program. It is stopped after ${config.shell_timeout} s; set background for longer ones. Without network access each command has its own 127.0.0.1: start a server and its client in one. Returns the output and the exit code.`,
     parameters: z.object({
       command: z.string().min(1).max(20_000).describe('Program and arguments, quoted as in a shell'),
       cwd,
       input: z.string().max(1_000_000).default('').describe('Text for standard input'),
-      background: z
-        .boolean()
-        .default(false)
-        .describe('Run the command in the background; process_output reads its output'),
+      background: z.boolean().default(false).describe('Run it in the background, for process_output'),
     }),
     danger: 'runs programs',
     requires_approval: true,
@@ -45,25 +45,28 @@ export function shellToolkit(
         }
         const end = await programs.exec({ command, cwd, input }, call)
         const shown = await programs.describeEnd(end, call)
-        return end.timed_out ? `${shown}\n[Set background if the command needs more time.]` : shown
+        return end.timed_out ? `${shown}\n[${MORE_TIME}]` : shown
       }),
   })
   const output = tool({
     name: 'process_output',
     description:
-      'Read the new output of a background process, and whether the process still runs. Without process_id, your processes are listed. wait_seconds waits until the process pauses after new output, or ends.',
+      'Read the new output of a background process, and whether it still runs. Without process_id, your processes are listed. wait_seconds waits for its end, with until_output only for a pause after new output.',
     parameters: z.object({
-      process_id: z.string().min(1).max(64).optional().describe('Id of the process, as shell_exec returned it'),
-      wait_seconds: z.coerce.number().min(0).max(30).default(0),
+      process_id: z.string().min(1).max(64).optional().describe('Id from shell_exec'),
+      wait_seconds: z.coerce.number().min(0).max(3600).default(0),
+      until_output: z.boolean().default(false),
     }),
-    execute: ({ process_id, wait_seconds }, call) =>
-      process_id === undefined ? background.list(call) : background.read(call, process_id, wait_seconds * 1000),
+    execute: ({ process_id, wait_seconds, until_output }, call) =>
+      process_id === undefined
+        ? background.list(call)
+        : background.read(call, process_id, wait_seconds * 1000, until_output),
   })
   const stop = tool({
     name: 'process_stop',
-    description: 'End a background process and all processes that it started, and read the rest of its output.',
+    description: 'End a background process with all that it started, and read the rest of its output.',
     parameters: z.object({
-      process_id: z.string().min(1).max(64).describe('Id of the process, as shell_exec returned it'),
+      process_id: z.string().min(1).max(64).describe('Id from shell_exec'),
     }),
     idempotent: true,
     execute: ({ process_id }, call) => background.end(call, process_id),

@@ -1,12 +1,14 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
+import { isAlive } from '#lib/is-alive'
 import git from '#tools/toolkits/git/index'
 import shell from '#tools/toolkits/shell/index'
-import { type TestHost, type TestHostOptions, text, toolCall, until } from '../../../support/index.ts'
+import { type TestHost, type TestHostOptions, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
 import { finish, type Step } from '../../safety/approvals-host.ts'
-import { asking, shown } from '../../safety/questions-host.ts'
-import { rows, spawn } from '../models/model-host.ts'
+import { ask, asking, shown } from '../../safety/questions-host.ts'
+import { asksForGoal, rows, spawn } from '../models/model-host.ts'
 
 const REPORT = toolCall('file_write', { path: 'report.md', content: 'All is well.' })
 
@@ -130,6 +132,77 @@ describe('acceptance criteria', () => {
     const { json } = await home.request(`/goals/${home.goal_id}/transcript`)
     expect(json).toContainEqual(expect.objectContaining({ name: 'finish_goal', from_operator: true }))
   })
+
+  const tools = { shell_allow_dev_commands: true, sandbox: 'off' }
+  /** A command that writes its process id and ends when the file `go` exists. */
+  const WAITS =
+    'node -e \'const fs = require("fs"); fs.writeFileSync("pid", String(process.pid)); setInterval(() => fs.existsSync("go") && process.exit(), 20)\''
+  /** Starts an agent whose goal is accepted by `WAITS`, and waits until its cycle has ended without a result. */
+  async function waitingForCommand() {
+    const home = await accepting([finish()], [{ command: WAITS }], {
+      config: { tools },
+      env: { PATH: process.env.PATH! },
+    })
+    const folder = (await home.request(`/agents/${home.id}`)).json.workspace as string
+    const pid = async () => Number(await readFile(join(folder, 'pid'), 'utf8').catch(() => '0'))
+    await until(async () => (await pid()) > 0)
+    await home.clock.advance(31_000)
+    await waitUntilIdle(home)
+    const go = () => writeFile(join(folder, 'go'), '')
+    return Object.assign(home, { pid, go })
+  }
+
+  it('may have a command that runs longer than a cycle', async () => {
+    await using home = await waitingForCommand()
+    const pid = await home.pid()
+    await home.clock.advance(200_000)
+    expect(await home.request(`/agents/${home.id}/why`)).toMatchObject({
+      json: { reason: expect.stringContaining('acceptance') },
+    })
+    expect(isAlive(pid)).toBe(true)
+    await home.go()
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return (await home.goal()).status !== 'active'
+    })
+    expect(await home.goal()).toMatchObject({ status: 'completed', refusals: 0, acceptance: [{ met: true }] })
+    expect(await home.pid()).toBe(pid)
+    expect(home.server.requests.filter(request => !asksForGoal(request))).toHaveLength(1)
+  }, 30_000)
+
+  it('have their command stopped while the agent is paused, and run again afterwards', async () => {
+    await using home = await waitingForCommand()
+    const first = await home.pid()
+    await home.kernel.invoke('agents.pause', { id: home.id })
+    await home.clock.advance(3_000)
+    await until(() => !isAlive(first))
+    await home.kernel.invoke('agents.resume', { id: home.id })
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return (await home.pid()) !== first
+    })
+    await home.go()
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return (await home.goal()).status === 'completed'
+    })
+  }, 30_000)
+
+  it('refuse nothing by a command that was stopped at its time limit, and name the setting', async () => {
+    await using home = await accepting([finish('it is done'), ask('What now?')], [{ command: WAITS }], {
+      ...{ clock: 'system', env: { PATH: process.env.PATH! } },
+      config: { tools, daemon: { acceptance_timeout: 1 } },
+    })
+    await until(async () => home.server.requests.length === 2)
+    expect(shown(home)[0]).toMatch(
+      /could not be checked\. svc stopped the command `node .*` at its time limit of 1 s.*\(daemon\.acceptance_timeout\)/,
+    )
+    expect(await home.goal()).toMatchObject({
+      status: 'active',
+      refusals: 0,
+      acceptance: [{ met: null, problem: expect.stringContaining('time limit') }],
+    })
+  }, 30_000)
 
   it('reject a command that can never run, and say what to change', async () => {
     await using home = await asking([finish()], { builtins: [shell], config: { tools: { sandbox: 'off' } } })
