@@ -52,7 +52,7 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
     ...['database_images', 'rest', 'daemon_listener', 'mcp'],
   ],
   'for other modules: its own has no operations, or these read and write the tables of the module': [
-    ...['approvals', 'delegations', 'demos', 'guarded_fetch', 'images', 'peers', 'questions'],
+    ...['approvals', 'delegations', 'demos', 'guarded_fetch', 'images', 'peers', 'processes', 'questions'],
     ...['reminders', 'session_tasks', 'task-driver', 'tool_names', 'trials'],
     ...['watcher', 'web_pages'],
   ],
