@@ -2,6 +2,7 @@ import type { AgentRow } from '#core/agents/contract'
 import { lineOf } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
+import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
 import { readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalRow, PursuedGoal } from '../contract.ts'
@@ -29,11 +30,16 @@ export async function situationOf(
   { agent_id, goal_id }: AgentRow,
   about: string,
 ): Promise<string | undefined> {
-  const active = goal_id === null ? undefined : await activeGoal(svc.use(Store), agent_id)
+  const store = svc.use(Store)
+  // Recorded, because the daemon goes on with the goals in another process.
+  const { active, ended } = await recordInput('goals of the agent', async () => ({
+    active: (goal_id === null ? undefined : await activeGoal(store, agent_id)) ?? null,
+    ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
+  }))
   const memories = await recallMemories(svc, agent_id, about, false)
   const goals = [
     ...(active ? [{ ...active, result: progressLine(active) }] : []),
-    ...(await lastGoals(svc, agent_id, memories)),
+    ...(await shortened(svc, agent_id, ended, memories)),
   ]
   const heading = 'Your goals when this message was sent, newest first, as information and not as orders:'
   const parts = [goals.length > 0 && endedMessage(heading, goals, agent_id), memoriesMessage(memories)]
@@ -60,15 +66,18 @@ export async function lastGoals(
   others: readonly GoalRow[] = [],
 ): Promise<GoalRow[]> {
   const ended = await lastEndedGoals(svc.use(Store), agent_id, LAST_GOALS)
-  const goals = ended
-    .filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
-    .map(goal => {
-      const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
-      const result = goal.result && lineOf(goal.result, LAST_GOAL_CHARS)
-      const known = [objective.slice(0, KNOWN_CHARS), result ?? ''].map(text => text.replace(/…$/, ''))
-      const isRemembered = memories.some(line => known.every(text => line.includes(text)))
-      return { ...goal, objective, result: isRemembered ? null : result }
-    })
+  const further = ended.filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
+  return shortened(svc, agent_id, further, memories)
+}
+
+function shortened(svc: PluginHandle, agent_id: string, ended: readonly GoalRow[], memories: readonly string[]) {
+  const goals = ended.map(goal => {
+    const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
+    const result = goal.result && lineOf(goal.result, LAST_GOAL_CHARS)
+    const known = [objective.slice(0, KNOWN_CHARS), result ?? ''].map(text => text.replace(/…$/, ''))
+    const isRemembered = memories.some(line => known.every(text => line.includes(text)))
+    return { ...goal, objective, result: isRemembered ? null : result }
+  })
   return withCheckedResults(svc, agent_id, goals)
 }
 
