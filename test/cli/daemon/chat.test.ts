@@ -95,6 +95,25 @@ describe('messages of svc agent chat', () => {
 })
 
 describe('svc agent chat', () => {
+  it('shows what was said with /history, and the notes of svc in the transcript', async () => {
+    const project = await startProject('', toolCall('file_read', { path: 'notes.txt' }), says('It is four.'))
+    const [, session, ...said] = (await pipeToChat('How many?\n/session\n/history\n', project)).split('\n')
+    expect(said.slice(0, 2)).toEqual(['user: How many?', 'assistant: → file_read'])
+    expect(said.slice(-2)).toEqual(['assistant: It is four.', ''])
+    const { stdout } = await svc(['session', 'transcript', session!], project)
+    expect(stdout).toMatch(/^note: When this message was sent:\n/)
+    expect(stdout).toMatch(/^user: How many\?\n\nassistant: → file_read\n\ntool: /m)
+    const { stdout: sessions } = await svc(['sessions'], project)
+    expect(sessions).toMatch(/^sess-\w+ {2}20[\d-]+T\S+Z {2}coder-\w+ .* \[chat\] How many\?$/m)
+  })
+
+  it('lists the tools that a chat has with /tools', async () => {
+    const project = await startProject('', says('Read.'))
+    const listed = await pipeToChat('/tools\n', project)
+    expect(listed).toMatch(/^file_read {2}/m)
+    expect(listed).not.toMatch(/^(finish_goal|add_subgoal) /m)
+  })
+
   it.skipIf(!withTmux)('shows the answer after an approval, above what is typed', async () => {
     const call = toolCall('shell_exec', { command: 'cat notes.txt' })
     const config = 'approval: { enabled: true, require_for: [shell_exec] }\n'

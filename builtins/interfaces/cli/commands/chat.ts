@@ -1,10 +1,11 @@
 import type { AgentDetail } from '#core/agents/contract'
 import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
-import { isWaiting, type Task } from '#core/tasks/contract'
+import { isWaiting, type Task, type TaskMessage } from '#core/tasks/contract'
 import { brief } from '#lib/brief'
 import type { StreamEvent } from '#lib/stream'
 import { describeTaskEnd, type TaskEnd } from '#lib/task-end'
+import { describeMessage } from '#lib/transcript-text'
 import type { Context, HandWritten } from '../context.ts'
 import { Calls, operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
@@ -26,7 +27,7 @@ const TRANSCRIPT = operationRef('tasks.transcript', 'GET', '/sessions/{session_i
 /** Interval at which the chat looks whether a task still waits for people, in milliseconds. */
 const LOOK_MS = 1_000
 
-const HELP = `/tools     list the tools of the agent
+const HELP = `/tools     list the tools that the agent has in this chat
 /history   show the messages of this session
 /session   show the session's id, for svc session transcript
 /quit      leave; the same command resumes this session
@@ -197,6 +198,7 @@ class Chat {
   async #tools(): Promise<void> {
     const { tools } = await this.#calls.call<{ tools: { name: string; description: string }[] }>(TOOLS, {
       id: this.#agent.agent_id,
+      for_tasks: true,
     })
     for (const { name, description } of tools) {
       this.#context.terminal.out(printable(`${name}  ${description.split('\n')[0]}`))
@@ -204,10 +206,9 @@ class Chat {
   }
 
   async #history(): Promise<void> {
-    const said = await this.#calls.call<{ role: string; content: string }[]>(TRANSCRIPT, {
-      session_id: this.#session_id,
-    })
-    for (const { role, content } of said) this.#context.terminal.out(printable(`${role}: ${content}`))
-    if (said.length === 0) this.#context.terminal.out('no messages yet')
+    const said = await this.#calls.call<TaskMessage[]>(TRANSCRIPT, { session_id: this.#session_id })
+    const spoken = said.filter(({ is_notice }) => !is_notice)
+    for (const message of spoken) this.#context.terminal.out(printable(describeMessage(message)))
+    if (spoken.length === 0) this.#context.terminal.out('no messages yet')
   }
 }
