@@ -1,6 +1,6 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
-import { ToolGate } from './contract.ts'
+import { PROFILE_TOOLKITS, ToolGate } from './contract.ts'
 import { tokensOf } from './offer.ts'
 import { type DescribedSet, type ToolSelection, ToolSets } from './tools.ts'
 
@@ -53,6 +53,7 @@ export const toolsList = operation({
       .optional()
       .meta({ examples: ['coder-1a2b3c4d'] })
       .describe('Agent id, or name if it is unique; if omitted (over REST: *), all tools are listed'),
+    for_tasks: z.boolean().default(false).describe('Whether to leave out the tools that only goals have'),
   }),
   output: GivenTools,
   http: { method: 'GET', path: '/agents/{id}/tools' },
@@ -60,9 +61,10 @@ export const toolsList = operation({
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
   render,
-  async run({ id = '*' }, { svc }) {
+  async run({ id = '*', for_tasks }, { svc }) {
     const agent = id === '*' ? undefined : await svc.use(Agents).find(id)
-    const set = svc.use(ToolSets)(agent ? await svc.use(Agents).profileOf(agent) : EVERYTHING)
+    const profile = agent ? await svc.use(Agents).profileOf(agent) : EVERYTHING
+    const set = svc.use(ToolSets)(profile, for_tasks ? PROFILE_TOOLKITS : undefined)
     return {
       agent_id: agent?.agent_id ?? null,
       budget_tokens: Number(svc.config.get('daemon.tool_prompt_tokens')),

@@ -38,7 +38,7 @@ export const sessionsCreate = operation({
   input: z.strictObject({
     agent_id,
     session_key: session_key.nullish().describe('Name of the session, chosen by the user'),
-    task: z.string().max(4000).default('').describe('Subject of the session'),
+    task: z.string().max(4000).default('').describe('Subject of the session (default: the first instruction)'),
     metadata: z
       .record(z.string(), z.unknown())
       .refine(value => JSON.stringify(value).length <= MAX_METADATA, `must be at most ${MAX_METADATA} characters`)
@@ -127,8 +127,8 @@ export const sessionsClose = operation({
 
 export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, sessionsClose]
 
-function line({ session_id, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
+function line({ session_id, last_active, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
   const about = [key, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
-  return `${session_id}  ${agent_id}  ${status}  ${tokens} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
+  return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${tokens} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
 }

@@ -1,7 +1,7 @@
 import { z } from '#kernel'
 import { defineEffect } from '#platform/store/contract'
 
-/** Adds to a session's totals and marks it as active. */
+/** Adds to a session's totals and marks it as active. A session without a subject gets the given one. */
 export const sessionUsed = defineEffect({
   name: 'sessions.used',
   schema: z.object({
@@ -10,12 +10,15 @@ export const sessionUsed = defineEffect({
     output_tokens: z.number().int().default(0),
     cost_micros: z.number().int().default(0),
     duration_ms: z.number().int().default(0),
+    task: z.string().optional(),
   }),
-  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms }, now) => [
+  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms, task }, now) => [
     {
       sql: `UPDATE sessions SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
-              cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ? WHERE session_id = ?`,
-      params: [input_tokens, output_tokens, cost_micros, duration_ms, now, session_id],
+              cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ?,
+              task = CASE WHEN task = '' THEN ? ELSE task END
+            WHERE session_id = ?`,
+      params: [input_tokens, output_tokens, cost_micros, duration_ms, now, task ?? '', session_id],
     },
   ],
 })

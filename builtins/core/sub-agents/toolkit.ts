@@ -46,9 +46,11 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config
           profile: z.string().min(1).max(64).optional().describe('Profile for the sub-agent, if one fits exactly'),
         }),
         idempotent: true,
-        async execute(wanted, { agent_id, idempotency_key }) {
+        async execute(wanted, { agent_id, goal_id, idempotency_key }) {
           const id = await subAgents.spawn(agent_id, { ...wanted, call_id: idempotency_key })
-          return `${id} works on the task. Go on with your own work, or call wait_for_sub_agents.`
+          return goal_id === null
+            ? `${id} works on the task. Its result does not come to this conversation by itself: say so to the person, and look with get_sub_agent_result when they write again.`
+            : `${id} works on the task. Go on with your own work, or call wait_for_sub_agents.`
         },
       }),
       tool({

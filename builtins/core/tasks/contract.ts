@@ -69,6 +69,10 @@ export const TaskMessage = z.object({
   tool_call_id: z.string().optional(),
   name: z.string().optional(),
   is_error: z.boolean().optional(),
+  is_notice: z
+    .boolean()
+    .optional()
+    .describe('Set on a message of role user that svc itself added, such as the state of the workspace'),
   images: z.array(ImageRef).optional(),
   summary: SummaryMark.optional().describe('Set if the content is a summary of the conversation before it'),
   at: z.iso.datetime(),

@@ -8,6 +8,7 @@ import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
+import { describeMessage } from '#lib/transcript-text'
 import { isTree, type Tree } from '#lib/tree'
 import { formatUsd } from '#lib/usd'
 import { isoTime, Store } from '#platform/store/contract'
@@ -300,8 +301,7 @@ export const tasksTranscript = operation({
     await svc.use(Sessions).get(session_id, tenant)
     return countMessages(svc.use(Store), session_id)
   },
-  render: messages =>
-    messages.map(({ role, content, summary }) => `${summary ? 'summary' : role}: ${content}`).join('\n\n'),
+  render: messages => messages.map(describeMessage).join('\n\n'),
 })
 
 export const taskOperations = [

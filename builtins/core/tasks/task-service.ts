@@ -43,6 +43,7 @@ const POLL_MS = 200
 const MAX_INTERRUPTIONS = 5
 /** Number of lost races after which another cause is assumed. */
 const TRIES = 5
+const NOTHING_USED = { input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 }
 
 /** A task that a request started or found. */
 export interface StartedTask {
@@ -281,9 +282,7 @@ export class TaskService {
       ...effects,
       insertTask(task),
       // A new session is active in any case.
-      ...(isNew
-        ? []
-        : [sessionUsed({ session_id, input_tokens: 0, output_tokens: 0, cost_micros: 0, duration_ms: 0 })]),
+      ...(isNew ? [] : [sessionUsed({ session_id, ...NOTHING_USED, task: wanted.task })]),
       ...(begins?.effects ?? []),
     ])
     if (!inserted) return undefined

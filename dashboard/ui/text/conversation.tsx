@@ -13,6 +13,8 @@ export interface ConversationMessage {
   name?: string | undefined
   is_error?: boolean | undefined
   images?: readonly Picture[] | undefined
+  /** Set on a message of role user that svc itself added. */
+  is_notice?: boolean | undefined
   /** Set if the content is a summary of the messages before it. */
   summary?: unknown
   at?: string | undefined
@@ -21,14 +23,18 @@ export interface ConversationMessage {
 const WHO = { system: 'Instructions', user: 'User', assistant: 'Agent', tool: 'Tool' }
 const LONG = 700
 
+function writerOf({ role, summary, is_notice }: ConversationMessage): string {
+  return summary ? 'Summary' : is_notice ? 'Note' : WHO[role]
+}
+
 /** Conversation, oldest message first, with tool calls and their results. */
 export function Conversation({ messages }: { messages: readonly ConversationMessage[] }) {
   return (
     <ol class="said plain">
       {messages.map((message, at) => (
-        <li key={at} class={`by-${message.role}`}>
+        <li key={at} class={`by-${message.is_notice ? 'system' : message.role}`}>
           <header>
-            <strong>{message.summary ? 'Summary' : WHO[message.role]}</strong>
+            <strong>{writerOf(message)}</strong>
             {message.name && <code>{visible(message.name)}</code>}
             {message.is_error && <Tag kind="bad">error</Tag>}
             <small>

@@ -88,4 +88,14 @@ describe.skipIf(!hasChromium)('images on the dashboard', () => {
     await page.screenshot({ path: shot('transcript-image') })
     person.rest()
   })
+
+  it('stand there beside what svc added, which is shown as a note', async () => {
+    const [session] = await host.invoke<{ session_id: string }[]>('sessions.list', { agent_id: id })
+    await host.invoke('goals.add', { id, objective: 'Draw the sea in blue' })
+    await host.invoke('tasks.run', { id, instruction: 'And now?', session_id: session!.session_id })
+    const note = page.locator('.said .by-system', { hasText: 'Draw the sea in blue' })
+    await note.getByText('Note', { exact: true }).waitFor()
+    expect(await page.locator('.said .by-user', { hasText: 'Draw the sea' }).count()).toBe(0)
+    person.rest()
+  })
 })

@@ -13,6 +13,10 @@ let servers = 0
 export interface Tmux extends AsyncDisposable {
   /** Types text or keys, such as `Enter`, `Tab`, `Up`, `Escape`, `C-c`. */
   type(...keys: string[]): Promise<void>
+  /** Sends characters at once. */
+  send(text: string): Promise<void>
+  /** Pastes text, marked as such if the program has asked for it. */
+  paste(text: string): Promise<void>
   /** Returns the visible page. */
   page(): Promise<string>
   /** Waits until the page matches the pattern. @returns the page */
@@ -40,6 +44,14 @@ export async function tmux(
   return {
     async type(...keys) {
       for (const key of keys) await ask('send-keys', '-t', 'main', key)
+    },
+    async send(text) {
+      const codes = [...text].map(char => char.charCodeAt(0).toString(16))
+      await ask('send-keys', '-t', 'main', '-H', ...codes)
+    },
+    async paste(text) {
+      await ask('set-buffer', text)
+      await ask('paste-buffer', '-p', '-t', 'main')
     },
     page,
     async shows(pattern) {

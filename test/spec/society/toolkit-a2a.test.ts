@@ -173,6 +173,8 @@ describe('the message toolkits', () => {
       objective: 'Count the <b>sheep</b>\u0007 in the field',
     })
     const id = /dlg-[0-9a-f]+/.exec(answer)![0]
+    // Without a goal that could wait for the result.
+    expect(answer).toMatch(/does not come to this conversation by itself: .* look with check_delegation/)
     expect(await call(home, ann, 'check_delegation', { id })).toBe(`${id} (Count the sheep in the field) is pending.`)
     await expect(call(home, bob, 'check_delegation', { id })).rejects.toMatchObject({ code: 'delegation_not_found' })
     const endDelegationWith = (result: string) => {

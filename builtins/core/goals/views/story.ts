@@ -2,6 +2,7 @@ import { lineOf } from '#core/memory/contract'
 import { Message } from '#core/models/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
+import { writerOf } from '#lib/transcript-text'
 import { isoTime, Store } from '#platform/store/contract'
 import { GoalNotFoundError } from '../contract.ts'
 import { findGoal, goalCalls, goalMessages, numberOfCalls } from '../repository.ts'
@@ -61,13 +62,14 @@ export const goalsTranscript = operation({
   },
   render: said =>
     said
-      .map(({ role, content, summary, tool_calls = [] }) => {
+      .map(message => {
+        const { content, tool_calls = [] } = message
         const calls = tool_calls.map(
           ({ name, arguments: args }) =>
             `→ ${name} ${lineOf(typeof args === 'string' ? args : JSON.stringify(args), LINE_CHARS)}`,
         )
         const text = [content && lineOf(content, 500), ...calls].filter(Boolean).join(' ')
-        return `${summary ? 'summary' : role}: ${text}`
+        return `${writerOf(message)}: ${text}`
       })
       .join('\n') || 'there are no messages',
 })

@@ -1,14 +1,17 @@
-import { createInterface } from 'node:readline'
 import type { AgentDetail } from '#core/agents/contract'
 import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
+import { isWaiting, type Task, type TaskMessage } from '#core/tasks/contract'
+import { brief } from '#lib/brief'
 import type { StreamEvent } from '#lib/stream'
-import { describeTaskEnd } from '#lib/task-end'
+import { describeTaskEnd, type TaskEnd } from '#lib/task-end'
+import { describeMessage } from '#lib/transcript-text'
 import type { Context, HandWritten } from '../context.ts'
 import { Calls, operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
 import { GrowingAnswer } from '../screen/growing.ts'
 import { INTERRUPTED } from '../screen/interrupt.ts'
+import { MessageReader } from '../screen/messages.ts'
 import { printable, printableJson } from '../screen/printable.ts'
 import { report } from '../screen/report.ts'
 import { callLineOf, endIn } from '../screen/task-end.ts'
@@ -17,39 +20,56 @@ import { withElapsedTime } from '../screen/waiting.ts'
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const OPEN = operationRef('sessions.create', 'POST', '/sessions')
 const ASK = operationRef('tasks.stream', 'POST', '/agents/{id}/tasks/stream')
+const TASK = operationRef('tasks.get', 'GET', '/tasks/{task_id}')
 const TOOLS = operationRef('tools.list', 'GET', '/agents/{id}/tools')
 const TRANSCRIPT = operationRef('tasks.transcript', 'GET', '/sessions/{session_id}/transcript')
 
-const HELP = `/tools     list the tools of the agent
+/** Interval at which the chat looks whether a task still waits for people, in milliseconds. */
+const LOOK_MS = 1_000
+
+const HELP = `/tools     list the tools that the agent has in this chat
 /history   show the messages of this session
 /session   show the session's id, for svc session transcript
 /quit      leave; the same command resumes this session
-Ctrl-C     stop an answer; at the prompt, leave the chat`
+Ctrl-C     stop an answer and drop what you typed meanwhile; at the prompt, leave the chat
+
+Pasted lines are one message, which Enter sends. To type several lines, end each but the last with \\.`
+const COMMANDS = ['/help', '/tools', '/history', '/session', '/quit', '/exit']
 
 /** Chats with an agent in one session, with streamed answers. */
 const chat: HandWritten = async ({ id, session }, context) => {
   const { ports, named } = context
   await using calls = new Calls(await findProject(ports, named), context)
-  const { agent_id } = await calls.call<AgentDetail>(AGENT, { id: String(id) })
+  const agent = await calls.call<AgentDetail>(AGENT, { id: String(id) })
+  const { agent_id } = agent
   const { session_id } = await calls.call<Session>(OPEN, { agent_id, session_key: String(session ?? 'chat') })
   // Awaited here, because the calls are closed afterwards.
-  return await new Chat(calls, agent_id, session_id, context).run()
+  return await new Chat(calls, agent, session_id, context).run()
 }
 export default chat
 
 class Chat {
   readonly #calls: Calls
-  readonly #agent_id: string
+  readonly #agent: AgentDetail
   readonly #session_id: string
   readonly #context: Context
+  readonly #reader: MessageReader
+  /** Aborted when the chat ends. */
+  readonly #over = new AbortController()
+  /** Ends of earlier tasks that came during an answer. */
+  readonly #late: Task[] = []
   #answer: AbortController | undefined
   #exit = 0
 
-  constructor(calls: Calls, agent_id: string, session_id: string, context: Context) {
+  constructor(calls: Calls, agent: AgentDetail, session_id: string, context: Context) {
+    const { terminal, ports } = context
     this.#calls = calls
-    this.#agent_id = agent_id
+    this.#agent = agent
     this.#session_id = session_id
     this.#context = context
+    const prompt = `${terminal.style.bold(printable(agent.name))} › `
+    const isCommand = (line: string) => COMMANDS.includes(line)
+    this.#reader = new MessageReader({ terminal, clock: ports.clock }, prompt, isCommand, this.#interrupt)
   }
 
   /**
@@ -58,35 +78,33 @@ class Chat {
    */
   async run(): Promise<number> {
     const { terminal, json } = this.#context
-    const isTyped = process.stdin.isTTY === true && terminal.columns !== undefined
-    const lines = createInterface({
-      input: process.stdin,
-      terminal: isTyped,
-      ...(isTyped ? { output: process.stdout } : {}),
-    })
-    lines.setPrompt(`${terminal.style.bold(this.#agent_id)} › `)
-    const interrupt = () => {
-      if (this.#answer) return this.#answer.abort()
-      this.#exit = INTERRUPTED
-      lines.close()
-    }
-    lines.on('SIGINT', interrupt)
-    process.on('SIGINT', interrupt)
-    const prompt = () => isTyped && lines.prompt()
-    if (isTyped) terminal.out(terminal.style.dim('/help lists the commands of this chat'))
+    process.on('SIGINT', this.#interrupt)
+    if (this.#reader.isTyped) terminal.out(terminal.style.dim('/help lists the commands of this chat'))
     try {
-      prompt()
-      for await (const line of lines) {
-        if (line.trim() === '/quit' || line.trim() === '/exit') break
-        await this.#take(line.trim()).catch((error: unknown) => {
+      this.#reader.prompt()
+      for await (const message of this.#reader.read()) {
+        if (message === '/quit' || message === '/exit') break
+        await this.#take(message).catch((error: unknown) => {
           this.#exit = report(error, terminal, json)
         })
-        prompt()
+        for (const task of this.#late.splice(0)) this.#printLate(task)
+        this.#reader.prompt()
       }
       return this.#exit
     } finally {
-      process.off('SIGINT', interrupt)
-      lines.close()
+      this.#over.abort()
+      process.off('SIGINT', this.#interrupt)
+      this.#reader.close()
+    }
+  }
+
+  readonly #interrupt = () => {
+    const isDropped = this.#reader.drop()
+    if (this.#answer) this.#answer.abort()
+    else if (isDropped) this.#reader.prompt()
+    else {
+      this.#exit = INTERRUPTED
+      this.#reader.close()
     }
   }
 
@@ -107,7 +125,7 @@ class Chat {
     this.#answer = stop
     try {
       const input = {
-        id: this.#agent_id,
+        id: this.#agent.agent_id,
         instruction,
         session_id: this.#session_id,
         toolkits: [PROFILE_TOOLKITS],
@@ -136,16 +154,51 @@ class Chat {
       } else if (call !== undefined) answer.call(call)
       else if (event.event === 'token') answer.grow((event.data as { text: string }).text)
       else if (event.event === 'reset') answer.reset()
-      else if (end) {
-        answer.end(end)
-        if (end.status !== 'completed') terminal.err(printable(describeTaskEnd(end)))
-      }
+      else if (end) this.#printEnd(answer, end)
+      if (end && isWaiting(end.status ?? '') && this.#reader.isTyped) void this.#showLater(end)
     }
+  }
+
+  #printEnd(answer: GrowingAnswer, end: TaskEnd): void {
+    answer.end(end)
+    if (end.status !== 'completed') this.#context.terminal.err(printable(describeTaskEnd(end)))
+  }
+
+  /** Shows how a task ends that waits for people: its stream ended when it began to wait. */
+  async #showLater({ task_id, approval_ids, question_ids }: TaskEnd): Promise<void> {
+    const { ports } = this.#context
+    const { signal } = this.#over
+    this.#context.terminal.err('The answer is then shown in this chat too.')
+    const waitsFor = JSON.stringify([approval_ids, question_ids])
+    for (;;) {
+      await ports.clock.sleep(LOOK_MS, signal)
+      if (signal.aborted) return
+      // A daemon that restarts answers later.
+      const task = await this.#calls.call<Task>(TASK, { task_id }, signal).catch(() => undefined)
+      if (signal.aborted) return
+      if (!task || task.status === 'running') continue
+      if (isWaiting(task.status) && JSON.stringify([task.approval_ids, task.question_ids]) === waitsFor) continue
+      if (this.#answer) this.#late.push(task)
+      else this.#reader.printAbove(() => this.#printLate(task))
+      return
+    }
+  }
+
+  #printLate(task: Task): void {
+    const { terminal, json } = this.#context
+    if (json) {
+      terminal.out(printableJson(JSON.stringify({ event: 'done', data: task })))
+      return
+    }
+    terminal.err(terminal.errStyle.dim(printable(`To: ${brief(task.instruction)}`)))
+    this.#printEnd(new GrowingAnswer(terminal), task)
+    if (isWaiting(task.status)) void this.#showLater(task)
   }
 
   async #tools(): Promise<void> {
     const { tools } = await this.#calls.call<{ tools: { name: string; description: string }[] }>(TOOLS, {
-      id: this.#agent_id,
+      id: this.#agent.agent_id,
+      for_tasks: true,
     })
     for (const { name, description } of tools) {
       this.#context.terminal.out(printable(`${name}  ${description.split('\n')[0]}`))
@@ -153,10 +206,9 @@ class Chat {
   }
 
   async #history(): Promise<void> {
-    const said = await this.#calls.call<{ role: string; content: string }[]>(TRANSCRIPT, {
-      session_id: this.#session_id,
-    })
-    for (const { role, content } of said) this.#context.terminal.out(printable(`${role}: ${content}`))
-    if (said.length === 0) this.#context.terminal.out('no messages yet')
+    const said = await this.#calls.call<TaskMessage[]>(TRANSCRIPT, { session_id: this.#session_id })
+    const spoken = said.filter(({ is_notice }) => !is_notice)
+    for (const message of spoken) this.#context.terminal.out(printable(describeMessage(message)))
+    if (spoken.length === 0) this.#context.terminal.out('no messages yet')
   }
 }

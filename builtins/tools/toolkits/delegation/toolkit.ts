@@ -47,7 +47,9 @@ export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Tool
           const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
           for (const effect of effects) call.effect(effect)
           if (delegation_id === null) return `${to_agent} declined the task: ${answer}`
-          const after = waits
+          if (from_goal_id === null)
+            return `${to_agent} accepted the task as ${delegation_id}. Its result does not come to this conversation by itself: say so to the person, and look with check_delegation when they write again.`
+          const after = wait
             ? 'Your goal is suspended until the task has ended.'
             : 'Its result will come as a message. When you have nothing else to do, answer without a tool call to wait for it.'
           return `${to_agent} accepted the task as ${delegation_id}. ${after}`

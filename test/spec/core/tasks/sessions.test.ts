@@ -72,6 +72,19 @@ describe('a session', () => {
     expect((await open(home, id, { session_key: 'k' }, 'bob')).session_id).not.toBe(next.session_id)
   })
 
+  it('has as its subject the given one, or the first instruction', async () => {
+    await using home = await testHostWithTasks(answers)
+    const id = await spawn(home)
+    for (const [task, subject] of [
+      ['Sheep', 'Sheep'],
+      ['', 'Count them.'],
+    ]) {
+      const { session_id } = await open(home, id, { task })
+      for (const instruction of ['Count them.', 'Again.']) await run(home, id, instruction, { session_id })
+      expect((await get(home, session_id)).task).toBe(subject)
+    }
+  })
+
   it('has one agent: its key and its id are refused to another', async () => {
     await using home = await testHostWithTasks(answers)
     const [a, b] = [await spawn(home), await spawn(home)]
