@@ -133,7 +133,7 @@ describe('a model of unknown price', () => {
     expect((await home.run('run', 'worker', 'say hello')).code).toBe(0)
     const { spent, unpriced_tokens, message } = await home.json<BudgetStatus>('budget')
     expect(spent).toEqual({ usd: 0, tokens: unpriced_tokens })
-    expect(message).toContain(`${unpriced_tokens} tokens went to models whose price is unknown`)
+    expect(message).toContain(`${unpriced_tokens.toLocaleString('en')} tokens went to models whose price is unknown`)
     const { in_use, unknown_price } = await home.json<ModelsOverview>('models')
     expect(in_use).toMatchObject([{ model: 'openai:scripted', priced: 'unknown' }])
     expect(unknown_price).toBeNull()
