@@ -19,7 +19,7 @@ it('a task over HTTP shows its images to the model, also in later tasks of its s
   expect(model.requests[0]!.body.messages.at(-1)).toMatchObject({ content: 'What is this?', images: [URL_OF_PNG] })
   await post(`/agents/${id}/tasks`, { instruction: 'Which colour?', session_key: 'cars' })
   expect(model.requests[1]!.body.messages.slice(-3)).toMatchObject([
-    { content: 'What is this?', images: [URL_OF_PNG] },
+    { content: expect.stringMatching(/\n\nWhat is this\?$/), images: [URL_OF_PNG] },
     { content: 'A red car.' },
     { content: 'Which colour?' },
   ])
