@@ -18,9 +18,9 @@ export class BackgroundLog {
 
   add(text: string): void {
     this.#written += text.length
-    const room = KEPT_CHARS - this.#head.length
-    this.#head += text.slice(0, room)
-    const tail = this.#tail + text.slice(room)
+    const free = KEPT_CHARS - this.#head.length
+    this.#head += text.slice(0, free)
+    const tail = this.#tail + text.slice(free)
     const extra = Math.max(0, tail.length - KEPT_CHARS)
     this.#tail = tail.slice(extra)
     this.#missing += Buffer.byteLength(tail.slice(0, extra))
