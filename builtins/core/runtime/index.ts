@@ -4,7 +4,7 @@ import { ToolNames } from '#core/profiles/contract'
 import { definePlugin } from '#kernel'
 import { RuntimeConfig } from './config.ts'
 import { Runtime, Schemas } from './contract.ts'
-import { guardedTools } from './guarded.ts'
+import { interceptedTools } from './intercepted.ts'
 import { runLoop } from './loop/loop.ts'
 import { unknownNames } from './names.ts'
 import { runtimeOperations } from './operations.ts'
@@ -34,7 +34,7 @@ export default definePlugin({
           callModel: call => svc.use(Models).call(call),
         }),
       summarize: (call, wanted) => summaries.summarize(call, wanted),
-      toolsFor: (profile, toolkits) => guardedTools(svc, toolsFor(profile, toolkits)),
+      toolsFor: (profile, toolkits) => interceptedTools(svc, toolsFor(profile, toolkits)),
       ...names,
     })
   },

@@ -1,5 +1,6 @@
 import { definePlugin } from '#kernel'
 import { Metrics } from '#lib/metric'
+import { ToolInterceptors } from '#tools/toolkits/contract'
 import { GuardrailSettings, GuardrailsConfig } from './config.ts'
 import { GuardrailHit, GuardrailRules, Guardrails } from './contract.ts'
 import { guardrails, OwnGuardrails } from './guardrails.ts'
@@ -7,6 +8,7 @@ import { hits } from './hits.ts'
 import { guardrailsCheck } from './operations.ts'
 import { configuredRules } from './rules.ts'
 import { ownSecrets } from './secrets.ts'
+import { checkedToolCalls } from './tool-calls.ts'
 
 export default definePlugin({
   name: 'guardrails',
@@ -20,6 +22,7 @@ export default definePlugin({
     for (const rule of rules) svc.add(GuardrailRules, rule)
     const service = guardrails(svc, config, rules)
     svc.provide(Guardrails, service)
+    svc.add(ToolInterceptors, checkedToolCalls(service))
     svc.event('guardrail_hit', GuardrailHit)
     svc.add(Metrics, hits(svc))
     svc.provide(GuardrailSettings, config)

@@ -137,9 +137,34 @@ function isOfObjects(schema: z.ZodType): boolean {
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).type === 'object'
 }
 
+/** Runs an intercepted call, with these arguments or the model's, and returns the tool's result. */
+export type NextCall = (args?: unknown) => Promise<unknown>
+
+/** Code around the tool calls of agents, such as to refuse them, or to change their arguments or results. */
+export interface ToolInterceptor {
+  name: string
+  /** Interceptors of lower stages are called first and get the results of the others. Default: 0. */
+  stage?: number
+  /** Returns whether the calls of a tool are intercepted. Default: all. */
+  applies?(tool: Tool): boolean
+  /** Throws a `ToolError` to refuse a call. Called before a person would be asked, and before the call runs. */
+  check?(args: unknown, call: ToolCall, tool: Tool): unknown
+  /** Returns the result for the model, usually that of `next`. Arguments given to `next` are validated again. */
+  intercept?(args: unknown, call: ToolCall, next: NextCall, tool: Tool): unknown
+}
+export const ToolInterceptors = point<ToolInterceptor>('tool_interceptors', {
+  key: interceptor => interceptor.name,
+  has: { name: 'text' },
+  check({ name, check, intercept }) {
+    if (!check && !intercept) throw new TypeError(`the tool interceptor "${name}" needs check() or intercept()`)
+  },
+})
+
 declare module '#kernel' {
   interface PluginHandle {
     /** Adds tools that agents may be given. */
     toolkit(toolkit: Toolkit): Undo
+    /** Adds code around the tool calls of agents. */
+    interceptTools(interceptor: ToolInterceptor): Undo
   }
 }

@@ -9,6 +9,7 @@ import rest from '#interfaces/rest/index'
 import daemon from '#platform/daemon/index'
 import { type InnerState, type LotFacts, Moods, Stressors } from '#society/suffering/contract'
 import { SwarmPolicies } from '#society/swarm/contract'
+import { type Tool, type ToolCall, type ToolInterceptor, ToolInterceptors } from '#tools/toolkits/contract'
 import { importable } from '../../../embed/importable.ts'
 import { memoryScheduler, runHeartbeat, tempDir, testHost, until } from '../../support/index.ts'
 import { install, ROOT, tsc } from '../authors.ts'
@@ -134,6 +135,18 @@ it("the contributions of the guide's plugins to modules work", async () => {
   expect(kernel.points.find(SwarmPolicies, 'translators')!.act(situation as never)).toMatchObject([
     { kind: 'route', agent_id: 'ada' },
   ])
+})
+
+it("the guide's interceptor refuses force pushes", async () => {
+  await using home = await testHost({ plugins: { 'careful.ts': plugins['careful.ts']! } })
+  const [{ applies, check, intercept }] = home.kernel.points.list(ToolInterceptors).map(({ value }) => value) as [
+    Required<ToolInterceptor>,
+  ]
+  const [call, shell] = [{ signal: new AbortController().signal } as ToolCall, { name: 'shell' } as Tool]
+  expect([applies(shell), applies({ ...shell, name: 'grep' })]).toEqual([true, false])
+  await expect(check({ command: 'git push -f origin main' }, call, shell)).rejects.toThrow('Force pushes')
+  expect(await check({ command: 'git push origin fix' }, call, shell)).toBeUndefined()
+  expect(await intercept({}, call, async () => 'db-1.internal is up', shell)).toBe('[host] is up')
 })
 
 it("the guide's full example works: a timer rings, is logged and becomes a goal", async () => {

@@ -4,6 +4,7 @@ import { type Clock, type Effect, errorMessage, issuesOf, withTimeLimit, z } fro
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
+import { resultText } from '#lib/result-text'
 import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
@@ -97,7 +98,13 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
       const effects: Effect[] = []
       const given = await run(tool, args, call, request, parts, effects)
       const { notes, images } = await keepImages(given, parts.images)
-      return { result: [textOf(given, parts.result_tokens), ...notes].filter(Boolean).join('\n'), images, effects }
+      return {
+        result: [resultText(given instanceof ToolImages ? given.text : given, parts.result_tokens), ...notes]
+          .filter(Boolean)
+          .join('\n'),
+        images,
+        effects,
+      }
     })
     crashPoint?.('tool ended')
     const ignored = unknownParameters(tool, isEdited ? verdict.arguments : call.arguments)
@@ -285,49 +292,6 @@ class CallEnd {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-}
-
-/**
- * Returns the text of a result for the model, truncated if it is too long.
- * @param limit in tokens
- */
-export function textOf(given: unknown, limit = RESULT_TOKENS): string {
-  const result = given instanceof ToolImages ? given.text : given
-  const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
-  const shown = beginningWithin(text, limit)
-  if (shown.length === text.length) return text
-  return `${shown}\n… ${text.length - shown.length} more characters were cut; ask for a smaller part.`
-}
-
-function jsonOf(result: unknown): string {
-  const lost = new Set<string>()
-  let text: string | undefined
-  try {
-    text = JSON.stringify(result, (_, value: unknown) => {
-      if (isHidden(value)) lost.add(kindOf(value))
-      return typeof value === 'bigint' ? String(value) : value
-    })
-  } catch (error) {
-    // The first line names the problem, such as a circular structure; further ones name JavaScript objects.
-    const [problem] = errorMessage(error).split('\n')
-    throw new Error(`the tool returned a result that cannot be converted to text: ${problem}`)
-  }
-  if (lost.size === 0) return text ?? String(result)
-  throw new Error(`the tool returned a result that cannot be converted to text: it contains ${[...lost].join(', ')}`)
-}
-
-/**
- * Returns whether JSON would reduce a value with content to `{}`, such as a stream, a map, or a promise that was not
- * awaited.
- */
-function isHidden(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  return kindOf(value) !== 'Object' && Object.keys(value).length === 0
-}
-
-/** Returns the type name of an object, such as `Map`, `AsyncGenerator` or `Response`. */
-function kindOf(value: object): string {
-  return Object.prototype.toString.call(value).slice(8, -1)
 }
 
 type Schema = Record<string, unknown>

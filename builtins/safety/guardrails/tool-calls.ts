@@ -1,35 +1,24 @@
 import { type ImageSource, ToolImages } from '#core/images/contract'
-import { describeIssues, issuesOf, type PluginHandle } from '#kernel'
-import { Guardrails } from '#safety/guardrails/contract'
-import type { Tool } from '#tools/toolkits/contract'
-import type { ToolSet } from './contract.ts'
-import { textOf } from './loop/tool-call.ts'
+import { resultText } from '#lib/result-text'
+import type { ToolInterceptor } from '#tools/toolkits/contract'
+import type { Guardrails } from './contract.ts'
 
-/** Returns the tools with guardrails on their arguments and results, if any are configured. */
-export function guardedTools(svc: PluginHandle, set: ToolSet): ToolSet {
-  const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
-  if (!guardrails?.watches('tool_arguments') && !guardrails?.watches('tool_result')) return set
+/** Creates the interceptor that checks the arguments and results of tools, while a rule does. */
+export function checkedToolCalls(guardrails: Guardrails): ToolInterceptor {
   return {
-    ...set,
-    find(name) {
-      const tool = set.find(name)
-      return tool && guardTool(guardrails, tool)
-    },
-  }
-}
-
-function guardTool(guardrails: Guardrails, tool: Tool): Tool {
-  return {
-    ...tool,
-    async execute(args: never, call) {
+    name: 'guardrails',
+    // What the model writes and reads is checked, whatever other interceptors do.
+    stage: Number.NEGATIVE_INFINITY,
+    applies: () => guardrails.watches('tool_arguments') || guardrails.watches('tool_result'),
+    async intercept(args, call, next) {
       const { agent_id } = call
       const given = await clean(args, async text => {
         const checked = await guardrails.check('tool_arguments', text, { agent_id })
         if (checked.action === 'block') throw new Error('a guardrail blocked this call because of its arguments')
         return checked.text
       })
-      const result = await tool.execute(given === args ? args : ((await fitting(tool, given)) as never), call)
-      const text = textOf(result, call.result_tokens)
+      const result = await next(given)
+      const text = resultText(result instanceof ToolImages ? result.text : result, call.result_tokens)
       const checked = await guardrails.check('tool_result', text, { agent_id })
       if (checked.action === 'block') return '[The result was withheld by a guardrail.]'
       // Guardrails cannot check the content of an image.
@@ -53,16 +42,4 @@ async function clean(value: unknown, check: (text: string) => Promise<string>): 
   const entries = await Promise.all(Object.entries(value).map(async ([key, each]) => [key, await clean(each, check)]))
   if (entries.every(([key, each]) => Object.is(each, (value as Record<string, unknown>)[key as string]))) return value
   return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries)
-}
-
-/**
- * Validates arguments that a guardrail changed.
- * @throws if the tool does not accept them
- */
-async function fitting(tool: Tool, args: unknown): Promise<unknown> {
-  const parsed = await tool.parameters.safeParseAsync(args)
-  if (parsed.success) return parsed.data
-  throw new Error(
-    `a guardrail removed a part of the arguments, and now they are invalid: ${describeIssues(issuesOf(parsed.error))}`,
-  )
 }

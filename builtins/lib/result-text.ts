@@ -1,0 +1,45 @@
+import { errorMessage } from '#kernel'
+import { RESULT_TOKENS } from './output-limit.ts'
+import { beginningWithin } from './text-tokens.ts'
+
+/**
+ * Returns the text of a result for the model, truncated if it is too long.
+ * @param limit in tokens
+ */
+export function resultText(result: unknown, limit = RESULT_TOKENS): string {
+  const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
+  const shown = beginningWithin(text, limit)
+  if (shown.length === text.length) return text
+  return `${shown}\n… ${text.length - shown.length} more characters were cut; ask for a smaller part.`
+}
+
+function jsonOf(result: unknown): string {
+  const lost = new Set<string>()
+  let text: string | undefined
+  try {
+    text = JSON.stringify(result, (_, value: unknown) => {
+      if (isHidden(value)) lost.add(kindOf(value))
+      return typeof value === 'bigint' ? String(value) : value
+    })
+  } catch (error) {
+    // The first line names the problem, such as a circular structure; further ones name JavaScript objects.
+    const [problem] = errorMessage(error).split('\n')
+    throw new Error(`the tool returned a result that cannot be converted to text: ${problem}`)
+  }
+  if (lost.size === 0) return text ?? String(result)
+  throw new Error(`the tool returned a result that cannot be converted to text: it contains ${[...lost].join(', ')}`)
+}
+
+/**
+ * Returns whether JSON would reduce a value with content to `{}`, such as a stream, a map, or a promise that was not
+ * awaited.
+ */
+function isHidden(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return kindOf(value) !== 'Object' && Object.keys(value).length === 0
+}
+
+/** Returns the type name of an object, such as `Map`, `AsyncGenerator` or `Response`. */
+function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1)
+}
