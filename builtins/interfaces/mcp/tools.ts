@@ -9,7 +9,7 @@ const LONGEST_NAME = 64
 const ADDITIVE = new Set([
   ...['svc.init', 'svc.start', 'svc.spawn', 'svc.nudge'],
   ...['agents.spawn', 'agents.nudge', 'agents.pause', 'agents.resume', 'daemon.pause', 'daemon.resume'],
-  ...['goals.add', 'schedules.add', 'alarms.set', 'messages.send', 'questions.answer', 'patterns.start'],
+  ...['goals.add', 'memory.add', 'schedules.add', 'alarms.set', 'messages.send', 'questions.answer', 'patterns.start'],
   ...['checkpoints.take', 'sessions.create', 'tasks.run', 'tasks.stream', 'tasks.resume', 'recordings.replay'],
   ...['guardrails.check', 'mcp_servers.restart', 'plugins.reload'],
 ])

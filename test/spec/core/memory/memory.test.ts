@@ -241,11 +241,14 @@ describe('the memory file', () => {
 })
 
 describe('operators', () => {
-  it('list, search and remove what an agent remembers', async () => {
+  it('add, list, search and remove what an agent remembers', async () => {
     await using home = await open()
     const agent_id = await spawn(home)
     const records = home.kernel.use(Memory).of(agent_id)
-    for (const thought of ['apples are red', 'bananas are yellow', 'the sky is blue']) await records.store(thought)
+    for (const thought of ['apples are red', 'bananas are yellow']) await records.store(thought)
+    const added = await home.kernel.invoke('memory.add', { id: agent_id, thought: ' the sky is blue ' })
+    expect(added).toMatchObject({ thought: 'the sky is blue', metadata: { kind: 'operator' } })
+    await expect(home.kernel.invoke('memory.add', { id: agent_id, thought: ' ' })).rejects.toThrow(/thought/)
     const list = (input: object) => home.kernel.invoke('memory.list', { id: agent_id, ...input })
     expect(await list({ limit: 2, offset: 1 })).toMatchObject([
       { thought: 'bananas are yellow', score: null },
