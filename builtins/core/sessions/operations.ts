@@ -69,7 +69,8 @@ export const sessionsCreate = operation({
 export const sessionsList = operation({
   name: 'sessions.list',
   summary: 'List sessions, newest first',
-  description: 'Returns the sessions of the calling user (over HTTP, the one in X-Svc-User).',
+  description:
+    'Returns the sessions of the calling user: over HTTP the one in X-Svc-User, on the command line `default`.',
   input: DatedPage.extend({
     agent_id: agent_id.optional(),
     session_key: session_key.optional().describe('Only sessions with this name'),
@@ -92,7 +93,7 @@ export const sessionsList = operation({
   },
   count: async (wanted, { svc, tenant }) =>
     countSessions(svc.use(Store), await filter(svc, wanted, tenant), svc.use(OwnSessions).idleBefore),
-  render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
+  render: sessions => sessions.map(line).join('\n') || 'no sessions of the user "default" yet',
 })
 
 export const sessionsGet = operation({

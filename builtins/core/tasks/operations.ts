@@ -265,7 +265,7 @@ export const tasksCancel = operation({
 export const tasksList = operation({
   name: 'tasks.list',
   summary: "List an agent's tasks, newest first",
-  description: 'Returns the tasks of the calling user (over HTTP, the one in X-Svc-User).',
+  description: 'Returns the tasks of the calling user: over HTTP the one in X-Svc-User, on the command line `default`.',
   input: Page.extend({ id, session_id: session_id.optional().describe('Only tasks of this session') }),
   output: z.array(Task),
   http: { method: 'GET', path: '/agents/{id}/tasks' },
@@ -279,7 +279,7 @@ export const tasksList = operation({
   },
   count: async ({ id, session_id }, { svc, tenant }) =>
     countTasks(svc.use(Store), { agent_id: await agentOf(svc, id), user_id: tenant, session_id }),
-  render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
+  render: tasks => tasks.map(line).join('\n') || 'no tasks of the user "default" yet',
 })
 
 export const tasksTranscript = operation({
