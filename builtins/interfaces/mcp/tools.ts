@@ -36,7 +36,7 @@ export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, O
 }
 
 /** Returns a tool in the form of MCP. */
-export function toolOf(name: string, operation: Operation): Tool {
+export function toolOf(name: string, operation: Operation, output_schemas: boolean): Tool {
   const { summary, description } = operation
   const { input, output } = schemasOf(operation)
   return {
@@ -44,7 +44,7 @@ export function toolOf(name: string, operation: Operation): Tool {
     title: summary,
     description: description === undefined ? summary : `${summary}. ${description}`,
     inputSchema: input,
-    outputSchema: output,
+    ...(output_schemas ? { outputSchema: output } : {}),
     annotations: annotationsOf(operation),
   } as Tool
 }

@@ -301,6 +301,14 @@ describe('MCP over HTTP', () => {
     await expect(call('agents_delete', { id: 'x' })).rejects.toMatchObject({ code: -32602 })
   })
 
+  it('leaves out the schemas of results where mcp.output_schemas is false, and gives the same results', async () => {
+    const home = await startServer({ config: { mcp: { output_schemas: false } } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { tools } = await client.listTools()
+    expect(tools.filter(({ outputSchema }) => outputSchema !== undefined)).toEqual([])
+    expect((await call('budget_status')).output).toMatchObject({ unlimited: true })
+  })
+
   it('reports in the progress that the answer of a stream is started again, and answers with the final output', async () => {
     const model = await modelServer({
       script: ({ n }) => (n === 1 ? fault('cleancut', 'It is fi') : text('It is four.')),
