@@ -1,5 +1,6 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { Page } from '#lib/list'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import { Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
@@ -151,5 +152,5 @@ export const memoryOperations = [memoryList, memoryGet, memoryAdd, memoryForget,
 
 function line({ memory_id, ts, thought, score }: MemoryRecord & { score: number | null }): string {
   const near = score === null ? '' : ` ${score.toFixed(2)}`
-  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${thought.replace(/\s+/g, ' ').slice(0, 160)}`
+  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${brief(thought)}`
 }

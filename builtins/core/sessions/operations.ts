@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { formatUsd } from '#lib/usd'
 import { DatedPage, Store } from '#platform/store/contract'
 import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
@@ -130,6 +131,6 @@ export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, ses
 
 function line({ session_id, last_active, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
-  const about = [key, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
+  const about = [key, brief(task, 60)].filter(Boolean).join(' ')
   return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${tokens} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
 }

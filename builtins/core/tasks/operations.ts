@@ -5,6 +5,7 @@ import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
@@ -329,5 +330,5 @@ function renderTask(task: TaskState): string {
 }
 
 function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
-  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
+  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${brief(instruction, 60)}`
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Memory, type MemoryRecord } from '#core/memory/contract'
 import memory from '#core/memory/index'
+import { memoryList } from '#core/memory/operations'
 import { termsOf } from '#core/memory/search/terms'
 import { TfIdf } from '#core/memory/search/tfidf'
 import { appendBehind, linesBehind, ON_POSTGRES } from '../../../support/direct-access.ts'
@@ -249,6 +250,7 @@ describe('operators', () => {
     const added = await home.kernel.invoke('memory.add', { id: agent_id, thought: ' the sky is blue ' })
     expect(added).toMatchObject({ thought: 'the sky is blue', metadata: { kind: 'operator' } })
     await expect(home.kernel.invoke('memory.add', { id: agent_id, thought: ' ' })).rejects.toThrow(/thought/)
+    expect(memoryList.render!([{ ...(added as MemoryRecord), thought: 'a'.repeat(161), score: null }])).toMatch(/a…$/)
     const list = (input: object) => home.kernel.invoke('memory.list', { id: agent_id, ...input })
     expect(await list({ limit: 2, offset: 1 })).toMatchObject([
       { thought: 'bananas are yellow', score: null },
