@@ -154,7 +154,15 @@ describe('MCP over HTTP', () => {
         .toSorted()
     expect(having('destructiveHint', false)).toEqual([
       ...['agents_nudge', 'agents_pause', 'agents_resume', 'agents_spawn', 'alarms_set', 'checkpoints_take'],
-      ...['daemon_pause', 'daemon_resume', 'goals_add', 'guardrails_check', 'mcp_servers_restart', 'messages_send'],
+      ...[
+        'daemon_pause',
+        'daemon_resume',
+        'goals_add',
+        'guardrails_check',
+        'mcp_servers_restart',
+        'memory_add',
+        'messages_send',
+      ],
       ...['patterns_start', 'plugins_reload', 'questions_answer', 'recordings_replay', 'schedules_add'],
       ...['sessions_create', 'svc_nudge', 'svc_spawn', 'tasks_resume', 'tasks_run', 'tasks_stream'],
     ])
