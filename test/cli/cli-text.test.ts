@@ -63,6 +63,12 @@ describe('a table', () => {
     expect(clusters.map(widthOf)).toEqual([2, 2, 2])
     expect(take('👨‍👩‍👧👨‍👩‍👧', 3)).toBe('👨‍👩‍👧')
     expect(wrap('aa bb cc', 5)).toEqual(['aa bb', 'cc'])
+    // Chinese and Japanese are wrapped between any characters, but no line begins with a full stop.
+    expect(wrap('日本語 abc。データを読む。', 8)).toEqual(['日本語', 'abc。', 'データを', '読む。'])
+    const japanese = { goal_id: 'goal-1', objective: '調査する：日本語の文書を読み、要約を作成する。' }
+    expect(renderOutput([japanese], { columns: 30 })).toBe(
+      'GOAL_ID  OBJECTIVE\ngoal-1   調査する：日本語の文\n         書を読み、要約を作成\n         する。',
+    )
     expect(wrap('abcdefgh', 3, true)).toEqual(['abc', 'def', 'gh'])
   })
 })

@@ -21,6 +21,8 @@ describe('command lookup', () => {
   it('svc --version prints the version of the package', async () => {
     await using dir = await tempDir()
     expect(await svc(['--version'], { cwd: dir.path })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    const { stdout } = await svc(['--version', '--json'], { cwd: dir.path })
+    expect(JSON.parse(stdout)).toEqual({ version })
   })
 
   it('help shows the main commands on one screen, all of them on request, and one in full', async () => {

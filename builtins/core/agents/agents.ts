@@ -280,14 +280,17 @@ export class AgentDirectory implements Agents {
   async nudge(ref: string, message: string, also: readonly Effect[] = [], given: ImageInputs = []): Promise<string> {
     const { agent_id } = await this.#alive(ref)
     const images = await keepGiven(this.#svc, given)
-    const nudge_id = this.#svc.ports.ids.make('nudge', 8)
-    await this.#store.apply([
-      insertNudge({ nudge_id, agent_id, message, images }),
-      appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
-      wakeAgents({ agents: [agent_id], reason: 'nudge' }),
-      ...also,
-    ])
+    const nudge_id = this.#newNudgeId()
+    await this.#store.apply([...nudgeEffects({ nudge_id, agent_id, message, images }), ...also])
     return nudge_id
+  }
+
+  nudgeEffects(agent_id: string, message: string): Effect[] {
+    return nudgeEffects({ nudge_id: this.#newNudgeId(), agent_id, message, images: [] })
+  }
+
+  #newNudgeId(): string {
+    return this.#svc.ports.ids.make('nudge', 8)
   }
 
   async pause(ref: string): Promise<AgentRow> {
@@ -389,4 +392,13 @@ export class AgentDirectory implements Agents {
 
 function summaryOf({ agent_id, name, role, model, status, objective }: AgentRow): AgentSummary {
   return { agent_id, name, role, model, status, goal: objective }
+}
+
+function nudgeEffects(nudge: Parameters<typeof insertNudge>[0]): Effect[] {
+  const { agent_id, nudge_id } = nudge
+  return [
+    insertNudge(nudge),
+    appendEvent({ type: 'nudge_received', agent_id, data: { agent_id, nudge_id } }),
+    wakeAgents({ agents: [agent_id], reason: 'nudge' }),
+  ]
 }

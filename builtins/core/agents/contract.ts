@@ -113,6 +113,7 @@ export const FleetMember = summary
   .extend({
     steps: z.number().int().nullable().describe('Number of steps taken for the active goal'),
     held: z.string().nullable().describe('What blocks the agent, such as a pending approval or a failure'),
+    stuck: z.boolean().describe('Whether that is neither an approval nor the work of other agents or of a process'),
     next_run_at: z.iso
       .datetime()
       .nullable()
@@ -141,7 +142,7 @@ export const FleetQuery = AgentFilter.extend({
   status: z
     .enum([...STATUSES, STUCK])
     .optional()
-    .describe('Only agents with this status; stuck: blocked by something other than an approval'),
+    .describe('Only agents with this status; stuck: blocked by neither an approval nor the work of others'),
   sort: z
     .enum(['need', ...FLEET_ORDERS.flatMap(order => [order, `-${order}` as const])])
     .default('need')
@@ -279,6 +280,8 @@ export interface Agents {
   others?: Agents['listOthers']
   /** The operator's messages that no model has answered yet, oldest first, at most `NUDGES_AT_ONCE`. */
   waitingNudges(agent_id: string): Promise<{ nudge_id: string; message: string; images: ImageRef[] }[]>
+  /** Returns the writes that send a live agent a nudge, and wake it. */
+  nudgeEffects(agent_id: string, message: string): Effect[]
   /** Marks nudges as read. Belongs in the commit that records the model's answer to the prompt that contained them. */
   nudgesDelivered(nudge_ids: readonly string[]): Effect
   /** Records the outcome of a cycle: an error increments the failures, null clears them. `waiting_for` shows the agent as waiting. */

@@ -31,13 +31,12 @@ export function fleetPage(members: readonly FleetMember[], query: FleetQuery): F
 
 const timeOf = (at: string | null) => (at === null ? null : Date.parse(at))
 const isEnded = ({ spawned_by, status }: FleetMember) => spawned_by !== null && status === 'dead'
-const isStuck = ({ held, status }: FleetMember) => held !== null && status !== 'waiting_approval'
 const isAsking = ({ status }: FleetMember) => status === 'waiting_approval'
 
 function matcher({ q, status }: FleetQuery): (member: FleetMember) => boolean {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   return member => {
-    if (status && !(status === STUCK ? isStuck(member) : member.status === status)) return false
+    if (status && !(status === STUCK ? member.stuck : member.status === status)) return false
     if (words.length === 0) return true
     const { agent_id, name, goal, model, held } = member
     const text = `${agent_id} ${name} ${goal ?? ''} ${model} ${held ?? ''}`.toLowerCase()
@@ -63,13 +62,13 @@ const LAST: Partial<Record<AgentStatus, number>> = { paused: 3, dead: 4 }
 /** Ranks agents that need the operator first, and paused or dead ones last; ties are sorted by age. */
 function needOf(member: FleetMember): number {
   if (isAsking(member)) return 0
-  return isStuck(member) ? 1 : (LAST[member.status] ?? 2)
+  return member.stuck ? 1 : (LAST[member.status] ?? 2)
 }
 
 function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[]): Omit<Fleet['summary'], 'hidden'> {
   const statuses: Fleet['summary']['statuses'] = {}
   for (const { status } of shown) statuses[status] = (statuses[status] ?? 0) + 1
-  const stuck = shown.filter(isStuck)
+  const stuck = shown.filter(({ stuck }) => stuck)
   const reasons = [...groupBy(stuck, reasonOf)].sort(([, a], [, b]) => b.length - a.length)
   return {
     ...{ total: shown.length, statuses, stuck: stuck.length, next: nextOf(shown) },

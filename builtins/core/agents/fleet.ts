@@ -26,10 +26,12 @@ export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
 
 function memberOf(row: FleetRow): FleetMember {
   const { agent_id, name, role, model, status, goal, steps, cost_micros, tokens, cycle_count, spawned_by } = row
+  const held = blockReasonOf(row)
   return {
     ...{ agent_id, name, role, model, status, goal, steps, tokens, cycle_count, spawned_by },
     cost_usd: usdOf(cost_micros),
-    held: blockReasonOf(row),
+    held,
+    stuck: held !== null && status !== 'waiting_approval' && !(row.failures === 0 && row.awaits_work),
     last_active: row.last_active === null ? null : isoTime(row.last_active),
     next_run_at: runs(status) && row.run_at !== null && row.run_at < 8.64e15 ? isoTime(row.run_at) : null,
   }

@@ -64,6 +64,11 @@ export const Goal = z
     result: z.string().nullable().describe('What was achieved, or why the goal was abandoned'),
     unconfirmed: z.boolean().describe('Whether the goal was completed by an answer alone, without finish_goal'),
     steps_completed: z.number().int(),
+    cost_usd: z
+      .number()
+      .nullable()
+      .describe('Cost of the model calls for the goal; null before the first, and when their records are removed'),
+    tokens: z.number().int().nullable().describe('Tokens of the model calls for the goal, null like the cost'),
     acceptance: z.array(AcceptanceCheck).describe('Criteria that must be met before the goal counts as reached'),
     refusals: z.number().int().describe('Number of times that the result was refused because a criterion was not met'),
     plan: z.array(PlanStep).describe('Plan of the agent for the goal; empty for none'),
@@ -82,7 +87,7 @@ export type Goal = z.infer<typeof Goal>
 
 /** Fields of a goal that its row stores in another form, or not at all. */
 type GoalDetail =
-  | ('created_at' | 'completed_at' | 'unconfirmed' | 'acceptance')
+  | ('created_at' | 'completed_at' | 'unconfirmed' | 'acceptance' | 'cost_usd' | 'tokens')
   | ('plan' | 'after' | 'question_id' | 'waits_for' | 'deadline')
 
 export interface GoalRow extends Omit<Goal, GoalDetail> {
@@ -152,7 +157,7 @@ export const GoalAdded = z
   .describe("A goal was added by something other than the agent's own goal generation; `origin` names the source")
 export const GoalChanged = z
   .object({ agent_id: z.string(), goal_id: z.string(), changes: z.array(z.string()) })
-  .describe('The priority of a goal was changed, or a goal was restored')
+  .describe('The priority or the acceptance criteria of a goal were changed, or a goal was restored')
 
 export const GoalNotAccepted = z
   .object({ agent_id: z.string(), goal_id: z.string(), refusals: z.number().int(), problem: z.string() })

@@ -1,10 +1,20 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { ConflictError, defineError, InvalidInputError, operation, type PluginHandle, z } from '#kernel'
+import { ConflictError, defineError, type Effect, InvalidInputError, operation, type PluginHandle, z } from '#kernel'
 import { Page } from '#lib/list'
-import { appendEvent, DatedPage, Instant, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
+import { oneLine } from '#lib/sanitize'
+import {
+  appendEvent,
+  DatedPage,
+  Instant,
+  isoTime,
+  type ListWindow,
+  Store,
+  usdOf,
+  wakeAgents,
+} from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
-import { refuseUncheckable } from './acceptance/acceptance.ts'
-import { readAcceptance } from './acceptance/repository.ts'
+import { criteriaLines, refuseUncheckable } from './acceptance/acceptance.ts'
+import { readAcceptance, replaceAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
 import { BACKGROUND_PROCESS, listAwaited } from './context/assembly.ts'
 import {
@@ -17,7 +27,16 @@ import {
   TooManySubgoalsError,
 } from './contract.ts'
 import { parentFor } from './goals.ts'
-import { activeGoals, findGoal, type GoalFilter, listGoals, numberOfGoals, setPriority } from './repository.ts'
+import {
+  activeGoals,
+  findGoal,
+  type GoalFilter,
+  type GoalSpend,
+  listGoals,
+  numberOfGoals,
+  setPriority,
+  spendOf,
+} from './repository.ts'
 import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef
@@ -28,6 +47,20 @@ const goalId = z
   .describe("A goal's id")
   .meta({ examples: ['goal-9c8b7a6d5e4f'] })
 const priority = z.number().int().min(1).max(10).describe('Priority from 1 to 10; higher goes first')
+const acceptance = z
+  .array(Acceptance)
+  .max(20)
+  .describe(
+    'Criteria that must be met before the goal counts as reached; checked when the agent reports it as finished',
+  )
+const ACCEPTANCE_OPTIONS = {
+  acceptance: {
+    'accept-command': 'command',
+    'accept-file': 'file',
+    'accept-rubric': 'rubric',
+    'accept-operator': 'operator',
+  },
+}
 const reason = z.string().max(1000).optional().describe('Reason, for the record')
 
 const NameAGoalError = defineError({
@@ -36,6 +69,14 @@ const NameAGoalError = defineError({
   exit: 2,
   title: 'Goal not specified',
   message: () => 'Name a goal (goal_id) or an agent (--agent), or use --all.',
+})
+
+const NothingToChangeInGoalError = defineError({
+  code: 'nothing_to_change_in_goal',
+  status: 422,
+  exit: 2,
+  title: 'Nothing to change',
+  message: () => 'Set priority or acceptance. On the command line: at least one --accept-… option.',
 })
 
 async function goalsOf(svc: PluginHandle, ref: string, page?: ListWindow, filter?: GoalFilter) {
@@ -50,11 +91,9 @@ async function goalOf(svc: PluginHandle, ref: string): Promise<GoalRow> {
 }
 
 async function toGoalDetails(svc: PluginHandle, rows: readonly GoalRow[]) {
-  const waits = await waitsOf(
-    svc.use(Store),
-    rows.map(({ goal_id }) => goal_id),
-  )
-  return rows.map(row => goalView(row, waits(row.goal_id)))
+  const ids = rows.map(({ goal_id }) => goal_id)
+  const [waits, spends] = await Promise.all([waitsOf(svc.use(Store), ids), spendOf(svc.use(Store), ids)])
+  return rows.map(row => goalView(row, waits(row.goal_id), spends.get(row.goal_id)))
 }
 
 const readGoalDetail = async (svc: PluginHandle, goal_id: string) =>
@@ -62,6 +101,20 @@ const readGoalDetail = async (svc: PluginHandle, goal_id: string) =>
 
 const endedError = async (svc: PluginHandle, goal_id: string) =>
   new GoalEndedError({ goal_id, status: (await goalOf(svc, goal_id)).status })
+
+/** Returns the writes that replace a goal's criteria; an agent that has read the earlier ones gets a nudge. */
+function acceptanceEffects(svc: PluginHandle, goal: GoalRow, criteria: readonly Acceptance[]): Effect[] {
+  const { goal_id, agent_id, objective, steps_completed } = goal
+  const acceptance = uncheckedTerms(criteria)
+  const lines = criteriaLines(acceptance).map(each => `- ${each}`)
+  const now =
+    lines.length > 0 ? `It counts as reached when all of these hold:\n${lines.join('\n')}` : 'It has none now.'
+  const message = `The acceptance criteria of the goal "${oneLine(objective)}" were changed. ${now}`
+  return [
+    replaceAcceptance({ goal_id, acceptance }),
+    ...(steps_completed > 0 ? svc.use(Agents).nudgeEffects(agent_id, message) : []),
+  ]
+}
 
 /** Returns the deadline in milliseconds. @throws InvalidInputError if it has passed */
 function futureTime(svc: PluginHandle, deadline: string): number {
@@ -144,13 +197,7 @@ export const goalsAdd = operation({
       .meta({ examples: ['Write a test for the parser'] })
       .describe('The goal, in plain words'),
     priority: priority.default(4),
-    acceptance: z
-      .array(Acceptance)
-      .max(20)
-      .default([])
-      .describe(
-        'Criteria that must be met before the goal counts as reached; checked when the agent reports it as finished',
-      ),
+    acceptance: acceptance.default([]),
     after: z
       .array(goalId)
       .max(20)
@@ -170,14 +217,7 @@ export const goalsAdd = operation({
   cli: {
     usage: 'goals add <id> <objective...>',
     short: { priority: 'p' },
-    lists: {
-      acceptance: {
-        'accept-command': 'command',
-        'accept-file': 'file',
-        'accept-rubric': 'rubric',
-        'accept-operator': 'operator',
-      },
-    },
+    lists: ACCEPTANCE_OPTIONS,
   },
   mcp: true,
   errors: [
@@ -211,28 +251,46 @@ export const goalsAdd = operation({
 
 export const goalsUpdate = operation({
   name: 'goals.update',
-  summary: "Change an active goal's priority",
-  description: 'Goals with a higher priority are pursued first.',
-  input: z.strictObject({ goal_id: goalId, priority }),
+  summary: "Change an active goal's priority or criteria",
+  description:
+    'Goals with a higher priority are pursued first. New criteria replace all earlier ones, and an agent that has begun the goal reads them as a nudge.',
+  input: z.strictObject({ goal_id: goalId, priority: priority.optional(), acceptance: acceptance.optional() }),
   output: Goal,
   http: { method: 'PATCH', path: '/goals/{goal_id}' },
-  cli: { usage: 'goals prioritize <goal_id> <priority>' },
+  cli: [
+    {
+      usage: 'goals prioritize <goal_id> <priority>',
+      summary: "Change an active goal's priority",
+      hidden: ['acceptance'],
+    },
+    {
+      usage: 'goals acceptance <goal_id>',
+      summary: "Change an active goal's acceptance criteria",
+      hidden: ['priority'],
+      lists: ACCEPTANCE_OPTIONS,
+      example: 'goals acceptance goal-9c8b7a6d5e4f --accept-command "npm test"',
+    },
+  ],
   mcp: true,
-  errors: [GoalNotFoundError, GoalEndedError],
-  async run({ goal_id, priority }, { svc }) {
-    const { agent_id } = await goalOf(svc, goal_id)
-    const data = { agent_id, goal_id, changes: ['priority'] }
+  errors: [GoalNotFoundError, GoalEndedError, NothingToChangeInGoalError, CommandError, ConflictError],
+  async run({ goal_id, priority, acceptance }, { svc }) {
+    if (priority === undefined && acceptance === undefined) throw new NothingToChangeInGoalError()
+    const goal = await goalOf(svc, goal_id)
+    const { agent_id } = goal
+    if (acceptance) await refuseUncheckable(svc, acceptance)
+    const changes = [priority === undefined ? [] : 'priority', acceptance ? 'acceptance' : []].flat()
     const done = await svc
       .use(Store)
       .apply([
-        setPriority({ goal_id, priority }),
-        appendEvent({ type: 'goal_changed', agent_id, data }),
+        ...(priority === undefined ? [] : [setPriority({ goal_id, priority })]),
+        ...(acceptance ? acceptanceEffects(svc, goal, acceptance) : []),
+        appendEvent({ type: 'goal_changed', agent_id, data: { agent_id, goal_id, changes } }),
         wakeAgents({ agents: [agent_id], reason: 'goal' }),
       ])
     if (!done) throw await endedError(svc, goal_id)
     return readGoalDetail(svc, goal_id)
   },
-  render: ({ goal_id, priority }) => `${goal_id}: priority ${priority}`,
+  render: goal => renderGoal(goal),
 })
 
 export const goalsAbandon = operation({
@@ -287,11 +345,13 @@ export const goalsAbandonAll = operation({
 
 export const goalOperations = [goalsHistory, goalsList, goalsGet, goalsAdd, goalsUpdate, goalsAbandon, goalsAbandonAll]
 
-function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor): Goal {
+function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: WaitsFor, spend?: GoalSpend): Goal {
   const { after, question_id } = waits
   return {
     ...row,
     ...{ after, question_id, waits_for: row.status === 'active' ? waitOf(row.agent_id, waits) : null },
+    cost_usd: spend ? usdOf(spend.micros) : null,
+    tokens: spend?.tokens ?? null,
     acceptance: readAcceptance(row.acceptance),
     plan: readPlan(row.plan),
     deadline: deadline_at === null ? null : isoTime(deadline_at),

@@ -3,11 +3,13 @@ import { type Message, Message as MessageSchema } from '#core/models/contract'
 import { CallIntent, endCall, insertCall, laterCalls } from '#core/runtime/statements'
 import { z } from '#kernel'
 import {
+  AMONG,
   allOf,
   type Condition,
   type Dates,
   datesIn,
   defineEffect,
+  jsonList,
   type ListWindow,
   type Store,
 } from '#platform/store/contract'
@@ -108,6 +110,22 @@ export function listGoals(
 export async function numberOfGoals(store: Store, agent_id: string, filter: GoalFilter): Promise<number> {
   const { where, params } = condition(agent_id, filter)
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM goals WHERE ${where}`, params))?.n ?? 0
+}
+
+/** What the model calls for a goal cost. */
+export interface GoalSpend {
+  micros: number
+  tokens: number
+}
+
+/** Returns what goals cost, by goal id; goals without a recorded call are left out. */
+export async function spendOf(store: Store, goal_ids: readonly string[]): Promise<ReadonlyMap<string, GoalSpend>> {
+  const rows = await store.all<GoalSpend & { goal_id: string }>(
+    `SELECT goal_id, sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend_view
+     WHERE goal_id ${AMONG} GROUP BY goal_id`,
+    [jsonList(goal_ids)],
+  )
+  return new Map(rows.map(row => [row.goal_id, row]))
 }
 
 function condition(agent_id: string, { status, ...dates }: GoalFilter): Condition {

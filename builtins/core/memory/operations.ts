@@ -1,6 +1,8 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { Page } from '#lib/list'
+import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import { Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
 const id = AgentRef
@@ -11,6 +13,7 @@ const memory_id = z
   .describe('Id of the memory record')
   .meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] })
 const MAX_HITS = 1000
+const LONGEST_THOUGHT = 10_000
 
 async function find(svc: PluginHandle, ref: string) {
   const { agent_id } = await svc.use(Agents).find(ref)
@@ -72,6 +75,38 @@ export const memoryGet = operation({
   },
 })
 
+export const memoryAdd = operation({
+  name: 'memory.add',
+  summary: "Add a record to an agent's memory",
+  description:
+    'The agent is shown the record with goals and tasks whose words are similar. What should always hold belongs into its role (agents.update) or its profile.',
+  input: z.strictObject({
+    id,
+    thought: z
+      .string()
+      .trim()
+      .min(1)
+      .max(LONGEST_THOUGHT)
+      .meta({ examples: ['The staging server is called birch.'] })
+      .describe('What the agent should remember'),
+  }),
+  output: MemoryRecord,
+  http: {
+    method: 'POST',
+    path: '/agents/{id}/memory',
+    status: 201,
+  },
+  cli: { usage: 'memory add <id> <thought...>' },
+  mcp: true,
+  errors: [...found, GuardrailBlockedError],
+  async run({ id, thought }, { svc }) {
+    const { agent_id, records } = await find(svc, id)
+    const memory_id = await within(svc, agent_id, records.store(thought, { kind: 'operator' }))
+    return (await within(svc, agent_id, records.peek(memory_id)))!
+  },
+  render: ({ memory_id }) => `${memory_id}: stored`,
+})
+
 export const memoryForget = operation({
   name: 'memory.forget',
   summary: 'Delete a memory record',
@@ -113,9 +148,9 @@ export const memoryConsolidate = operation({
   render: ({ removed }) => `${removed} records removed`,
 })
 
-export const memoryOperations = [memoryList, memoryGet, memoryForget, memoryConsolidate]
+export const memoryOperations = [memoryList, memoryGet, memoryAdd, memoryForget, memoryConsolidate]
 
 function line({ memory_id, ts, thought, score }: MemoryRecord & { score: number | null }): string {
   const near = score === null ? '' : ` ${score.toFixed(2)}`
-  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${thought.replace(/\s+/g, ' ').slice(0, 160)}`
+  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${brief(thought)}`
 }

@@ -52,6 +52,8 @@ export interface Sessions {
    * @returns their number
    */
   expire(of_tasks_before?: number): Promise<number>
+  /** Returns an SQL query for the ids of the sessions that `expire` would mark now. */
+  expiring(of_tasks_before: number): { sql: string; params: readonly number[] }
 }
 export const Sessions = token<Sessions>('sessions')
 

@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { formatUsd } from '#lib/usd'
 import { DatedPage, Store } from '#platform/store/contract'
 import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
@@ -69,7 +70,8 @@ export const sessionsCreate = operation({
 export const sessionsList = operation({
   name: 'sessions.list',
   summary: 'List sessions, newest first',
-  description: 'Returns the sessions of the calling user (over HTTP, the one in X-Svc-User).',
+  description:
+    'Returns the sessions of the calling user: over HTTP the one in X-Svc-User, on the command line `default`.',
   input: DatedPage.extend({
     agent_id: agent_id.optional(),
     session_key: session_key.optional().describe('Only sessions with this name'),
@@ -92,7 +94,7 @@ export const sessionsList = operation({
   },
   count: async (wanted, { svc, tenant }) =>
     countSessions(svc.use(Store), await filter(svc, wanted, tenant), svc.use(OwnSessions).idleBefore),
-  render: sessions => sessions.map(line).join('\n') || 'no sessions yet',
+  render: sessions => sessions.map(line).join('\n') || 'no sessions of the user "default" yet',
 })
 
 export const sessionsGet = operation({
@@ -129,6 +131,6 @@ export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, ses
 
 function line({ session_id, last_active, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
-  const about = [key, task.replace(/\s+/g, ' ').slice(0, 60)].filter(Boolean).join(' ')
+  const about = [key, brief(task, 60)].filter(Boolean).join(' ')
   return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${tokens} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
 }

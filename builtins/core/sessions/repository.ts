@@ -36,6 +36,8 @@ const IDLE = `status = 'running' AND last_active < ? AND ${UNUSED}`
 /** Matches these, and those that a task made for itself and without activity since the second `?`. */
 const OVER = `status = 'running' AND (last_active < ? OR last_active < ? AND ${OF_TASK}) AND ${UNUSED}`
 
+export const EXPIRING = `SELECT session_id FROM sessions WHERE ${OVER}`
+
 /** Sessions idle since before `idle_before` are shown as expired, even if that is not stored yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
   input_tokens, output_tokens, duration_ms, metadata,

@@ -14,6 +14,7 @@ import {
 import {
   closeSession,
   countIdle,
+  EXPIRING,
   expireSessions,
   findByKey,
   findSession,
@@ -83,6 +84,10 @@ export class SessionBook implements Sessions {
     await this.get(session_id, tenant)
     await this.#store.apply([closeSession({ session_id })])
     if (this.#svc.has(SessionTasks)) await this.#svc.use(SessionTasks).cancelIn(session_id)
+  }
+
+  expiring(of_tasks_before: number) {
+    return { sql: EXPIRING, params: [this.idleBefore, of_tasks_before] }
   }
 
   async expire(of_tasks_before = 0): Promise<number> {

@@ -5,6 +5,7 @@ import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessions } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
+import { brief } from '#lib/brief'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
@@ -265,7 +266,7 @@ export const tasksCancel = operation({
 export const tasksList = operation({
   name: 'tasks.list',
   summary: "List an agent's tasks, newest first",
-  description: 'Returns the tasks of the calling user (over HTTP, the one in X-Svc-User).',
+  description: 'Returns the tasks of the calling user: over HTTP the one in X-Svc-User, on the command line `default`.',
   input: Page.extend({ id, session_id: session_id.optional().describe('Only tasks of this session') }),
   output: z.array(Task),
   http: { method: 'GET', path: '/agents/{id}/tasks' },
@@ -279,7 +280,7 @@ export const tasksList = operation({
   },
   count: async ({ id, session_id }, { svc, tenant }) =>
     countTasks(svc.use(Store), { agent_id: await agentOf(svc, id), user_id: tenant, session_id }),
-  render: tasks => tasks.map(line).join('\n') || 'no tasks yet',
+  render: tasks => tasks.map(line).join('\n') || 'no tasks of the user "default" yet',
 })
 
 export const tasksTranscript = operation({
@@ -329,5 +330,5 @@ function renderTask(task: TaskState): string {
 }
 
 function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
-  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${instruction.replace(/\s+/g, ' ').slice(0, 60)}`
+  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${brief(instruction, 60)}`
 }

@@ -1,5 +1,6 @@
 import { ImageHolders, imagesIn, readImages, WITH_IMAGES } from '#core/images/contract'
 import { deleteTaskCalls } from '#core/runtime/statements'
+import { Sessions } from '#core/sessions/contract'
 import type { PluginHandle } from '#kernel'
 import { addRetentionRule } from '#platform/retention/contract'
 import { Store } from '#platform/store/contract'
@@ -11,6 +12,10 @@ export function tasksForget(svc: PluginHandle): void {
     key: 'task_id',
     where: "ended_at < ? AND session_id IN (SELECT session_id FROM sessions_view WHERE status <> 'running')",
     also: keys => [deleteTaskCalls(keys)],
+    later(before) {
+      const { sql, params } = svc.use(Sessions).expiring(before)
+      return { where: `ended_at < ? AND session_id IN (${sql})`, params: [before, ...params] }
+    },
   })
   svc.add(ImageHolders, {
     name: 'tasks',

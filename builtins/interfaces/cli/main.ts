@@ -49,7 +49,7 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
   const tree = await readTree(ports, join(program.packageRoot, 'dist', 'commands.json'))
   if (!tree) throw new Error(`${program.packageRoot} is not built; build it with: npm run build`)
   if (words[0] === '--version' || words[0] === '-v') {
-    terminal.out(tree.version)
+    terminal.out(includesAny(words, '--json') || first ? JSON.stringify({ version: tree.version }) : tree.version)
     return 0
   }
   const builtin = [...OWN_COMMANDS, ...tree.commands]

@@ -6,6 +6,10 @@ export const McpConfig = z.object({
     .array(z.string().min(1).max(200))
     .default(['*'])
     .describe('Names of the tools that svc offers to MCP clients; * matches anything, as in tasks_*'),
+  output_schemas: z
+    .boolean()
+    .default(true)
+    .describe('Whether the list of tools has the schemas of their results; without them it is a third as large'),
   max_sessions: z
     .number()
     .int()
@@ -61,6 +65,8 @@ export const McpPrompts = point<McpPrompt>('mcp_prompts', {
 
 /** What a client is offered; read anew at each request. */
 export interface McpOffer {
+  /** Whether tools are listed with the schemas of their results. */
+  output_schemas: boolean
   /** Returns the operations that are tools. */
   operations(): readonly Operation[]
   resources(): readonly McpResource[]

@@ -17,14 +17,14 @@ export default definePlugin({
     const changes = changesOf(svc)
     const serve = (peer: McpPeer, more: readonly Operation[] = []) => {
       changes.begin()
-      peer.offer(offerOf(svc, config.tools, more))
+      peer.offer(offerOf(svc, config, more))
       peers.add(peer)
       return () => void peers.delete(peer)
     }
     const sessions = new Sessions({
       svc,
       config,
-      offer: offerOf(svc, config.tools),
+      offer: offerOf(svc, config),
       version: () => packageVersion(svc.ports),
       serve,
     })

@@ -11,21 +11,23 @@ import {
 import { isAmong } from '#lib/name-patterns'
 import { secretMasker } from '#lib/secrets'
 import { aliases } from './aliases.ts'
-import { type McpOffer, McpPrompts, McpResources } from './contract.ts'
+import { type McpConfig, type McpOffer, McpPrompts, McpResources } from './contract.ts'
 import { toolName } from './tools.ts'
 
-/**
- * Returns the offer of a project: its operations marked for MCP, and those that only this process has.
- * @param patterns names of the tools to offer
- */
-export function offerOf(svc: PluginHandle, patterns: readonly string[], more: readonly Operation[] = []): McpOffer {
+/** Returns the offer of a project: its operations marked for MCP, and those that only this process has. */
+export function offerOf(
+  svc: PluginHandle,
+  { tools, output_schemas }: Pick<McpConfig, 'tools' | 'output_schemas'>,
+  more: readonly Operation[] = [],
+): McpOffer {
   const all = () => [
     ...more,
     ...aliases(name => svc.find(Operations, name)),
     ...svc.list(Operations).filter(({ mcp }) => mcp === true),
   ]
   return {
-    operations: () => all().filter(operation => isAmong(patterns, toolName(operation))),
+    output_schemas,
+    operations: () => all().filter(operation => isAmong(tools, toolName(operation))),
     // Resources of disabled modules are left out.
     resources: () => svc.list(McpResources).filter(({ operation }) => svc.find(Operations, operation) !== undefined),
     prompts: () => svc.list(McpPrompts),
@@ -46,6 +48,7 @@ export function offerOf(svc: PluginHandle, patterns: readonly string[], more: re
 /** Returns the offer for a folder without a project: only these operations. */
 export function bareOffer(operations: readonly Operation[], hide: (json: string) => string): McpOffer {
   return {
+    output_schemas: true,
     operations: () => operations,
     resources: () => [],
     prompts: () => [],

@@ -122,7 +122,10 @@ export class Peer implements McpPeer {
   #answerTools(): void {
     const { ListToolsRequestSchema, CallToolRequestSchema } = this.#types
     this.#server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
-      const tools = [...toolsOf(this.#offer.operations())].map(([name, operation]) => toolOf(name, operation))
+      const { output_schemas } = this.#offer
+      const tools = [...toolsOf(this.#offer.operations())].map(([name, operation]) =>
+        toolOf(name, operation, output_schemas),
+      )
       const { items, ...next } = page(tools, params?.cursor)
       return { tools: items, ...next }
     })

@@ -9,7 +9,7 @@ const LONGEST_NAME = 64
 const ADDITIVE = new Set([
   ...['svc.init', 'svc.start', 'svc.spawn', 'svc.nudge'],
   ...['agents.spawn', 'agents.nudge', 'agents.pause', 'agents.resume', 'daemon.pause', 'daemon.resume'],
-  ...['goals.add', 'schedules.add', 'alarms.set', 'messages.send', 'questions.answer', 'patterns.start'],
+  ...['goals.add', 'memory.add', 'schedules.add', 'alarms.set', 'messages.send', 'questions.answer', 'patterns.start'],
   ...['checkpoints.take', 'sessions.create', 'tasks.run', 'tasks.stream', 'tasks.resume', 'recordings.replay'],
   ...['guardrails.check', 'mcp_servers.restart', 'plugins.reload'],
 ])
@@ -36,7 +36,7 @@ export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, O
 }
 
 /** Returns a tool in the form of MCP. */
-export function toolOf(name: string, operation: Operation): Tool {
+export function toolOf(name: string, operation: Operation, output_schemas: boolean): Tool {
   const { summary, description } = operation
   const { input, output } = schemasOf(operation)
   return {
@@ -44,7 +44,7 @@ export function toolOf(name: string, operation: Operation): Tool {
     title: summary,
     description: description === undefined ? summary : `${summary}. ${description}`,
     inputSchema: input,
-    outputSchema: output,
+    ...(output_schemas ? { outputSchema: output } : {}),
     annotations: annotationsOf(operation),
   } as Tool
 }

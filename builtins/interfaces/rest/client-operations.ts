@@ -140,8 +140,8 @@ export interface Operations {
   'goals.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: Goal[] }
   /** Show a goal's transcript, oldest first. */
   'goals.transcript': { input: { goal_id: string }; output: SaidMessage[] }
-  /** Change an active goal's priority. */
-  'goals.update': { input: { goal_id: string; priority: number }; output: Goal }
+  /** Change an active goal's priority or criteria. */
+  'goals.update': { input: { goal_id: string; priority?: number | undefined; acceptance?: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[] | undefined }; output: Goal }
   /** Check a text with the guardrails. */
   'guardrails.check': { input: { text: string; stage?: 'input' | 'peer' | 'output' | 'tool_arguments' | 'tool_result' | 'memory' | undefined }; output: { enabled: boolean; action: 'pass' | 'flag' | 'redact' | 'block'; text: string; findings: { rule: string; kind: string; start: number; end: number; action: 'flag' | 'redact' | 'block' }[] } }
   /** Check that the server reaches its database. */
@@ -164,6 +164,8 @@ export interface Operations {
   'mcp_servers.list': { input: Record<never, never>; output: McpServer[] }
   /** Restart an MCP server. */
   'mcp_servers.restart': { input: { name: string }; output: McpServer }
+  /** Add a record to an agent's memory. */
+  'memory.add': { input: { id: string; thought: string }; output: { memory_id: string; thought: string; metadata: Record<string, unknown>; ts: string; access_count: number; last_accessed: string | null } }
   /** Remove old and rarely used memories. */
   'memory.consolidate': { input: { id: string; max_age_days?: number | undefined; min_access?: number | undefined }; output: { removed: number } }
   /** Delete a memory record. */
@@ -314,7 +316,7 @@ export type DeletedAgent = { agent_id: string; kept_branches: { repository: stri
 
 export type Fleet = { agents: FleetMember[]; matching: number; summary: { total: number; hidden: number; statuses: Record<string, number>; stuck: number; cost_usd: number; tokens: number; next: { agent_id: string; name: string; at: string } | null; asking: { agent_id: string; name: string; held: string }[]; reasons: { reason: string; agents: number; first: { agent_id: string; name: string }[] }[] } }
 
-export type FleetMember = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; steps: number | null; held: string | null; next_run_at: string | null; last_active: string | null; cost_usd: number; tokens: number; cycle_count: number; spawned_by: string | null }
+export type FleetMember = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; steps: number | null; held: string | null; stuck: boolean; next_run_at: string | null; last_active: string | null; cost_usd: number; tokens: number; cycle_count: number; spawned_by: string | null }
 
 export type Agent = { agent_id: string; name: string; role: string; model: string; status: 'working' | 'idle' | 'waiting' | 'waiting_approval' | 'paused' | 'dead'; goal: string | null; preset: string; goal_id: string | null; waiting_for: string | null; error: string | null; persona: Record<string, unknown> | null; suffering: Record<string, unknown> | null; mood: string | null; world: Record<string, unknown> | null; identity: Record<string, unknown> | null; budget: { pursuits: { agent_id: string; limit_usd: number | null; spent_usd: number }; total: { agent_id: string; limit_usd: number | null; spent_usd: number; reserved_usd: number } } | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } | null; workspace: string; folders: GivenFolder[]; sandbox: SandboxStatus | null; spawned_by: string | null; created_at: string; last_active: string | null; next_run_at: string | null; next: { at: string | null; reason: string }; cycle_count: number; cost_usd: number; tokens: number }
 
@@ -354,7 +356,7 @@ export type LifeMoment = { life_event_id: string; beat: number; event: string; c
 
 export type World = { enabled: boolean; beat: number; jobs: { job_id: string; title: string; salary: number; skill: string | null; agent_id: string | null; holder: string | null }[]; courses: { skill: string; cost: number }[]; offers: { offer_id: string; agent_id: string; seller: string; title: string; price: number }[]; rent: number; lottery: { cost: number; win_chance: number; payout: number }; blackjack: { win_rate: number; pays: number } }
 
-export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; acceptance: AcceptanceCheck[]; refusals: number; plan: PlanStep[]; after: string[]; question_id: string | null; waits_for: string | null; deadline: string | null; created_at: string; completed_at: string | null }
+export type Goal = { goal_id: string; agent_id: string; objective: string; status: 'active' | 'completed' | 'abandoned'; priority: number; origin: string; parent_goal_id: string | null; reasoning: string | null; result: string | null; unconfirmed: boolean; steps_completed: number; cost_usd: number | null; tokens: number | null; acceptance: AcceptanceCheck[]; refusals: number; plan: PlanStep[]; after: string[]; question_id: string | null; waits_for: string | null; deadline: string | null; created_at: string; completed_at: string | null }
 
 export type AcceptanceCheck = { command?: string | undefined; file?: string | undefined; rubric?: string | undefined; model?: string | undefined; operator?: true | undefined; met: boolean | null; problem: string | null }
 
@@ -505,6 +507,7 @@ export const OPERATIONS = {
   'mcp_servers.accept': { method: 'POST', path: '/mcp-servers/{name}/accept' },
   'mcp_servers.list': { method: 'GET', path: '/mcp-servers' },
   'mcp_servers.restart': { method: 'POST', path: '/mcp-servers/{name}/restart' },
+  'memory.add': { method: 'POST', path: '/agents/{id}/memory' },
   'memory.consolidate': { method: 'POST', path: '/agents/{id}/memory/consolidate' },
   'memory.forget': { method: 'DELETE', path: '/agents/{id}/memory/{memory_id}' },
   'memory.get': { method: 'GET', path: '/agents/{id}/memory/{memory_id}' },

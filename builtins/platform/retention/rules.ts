@@ -1,5 +1,5 @@
 import { type PluginHandle, point, z } from '#kernel'
-import { AMONG, defineEffect, Effects, jsonList, type Statement, Store } from '#platform/store/contract'
+import { AMONG, type Condition, defineEffect, Effects, jsonList, type Statement, Store } from '#platform/store/contract'
 
 /**
  * Data of a module that is removed, or ended, after some time. A rule never affects pending, running or active data.
@@ -37,10 +37,12 @@ export interface AgedRows {
   stage?: number
   /** Returns statements that remove related rows. */
   also?: (keys: readonly string[]) => Statement[]
+  /** Returns a condition for rows that become removable when the rules before this one have run, for dry runs. */
+  later?: (before: number) => Condition
 }
 
 /** Adds a rule that removes a table's old rows: selects some of them, and deletes them by key. */
-export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, also }: AgedRows): void {
+export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, also, later }: AgedRows): void {
   const remove = defineEffect({
     name: `retention.${name}`,
     schema: Keys,
@@ -59,9 +61,13 @@ export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, a
     name,
     ...(stage === undefined ? {} : { stage }),
     async count(before) {
+      const more = later?.(before)
       const row = await svc
         .use(Store)
-        .get<{ n: number }>(`SELECT count(*) AS n FROM ${name} WHERE ${where}`, old(before))
+        .get<{ n: number }>(`SELECT count(*) AS n FROM ${name} WHERE (${where})${more ? ` OR (${more.where})` : ''}`, [
+          ...old(before),
+          ...(more?.params ?? []),
+        ])
       return row?.n ?? 0
     },
     async piece(before, limit) {

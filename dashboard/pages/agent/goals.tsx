@@ -12,7 +12,7 @@ import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { Conversation } from '../../ui/text/conversation.tsx'
-import { visible } from '../../ui/text/format.ts'
+import { count, dollars, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
 import { Steps } from './conversation/steps.tsx'
@@ -75,7 +75,16 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
                   },
                   { name: 'Status', kind: 'narrow', cell: goal => <GoalStatus goal={goal} /> },
                   { name: 'Origin', kind: 'narrow', wide: true, cell: ({ origin }) => <Tag>{visible(origin)}</Tag> },
-                  { name: 'Steps', kind: 'number', cell: ({ steps_completed }) => steps_completed },
+                  { name: 'Steps', kind: 'number', wide: true, cell: ({ steps_completed }) => steps_completed },
+                  {
+                    name: 'Cost',
+                    kind: 'number',
+                    cell: ({ cost_usd, tokens }) => (
+                      <span title={tokens === null ? undefined : `${count(tokens)} tokens`}>
+                        {cost_usd === null ? '–' : dollars(cost_usd)}
+                      </span>
+                    ),
+                  },
                   { name: 'Priority', kind: 'number', wide: true, cell: ({ priority }) => priority },
                   {
                     name: 'Time',
@@ -184,8 +193,13 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               {goal.reasoning && <p class="soft">Reasoning: {visible(goal.reasoning)}</p>}
               {goal.result && <p class="words">{visible(goal.result)}</p>}
               <p class="soft">
-                {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps · created{' '}
-                <When at={goal.created_at} />
+                {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps ·{' '}
+                {goal.tokens !== null && (
+                  <>
+                    {dollars(goal.cost_usd ?? 0)} for {count(goal.tokens)} tokens ·{' '}
+                  </>
+                )}
+                created <When at={goal.created_at} />
                 {goal.completed_at && (
                   <>
                     {' '}

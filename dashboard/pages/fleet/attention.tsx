@@ -109,10 +109,8 @@ function useModelProblem(): string | null {
   return provider?.available === false ? `The default model ${chosen.model} is not available: ${provider.reason}` : null
 }
 
-/** Filter for agents that anything but an approval keeps from their work. */
+/** Filter for agents that neither an approval nor the work of others keeps from theirs. */
 export const STUCK = 'stuck'
-
-export const isStuck = ({ held, status }: Member) => held !== null && status !== 'waiting_approval'
 
 function namesOf(
   first: readonly Pick<Member, 'agent_id' | 'name'>[],

@@ -13,7 +13,7 @@ import { labelOf, sharedNames } from '../../ui/text/agent-names.ts'
 import { count, dollars, integer, plural, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Fleet as FleetPage, Member } from '../../ui/types.ts'
-import { Attention, isStuck, STUCK } from './attention.tsx'
+import { Attention, STUCK } from './attention.tsx'
 import { Glance } from './glance.tsx'
 import { Import } from './import.tsx'
 import { LastVisit } from './last-visit.tsx'
@@ -201,8 +201,8 @@ const columnsOf = (every: number | undefined, shared: ReadonlySet<string>): read
 
 /** Status of an agent; being stuck takes precedence. */
 function State({ member }: { member: Member }) {
-  const { status, held } = member
-  if (!isStuck(member)) return <Status of={status} />
+  const { status, held, stuck } = member
+  if (!stuck) return <Status of={status} />
   return (
     <span title={`${status}: ${visible(held ?? '')}`}>
       <Status of={STUCK} />
@@ -211,7 +211,8 @@ function State({ member }: { member: Member }) {
 }
 
 /** Goal of an agent, and what blocks it. */
-function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Member }) {
+function Doing({ member: { agent_id, goal, held, steps, status, stuck } }: { member: Member }) {
+  const isInformation = !stuck && status !== 'waiting_approval'
   return (
     <>
       <span class="clamp" title={visible(goal ?? '')}>
@@ -219,7 +220,7 @@ function Doing({ member: { agent_id, goal, held, steps, status } }: { member: Me
         {goal && steps !== null && steps > 0 && <small class="unbroken"> · step {steps}</small>}
       </span>
       {held && (
-        <small class="held clamp" title={visible(held)}>
+        <small class={`clamp ${isInformation ? 'soft' : 'held'}`} title={visible(held)}>
           {status === 'waiting_approval' ? (
             <Asked held={visible(held)} href={to('agents', [agent_id])} />
           ) : (

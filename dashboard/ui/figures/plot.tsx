@@ -32,7 +32,7 @@ function colorOf(name: string): string {
 
 /** Possible distances between marks of a value, short enough for their labels: `1.25M` would be rounded. */
 const APART = Array.from({ length: 24 }, (_, n) => [1, 2, 5].map(of => Number(`${of}e${n - 12}`))).flat()
-/** Seconds shown around a single point: with no range, the axis would show years. */
+/** Minimum number of seconds shown around the middle: an axis of few seconds repeats its labels, and one of none shows years. */
 const AROUND_S = 60
 /** Height of the axis: exactly that of the labels under a plot. */
 const AXIS_PX = 30
@@ -52,6 +52,13 @@ function timesOf(_: uPlot, marks: number[], __: number, ___: number, apart: numb
   })
 }
 
+const isShort = (times: readonly number[]) => times.length > 0 && times.at(-1)! - times[0]! < 2 * AROUND_S
+
+function aroundMiddle(times: readonly number[]): [number, number] {
+  const middle = (times[0]! + times.at(-1)!) / 2
+  return [middle - AROUND_S, middle + AROUND_S]
+}
+
 /** Lines over time, with the last value of each as a text alternative. */
 export function Plot({ label, times, lines, write = String, range, height = 180 }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
@@ -68,7 +75,7 @@ export function Plot({ label, times, lines, write = String, range, height = 180 
         legend: { live: true, markers: { width: 0, fill: (_, at) => colorOf(lines[at - 1]?.color ?? '--ink') } },
         scales: {
           ...(range ? { y: { range } } : {}),
-          ...(times.length === 1 ? { x: { range: [times[0]! - AROUND_S, times[0]! + AROUND_S] } } : {}),
+          ...(isShort(times) ? { x: { range: aroundMiddle(times) } } : {}),
         },
         axes: [
           { ...axis, size: AXIS_PX, values: timesOf },

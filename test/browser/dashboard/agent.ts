@@ -8,6 +8,7 @@ import { endGoal, insertGoal } from '#core/goals/repository'
 import { Memory } from '#core/memory/contract'
 import type { Alarm, Schedule } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
+import { bookSpend } from '#safety/budget/statements'
 import { Questions } from '#safety/questions/contract'
 import type { Citizen } from '#society/economy/contract'
 import type { IdentityRecord } from '#society/identity/contract'
@@ -219,6 +220,26 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await host.home.kernel.use(Memory).of(ann).store('7', { kind: 'kv', key: 'lambs' })
     await go('memory')
     await page.getByRole('listitem').filter({ hasText: 'lambs' }).getByText('7', { exact: true }).waitFor()
+
+    await page.getByText('Add a memory').click()
+    await page.getByLabel('What the agent should remember').fill('Lambs are small.')
+    await page.getByRole('button', { name: 'Add memory' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'Lambs are small.' }).getByText('operator').waitFor()
+  })
+
+  it('goals: show what they cost', async () => {
+    const { goal_id } = await host.invoke<Goal>('goals.add', { id: ann, objective: 'Count the cost' })
+    const call = { kind: 'goal_pursuit', model: 'openai:gpt-5.4', priced: 'catalogue', estimated: false, attempts: 1 }
+    const amount = { cost_micros: 21_600, input_tokens: 1_900, output_tokens: 100, duration_ms: 5, held: false }
+    await store().apply([bookSpend({ call_id: 'call-cost', agent_id: ann, goal_id, ...call, ...amount })])
+    await go('goals')
+    await page
+      .getByRole('row', { name: /Count the cost/ })
+      .getByText('$0.022')
+      .waitFor()
+    await page.getByRole('link', { name: 'Count the cost' }).click()
+    await page.getByText('$0.022 for 2K tokens').waitFor()
+    await host.invoke('goals.abandon', { goal_id })
   })
 
   it('goals: one is abandoned after a confirmation, and the focus goes to the content', async () => {

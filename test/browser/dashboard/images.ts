@@ -67,10 +67,10 @@ describe.skipIf(!hasChromium)('images on the dashboard', () => {
     person.rest()
   })
 
-  it('reach the model when attached to a message to the agent', async () => {
+  it('reach the model when attached to a nudge', async () => {
     await person.at(`#/agents/${id}`)
     await page.getByLabel('Attach image').setInputFiles([picture])
-    await page.getByRole('textbox', { name: /Message to the agent/ }).fill('Build this')
+    await page.getByRole('textbox', { name: 'Nudge' }).fill('Build this')
     await page.screenshot({ path: shot('nudge-image') })
     await page.getByRole('button', { name: 'Nudge' }).click()
     await until(() => host.model!.requests.some(({ prompt }) => prompt.includes('Build this')))

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type AgentSummary, Agents } from '#core/agents/contract'
+import type { Goal } from '#core/goals/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
@@ -92,7 +93,7 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     expect(await statusOf('writer')).toBe('paused')
     await page.getByRole('button', { name: 'Resume', exact: true }).click()
     await page.getByRole('button', { name: 'Pause' }).waitFor()
-    await page.getByLabel('Message to the agent').fill('write of lanterns, please')
+    await page.getByLabel('Nudge').fill('write of lanterns, please')
     await page.getByRole('button', { name: 'Nudge' }).click()
     await page.getByText('Last sent').waitFor()
     await page.getByRole('button', { name: 'Frozen · resume' }).click()
@@ -410,8 +411,21 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
       data: { agent_id: ids.writer!, changes: [] },
     })
     await still.home.kernel.use(Store).apply([outcome, event])
+    // An agent that waits for another one needs nothing from the operator.
+    const awaited = await still.invoke<Goal>('goals.add', { id: ids.coder!, objective: 'Count' })
+    const after = [awaited.goal_id]
+    await still.invoke<Goal>('goals.add', { id: ids.oracle!, objective: 'Wait for the count', after })
+    const waiting_for = `Its goal waits for ${awaited.goal_id}`
+    const waits = still.home.kernel.use(Agents).recordOutcome({ agent_id: ids.oracle!, error: null, waiting_for })
+    await still.home.kernel.use(Store).apply([waits, event])
     const names = async () => (await page.locator('tbody th').allInnerTexts()).join(' ')
-    await page.getByRole('region', { name: 'Needs your attention' }).getByText(`writer: ${error}`).waitFor()
+    const attention = page.getByRole('region', { name: 'Needs your attention' })
+    await attention.getByText(`writer: ${error}`).waitFor()
+    await page
+      .getByRole('row', { name: /oracle/ })
+      .getByText(waiting_for)
+      .waitFor()
+    expect(await attention.getByText('oracle').count()).toBe(0)
     expect(await names()).toBe('writer coder oracle')
     await page.getByRole('button', { name: 'Agent', exact: true }).click()
     await expect.poll(names).toBe('coder oracle writer')

@@ -154,7 +154,15 @@ describe('MCP over HTTP', () => {
         .toSorted()
     expect(having('destructiveHint', false)).toEqual([
       ...['agents_nudge', 'agents_pause', 'agents_resume', 'agents_spawn', 'alarms_set', 'checkpoints_take'],
-      ...['daemon_pause', 'daemon_resume', 'goals_add', 'guardrails_check', 'mcp_servers_restart', 'messages_send'],
+      ...[
+        'daemon_pause',
+        'daemon_resume',
+        'goals_add',
+        'guardrails_check',
+        'mcp_servers_restart',
+        'memory_add',
+        'messages_send',
+      ],
       ...['patterns_start', 'plugins_reload', 'questions_answer', 'recordings_replay', 'schedules_add'],
       ...['sessions_create', 'svc_nudge', 'svc_spawn', 'tasks_resume', 'tasks_run', 'tasks_stream'],
     ])
@@ -299,6 +307,14 @@ describe('MCP over HTTP', () => {
     expect(names).toEqual(expect.arrayContaining(['svc_status', 'tasks_run']))
     expect(names.filter(name => name !== 'svc_status' && !name.startsWith('tasks_'))).toEqual([])
     await expect(call('agents_delete', { id: 'x' })).rejects.toMatchObject({ code: -32602 })
+  })
+
+  it('leaves out the schemas of results where mcp.output_schemas is false, and gives the same results', async () => {
+    const home = await startServer({ config: { mcp: { output_schemas: false } } })
+    const { client, call } = await connectClient(overHttp(home.url))
+    const { tools } = await client.listTools()
+    expect(tools.filter(({ outputSchema }) => outputSchema !== undefined)).toEqual([])
+    expect((await call('budget_status')).output).toMatchObject({ unlimited: true })
   })
 
   it('reports in the progress that the answer of a stream is started again, and answers with the final output', async () => {

@@ -364,7 +364,9 @@ describe('retention', () => {
     ] as const) {
       await writeDirectly(home.root, `UPDATE ${table} SET ${columns.map(name => `${name} = ?`).join(', ')}`, at, at)
     }
-    expect((await run(home)).rows).toMatchObject({ expired_sessions: 1, task_runs: 1 })
+    const gone = { expired_sessions: 1, task_runs: 1 }
+    expect((await run(home, { dry_run: true })).rows).toMatchObject(gone)
+    expect((await run(home)).rows).toMatchObject(gone)
     expect(await count(home, 'sessions', "status = 'running'")).toBe(2)
   })
 

@@ -129,7 +129,11 @@ describe('svc goals abandon', () => {
     expect((await run('goals', 'abandon', goals[0]!.goal_id, '-r', 'enough')).stdout).toBe(
       `${goals[0]!.goal_id}: abandoned\n`,
     )
-    expect((await run('goals', 'prioritize', goals[1]!.goal_id, '9')).code).toBe(0)
+    expect((await run('goals', 'prioritize', goals[1]!.goal_id, '9')).stdout).toContain('priority 9')
+    expect((await run('goals', 'acceptance', goals[1]!.goal_id)).code).toBe(2)
+    expect((await run('goals', 'acceptance', goals[1]!.goal_id, '--accept-file', 'forks.md')).stdout).toContain(
+      'counts as reached when:\n    … the file forks.md exists',
+    )
     expect((await run('goals', 'abandon', '--agent', 'p')).stdout.match(/abandoned/g)).toHaveLength(2)
     expect((await run('goals', 'abandon', '--all')).stdout).toBe('no goals were active\n')
   })

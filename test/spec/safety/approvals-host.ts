@@ -56,7 +56,7 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
 export const finish = (summary = 'done') => toolCall('finish_goal', { summary })
 export const goalAnswer = (objective: string) => text(JSON.stringify({ goal: objective }))
 
-export type Step = Answer | ((request: ModelServerRequest) => Answer)
+export type Step = Answer | ((request: ModelServerRequest) => Answer | Promise<Answer>)
 
 /** Returns one goal for each agent, then these steps; the last one repeats. */
 export function steps(...list: Step[]) {

@@ -11,7 +11,7 @@ import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { missingFiles } from './answers.ts'
 import { untrueClaims } from './claims.ts'
-import { claimsRefused, isOwn, readAcceptance, setAcceptance } from './repository.ts'
+import { claimsRefused, readAcceptance, setAcceptance } from './repository.ts'
 import { refuteClaim } from './verify.ts'
 
 /** Ends a goal whose agent claimed too often that it is reached, each time refused. */
@@ -65,8 +65,8 @@ export class GoalClaimCheck {
       return `Subgoals of this goal are still active (${current.open_subgoals}). They come first; you will be shown their results.`
     const unfinished = current?.has_open_work && (await this.#checkOpenWork())
     if (unfinished) return unfinished
-    // The agent may have set criteria since the cycle began.
-    if (isOwn(this.#goal)) this.#goal.acceptance = current?.acceptance ?? this.#goal.acceptance
+    // The agent or the operator may have set criteria since the cycle began.
+    if (current) this.#goal.acceptance = current.acceptance
     // A check may take long, so what the agent said before it is stored first.
     if (readAcceptance(this.#goal.acceptance).length > 0 || this.#svc.list(GoalVerifiers).length > 0)
       await this.#save([])
@@ -122,10 +122,16 @@ export class GoalClaimCheck {
 
   async #checkAcceptance(claim: Claim): Promise<string | Rejection | Waiting | undefined> {
     const { agent_id, goal_id } = this.#goal
-    const criteria = readAcceptance(this.#goal.acceptance)
-    if (criteria.length === 0) return undefined
+    const checked = this.#goal.acceptance
+    const criteria = readAcceptance(checked)
+    if (checked === null || criteria.length === 0) return undefined
     const claimed = { ...claim, goal: this.#goal, reach: this.#reach }
     const { checks, effects, waits } = await check(this.#svc, this.#cycle, claimed, criteria)
+    const current = await findTerms(this.#svc.use(Store), goal_id, [])
+    if (current && current.acceptance !== checked) {
+      await this.#save(effects)
+      return 'The acceptance criteria were changed while they were checked. Read the new ones, and call finish_goal again.'
+    }
     const problem = checks.flatMap(each => each.problem ?? []).join('\n')
     // A command that was stopped at its time limit refuses nothing.
     const refused = checks.some(({ met }) => met === false)
@@ -138,7 +144,7 @@ export class GoalClaimCheck {
     })
     await this.#save([
       ...effects,
-      setAcceptance({ goal_id, acceptance: checks, refused }),
+      setAcceptance({ goal_id, acceptance: checks, refused, checked }),
       ...(problem === '' ? [] : [refusalEvent]),
     ])
     if (problem === '') return waits

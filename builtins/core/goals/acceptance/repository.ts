@@ -25,14 +25,36 @@ export function uncheckedTerms(acceptance: readonly Acceptance[]): AcceptanceChe
   return acceptance.map(each => ({ ...each, met: null, problem: null }))
 }
 
-/** Sets the criteria of a goal, or their results; `refused` counts towards the limit. */
+/** Replaces the criteria of an active goal. */
+export const replaceAcceptance = defineEffect({
+  name: 'goals.replace_acceptance',
+  mustChange: true,
+  schema: z.object({ goal_id: z.string(), acceptance: Checks }),
+  statements: ({ goal_id, acceptance }) => [
+    {
+      sql: "UPDATE goals SET acceptance = ? WHERE goal_id = ? AND status = 'active'",
+      params: [acceptance.length > 0 ? JSON.stringify(acceptance) : null, goal_id],
+    },
+  ],
+})
+
+/**
+ * Sets the criteria of a goal, or their results; `refused` counts towards the limit. Results of criteria that were
+ * replaced since they were read (`checked`) are dropped.
+ */
 export const setAcceptance = defineEffect({
   name: 'goals.set_acceptance',
-  schema: z.object({ goal_id: z.string(), acceptance: Checks, refused: z.boolean() }),
-  statements: ({ goal_id, acceptance, refused }) => [
+  schema: z.object({
+    goal_id: z.string(),
+    acceptance: Checks,
+    refused: z.boolean(),
+    checked: z.string().optional().describe('The column as it was when the criteria were read'),
+  }),
+  statements: ({ goal_id, acceptance, refused, checked }) => [
     {
-      sql: "UPDATE goals SET acceptance = ?, refusals = refusals + ? WHERE goal_id = ? AND status = 'active'",
-      params: [JSON.stringify(acceptance), refused ? 1 : 0, goal_id],
+      sql: `UPDATE goals SET acceptance = ?, refusals = refusals + ? WHERE goal_id = ? AND status = 'active'
+        ${checked === undefined ? '' : 'AND acceptance = ?'}`,
+      params: [JSON.stringify(acceptance), refused ? 1 : 0, goal_id, ...(checked === undefined ? [] : [checked])],
     },
   ],
 })
@@ -44,7 +66,7 @@ export const claimsRefused = defineEffect({
   statements: ({ goal_id }) => [{ sql: 'UPDATE goals SET claims_refused = 1 WHERE goal_id = ?', params: [goal_id] }],
 })
 
-export const ACCEPTANCE_EFFECTS = [setAcceptance, claimsRefused]
+export const ACCEPTANCE_EFFECTS = [replaceAcceptance, setAcceptance, claimsRefused]
 
 /** Returns whether a call of a goal succeeded whose arguments contain a text. */
 export async function hasSucceeded(store: Store, goal_id: string, about: string): Promise<boolean> {

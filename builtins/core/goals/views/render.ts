@@ -1,5 +1,6 @@
 import { pluralize } from '#lib/pluralize'
 import { oneLine } from '#lib/sanitize'
+import { formatUsd } from '#lib/usd'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import type { Goal } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
@@ -41,7 +42,7 @@ export function renderGoal(goal: Goal): string {
   const lines = [
     `${markOf(goal)} ${goal_id}  ${agent_id}  ${status}${goal.unconfirmed ? `, ${NOT_CONFIRMED}: it did not call finish_goal` : ''}`,
     `  ${oneLine(objective)}`,
-    `  priority ${priority}, from ${origin}, ${steps_completed} steps`,
+    `  priority ${priority}, from ${origin}, ${steps_completed} steps${costOf(goal)}`,
     `  set ${created_at}${completed_at ? `, ended ${completed_at}` : ''}`,
     goal.deadline && `  deadline ${goal.deadline}`,
     status === 'active' && progress(goal) && `  ${progress(goal)}`,
@@ -55,6 +56,10 @@ export function renderGoal(goal: Goal): string {
     result && `  ${status === 'completed' ? 'result' : 'reason'}: ${result.replaceAll('\n', '\n    ')}`,
   ]
   return lines.filter(Boolean).join('\n')
+}
+
+function costOf({ cost_usd, tokens }: Goal): string {
+  return cost_usd === null ? '' : `, ${formatUsd(cost_usd)}, ${pluralize(tokens ?? 0, 'token')}`
 }
 
 function short(text: string): string {

@@ -1,5 +1,5 @@
 import { printableLine } from './printable.ts'
-import { pad, widthOf, wrap } from './width.ts'
+import { pad, widthOf, wordsOf, wrap } from './width.ts'
 
 type Row = Record<string, unknown>
 
@@ -69,9 +69,9 @@ function fitting(heads: readonly string[], rows: readonly string[][], columns: n
   const widths = heads.map((_, at) => Math.max(...of(at).map(widthOf)))
   // Ids, times and numbers are one word, and keep their width.
   const least = heads.map((head, at) => {
-    const words = rows.flatMap(row => row[at]!.split(' '))
-    if (words.length === rows.length) return widths[at]!
-    const longest = Math.max(...words.map(widthOf))
+    const words = rows.map(row => wordsOf(row[at]!))
+    if (words.every(({ length }) => length < 2)) return widths[at]!
+    const longest = Math.max(...words.flat().map(({ word }) => widthOf(word)))
     return Math.min(widths[at]!, Math.max(NARROWEST, widthOf(head), Math.min(longest, LONGEST_WORD)))
   })
   const gaps = GAP.length * (heads.length - 1)

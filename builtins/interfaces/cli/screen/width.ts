@@ -67,10 +67,22 @@ function foldLine(line: string, columns: number): string {
   return [first, ...more.map(part => hang + part)].join('\n')
 }
 
+/**
+ * Words with the spaces before them. Chinese and Japanese have no spaces, so each of their characters counts as a word,
+ * with the marks that may not begin a line.
+ */
+const WORDS =
+  /( *)([\p{sc=Han}\p{sc=Hira}\p{sc=Kana}][ー、。，．：；！？）」』】〉》]*|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])[^ ])+)/gu
+
+/** Splits text into the parts between which it may be wrapped. */
+export function wordsOf(text: string): { space: string; word: string }[] {
+  return Array.from(text.matchAll(WORDS), ([, space = '', word = '']) => ({ space, word }))
+}
+
 /** Wraps between words; the spaces of the layout stay in the first line. */
 function wrapLaid(line: string, first: number, others: number): string[] {
   const lines = ['']
-  for (const [, space = '', word = ''] of line.matchAll(/( *)([^ ]+)/g)) {
+  for (const { space, word } of wordsOf(line)) {
     const last = lines.at(-1)!
     const width = lines.length === 1 ? first : others
     if (last.trim() === '' || widthOf(last + space + word) <= width) lines[lines.length - 1] = last + space + word
@@ -83,8 +95,8 @@ function wrapLine(text: string, width: number, hard: boolean): string[] {
   if (widthOf(text) <= width) return [text]
   const lines: string[] = []
   let line = ''
-  for (const word of text.trim().split(/ +/)) {
-    const longer = line === '' ? word : `${line} ${word}`
+  for (const { space, word } of wordsOf(text.trim())) {
+    const longer = line === '' || space === '' ? line + word : `${line} ${word}`
     if (widthOf(longer) <= width) line = longer
     else {
       if (line !== '') lines.push(line)

@@ -96,7 +96,8 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
             <>
               {said.length === 0 && !writing && (
                 <p class="soft">
-                  Give the agent one task. It remembers the earlier messages of this session. Its goals continue.
+                  Ask the agent, or give it a small task: it answers here at once, and its goals continue. It remembers
+                  the earlier messages of this chat.
                 </p>
               )}
               <ol class="plain said">

@@ -29,19 +29,25 @@ export function Messages({ agent: { agent_id: id } }: ViewProps) {
   return (
     <div class="stack">
       <Card title="Send a message">
-        <form
-          class="row ask"
-          onSubmit={event => {
-            event.preventDefault()
-            void send.run(event.currentTarget)
-          }}
-        >
-          <textarea name="body" aria-label="Message" rows={2} required placeholder="The agent’s answer appears below" />
-          <button type="submit" class="primary" disabled={send.running}>
-            Send
-          </button>
-        </form>
-        <Trouble fault={send.fault} />
+        <div class="stack">
+          <p class="hint">
+            The agent reads it with its messages from other agents. If it answers, its answer appears below. For an
+            answer at once, use the <a href={to('agents', [id, 'chat'])}>chat</a>.
+          </p>
+          <form
+            class="row ask"
+            onSubmit={event => {
+              event.preventDefault()
+              void send.run(event.currentTarget)
+            }}
+          >
+            <textarea name="body" aria-label="Message" rows={2} required placeholder="Message" />
+            <button type="submit" class="primary" disabled={send.running}>
+              Send
+            </button>
+          </form>
+          <Trouble fault={send.fault} />
+        </div>
       </Card>
       <Loaded query={query}>
         {messages =>

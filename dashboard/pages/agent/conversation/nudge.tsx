@@ -2,13 +2,14 @@ import { useRef } from 'preact/hooks'
 import { useAction } from '../../../api/action.ts'
 import { api } from '../../../api/client.ts'
 import { useLatest } from '../../../api/feed.ts'
+import { to } from '../../../routes.ts'
 import { Attachments, inputsOf, useAttached } from '../../../ui/attach.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { Trouble } from '../../../ui/states.tsx'
 import { When } from '../../../ui/time.tsx'
 import type { Agent } from '../../../ui/types.ts'
 
-/** Form for a message to the agent, which reads it before its next step. */
+/** Form for a nudge, which the agent reads before its next step. */
 export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agent; onSent: () => void }) {
   const form = useRef<HTMLFormElement>(null)
   const attached = useAttached()
@@ -20,7 +21,7 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
   }, 'Sent. The agent reads it before its next step.')
   const receipt = useLatest(event => event.agent_id === id && event.type === 'nudge_received', 1)
   return (
-    <Card title="Message to the agent">
+    <Card title="Nudge" aside={<a href={to('agents', [id, 'chat'])}>Chat</a>}>
       <form
         ref={form}
         class="stack"
@@ -30,19 +31,22 @@ export function Nudge({ agent: { agent_id: id, status }, onSent }: { agent: Agen
           void nudge.run(String(new FormData(event.currentTarget).get('message')))
         }}
       >
+        <p class="hint">
+          The agent reads a nudge before its next step, and goes on with its goal. For an answer, use the chat.
+        </p>
         <textarea
           name="message"
-          aria-label="Message to the agent"
+          aria-label="Nudge"
           rows={2}
           maxLength={4000}
           required
-          placeholder="The agent reads this before its next step"
+          placeholder="Such as: look at the failing test first"
         />
         <Attachments attached={attached} disabled={status === 'dead'} />
         <Trouble fault={nudge.fault} />
         <div class="row">
           <button type="submit" class="primary" disabled={nudge.running || status === 'dead'}>
-            Nudge
+            Send nudge
           </button>
           {receipt[0] && (
             <small>

@@ -204,6 +204,52 @@ describe('acceptance criteria', () => {
     })
   }, 30_000)
 
+  it('may be replaced while the goal is pursued: the agent is shown the new ones, and only they count', async () => {
+    await using home = await accepting(
+      [
+        async () => {
+          await home.kernel.invoke('goals.update', { goal_id: home.goal_id, priority: 7 })
+          return REPORT
+        },
+        async () => {
+          const acceptance = [{ file: 'report.md' }]
+          await home.kernel.invoke('goals.update', { goal_id: home.goal_id, acceptance })
+          return toolCall('list_dir', {})
+        },
+        finish('written'),
+      ],
+      [{ command: 'test -e never.md' }],
+    )
+    const goal = await home.waitForEnd()
+    expect(goal).toMatchObject({ status: 'completed', priority: 7, refusals: 0, acceptance: [{ met: true }] })
+    expect(home.server.requests.at(-1)!.prompt).toContain(
+      'The acceptance criteria of the goal "Write the report of today" were changed. It counts as reached when all of these hold:\n- the file report.md exists',
+    )
+    // What the goal cost is added up from its model calls.
+    expect(goal.tokens).toBe(home.server.bill.reduce((sum, call) => sum + call.input_tokens + call.output_tokens, 0))
+    await expect(home.kernel.invoke('goals.update', { goal_id: home.goal_id })).rejects.toMatchObject({
+      code: 'nothing_to_change_in_goal',
+    })
+  })
+
+  it('that were replaced while a claim was checked refuse the claim', async () => {
+    await using home = await accepting(
+      [REPORT, finish('written'), finish('written')],
+      [{ command: 'touch started; while [ ! -e go ]; do sleep 0.1; done' }],
+    )
+    const workspace = join(home.root, '.svc/workspaces', home.id)
+    await until(() =>
+      readFile(join(workspace, 'started')).then(
+        () => true,
+        () => false,
+      ),
+    )
+    await home.kernel.invoke('goals.update', { goal_id: home.goal_id, acceptance: [{ file: 'report.md' }] })
+    await writeFile(join(workspace, 'go'), '')
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', refusals: 0 })
+    expect(shown(home).join('\n')).toContain('The acceptance criteria were changed while they were checked.')
+  })
+
   it('reject a command that can never run, and say what to change', async () => {
     await using home = await asking([finish()], { builtins: [shell], config: { tools: { sandbox: 'off' } } })
     const id = await spawn(home)

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Memory, type MemoryRecord } from '#core/memory/contract'
 import memory from '#core/memory/index'
+import { memoryList } from '#core/memory/operations'
 import { termsOf } from '#core/memory/search/terms'
 import { TfIdf } from '#core/memory/search/tfidf'
 import { appendBehind, linesBehind, ON_POSTGRES } from '../../../support/direct-access.ts'
@@ -241,11 +242,15 @@ describe('the memory file', () => {
 })
 
 describe('operators', () => {
-  it('list, search and remove what an agent remembers', async () => {
+  it('add, list, search and remove what an agent remembers', async () => {
     await using home = await open()
     const agent_id = await spawn(home)
     const records = home.kernel.use(Memory).of(agent_id)
-    for (const thought of ['apples are red', 'bananas are yellow', 'the sky is blue']) await records.store(thought)
+    for (const thought of ['apples are red', 'bananas are yellow']) await records.store(thought)
+    const added = await home.kernel.invoke('memory.add', { id: agent_id, thought: ' the sky is blue ' })
+    expect(added).toMatchObject({ thought: 'the sky is blue', metadata: { kind: 'operator' } })
+    await expect(home.kernel.invoke('memory.add', { id: agent_id, thought: ' ' })).rejects.toThrow(/thought/)
+    expect(memoryList.render!([{ ...(added as MemoryRecord), thought: 'a'.repeat(161), score: null }])).toMatch(/a…$/)
     const list = (input: object) => home.kernel.invoke('memory.list', { id: agent_id, ...input })
     expect(await list({ limit: 2, offset: 1 })).toMatchObject([
       { thought: 'bananas are yellow', score: null },
