@@ -272,9 +272,9 @@ export interface Agents {
   hasAlive(preset: string): Promise<boolean>
   /** Returns the number of agents by status, and the number of active goals. */
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
-  /** Describes what other live agents do, one line each, at most `limit`. */
+  /** Describes what other live agents do, without sub-agents, one line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
-  /** Other live agents, the newest first, at most `limit`. */
+  /** Other live agents without sub-agents, the newest first, at most `limit`. */
   listOthers(agent_id: string, limit: number): Promise<{ agent_id: string; name: string; role: string }[]>
   /** @deprecated Use `listOthers`. */
   others?: Agents['listOthers']

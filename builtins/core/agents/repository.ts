@@ -228,9 +228,12 @@ const cut = (column: string) =>
   `CASE WHEN length(${column}) > ${GLANCE_CHARS} THEN substr(${column}, 1, ${GLANCE_CHARS}) || '…' ELSE ${column} END`
 const PEERS = `SELECT a.agent_id, a.name, ${cut('a.role')} AS role, (SELECT ${cut('objective')} FROM goals_view WHERE agent_id = a.agent_id
     AND status = 'active' ORDER BY priority DESC, created_at LIMIT 1) AS objective, a.paused_at
-  FROM agents a WHERE a.agent_id <> ? AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`
+  FROM agents a WHERE a.agent_id <> ? AND a.spawned_by IS NULL AND a.died_at IS NULL ORDER BY a.rowid DESC LIMIT ?`
 
-/** Returns the newest agents, at most `limit`, so that a prompt does not grow with their number. */
+/**
+ * Returns the newest agents, at most `limit`, so that a prompt does not grow with their number. Sub-agents work for
+ * their parents alone, and would change all prompts whenever one begins or ends.
+ */
 export function listPeers(store: Store, agent_id: string, limit: number) {
   return store.all<{
     agent_id: string

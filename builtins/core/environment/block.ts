@@ -81,7 +81,9 @@ function folderLines({ project }: PluginHandle, agent: AgentRow): string[] {
       ? [
           `The workspace is a git worktree on its own branch${ignored}. The operator reviews your changes and merges them`,
         ]
-      : []),
+      : workspace === scratch
+        ? []
+        : ['The workspace is a folder of the operator: change there only what the operator wants changed']),
     ...further.map(folder => `Folder: ${folder.path} (${folder.access})`),
     ...(workspace === scratch ? [] : [`Your own folder, for files that do not belong in the workspace: ${scratch}`]),
   ]
@@ -115,9 +117,9 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
   )
 }
 
-/** Names other agents; undefined where there are none. */
-export async function othersText(svc: PluginHandle, { agent_id }: AgentRow): Promise<string | undefined> {
-  const found = await svc.use(Agents).listOthers(agent_id, OTHERS)
+/** Names other agents; undefined for a sub-agent, which answers to its parent alone, and where there are none. */
+export async function othersText(svc: PluginHandle, { agent_id, spawned_by }: AgentRow): Promise<string | undefined> {
+  const found = spawned_by === null ? await svc.use(Agents).listOthers(agent_id, OTHERS) : []
   const lines = found.map(each => `- ${idAndName(each)}: ${each.role}`)
   return lines.length === 0 ? undefined : ['Other agents:', ...lines].join('\n')
 }

@@ -21,8 +21,8 @@ export type MemoryRecord = z.infer<typeof MemoryRecord>
 export type MemoryHit = MemoryRecord & { score: number }
 
 type Metadata = Readonly<Record<string, unknown>>
-/** Matches records whose metadata has these values, such as `{ kind: 'note' }`. */
-export type MetadataFilter = Readonly<Record<string, string>>
+/** Matches records whose metadata has these values, or one of several, such as `{ kind: 'note' }`. */
+export type MetadataFilter = Readonly<Record<string, string | readonly string[]>>
 
 /** The memory of one agent. Every method may wait for another process that writes in the same file. */
 export interface AgentMemory {

@@ -8,6 +8,7 @@ import {
   excerptOf,
   type Memory,
   MemoryEmbeddings,
+  type MemoryHit,
   type MemoryRecord,
   type Notes,
   type Values,
@@ -21,12 +22,27 @@ import { idOf } from './ids.ts'
 import { Memories } from './memories.ts'
 import { PlainNote, PlainNotes } from './notes.ts'
 import { runOf } from './repository.ts'
+import { GOAL } from './search/excerpts.ts'
 import { VectorIndex } from './search/vector-index.ts'
 import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 
 /** Defaults for prompts: number of memories, and maximum characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
+
+/** Number of records looked at for each one that is returned, because goals of a schedule may repeat. */
+const CANDIDATES = 4
+
+/** Keeps only the newest of the goals with the same objective, such as those of a schedule, at the place of the best. */
+function withoutRepeats(hits: readonly MemoryHit[]): MemoryHit[] {
+  const newest = new Map<string, MemoryHit>()
+  for (const hit of hits) {
+    const aim = hit.metadata.kind === GOAL ? hit.thought.split('\n', 1)[0]! : hit.memory_id
+    const other = newest.get(aim)
+    if (!other || hit.ts > other.ts) newest.set(aim, hit)
+  }
+  return [...newest.values()]
+}
 
 /** The memories of agents, each loaded at its first use. */
 export class MemoryCache implements Memory {
@@ -88,7 +104,8 @@ export class MemoryCache implements Memory {
     { limit = RELEVANT, counts = false, except }: Parameters<Memory['relevant']>[2] = {},
   ): Promise<string[]> {
     const records = this.of(agent_id)
-    const hits = await (counts ? records.search(text, limit, undefined, except) : records.look(text, limit, except))
+    const hits = withoutRepeats(await records.look(text, limit * CANDIDATES, except)).slice(0, limit)
+    if (counts) for (const { memory_id } of hits) await records.recall(memory_id)
     const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
     return snippets.filter(snippet => snippet !== undefined)
   }

@@ -24,7 +24,9 @@ interface Offered {
   names: ReadonlySet<string>
   /** Tools that were called or named, most recent first. */
   recent: readonly string[]
-  /** Toolkits of called tools that were not offered at first. */
+  /** Tools that a message or the system prompt named: these are offered without the rest of their toolkit. */
+  alone: ReadonlySet<string>
+  /** Toolkits of the best tool of each search, and of called tools that were not offered at first. */
   kits: ReadonlySet<string>
 }
 
@@ -36,8 +38,8 @@ export function tokensOf(specs: readonly ToolSpec[]): number {
 /**
  * Selects the tools offered to a model within a budget: the core families as a whole, in order, as far as they fit.
  * The offer changes only when a message calls or names a tool that is not in it, which keeps the provider's prompt cache
- * valid. Then tools are taken in the order in which they were last called or named, then the other tools of called
- * toolkits, then the core families. The offer depends only on the messages, on any machine and after any restart.
+ * valid. Then tools are taken in the order in which they were last called or named, then the other tools of found and
+ * called toolkits, then the core families. The offer depends only on the messages, on any machine and after any restart.
  * @param budget tokens; Infinity sets no limit
  */
 export class Offer {
@@ -63,7 +65,15 @@ export class Offer {
     this.first = this.#fitting([], new Set())
     this.#free = budget - tokensOf(this.first)
     const names = new Set(this.first.map(({ name }) => name))
-    this.#begin = { count: 0, last: undefined, specs: this.first, names, recent: [], kits: new Set() }
+    this.#begin = {
+      count: 0,
+      last: undefined,
+      specs: this.first,
+      names,
+      recent: [],
+      alone: new Set(),
+      kits: new Set(),
+    } as const
     this.#now = this.#begin
   }
 
@@ -83,12 +93,17 @@ export class Offer {
     const now = { ...before, count: before.count + 1, last: message }
     if (said.length === 0) return now
     const recent = [...new Set([...said, ...before.recent])]
-    const found = called.filter(name => !this.#begin.names.has(name))
+    const isSearch = message.name === FIND_TOOLS
+    const alone =
+      message.role === 'user' || message.role === 'system' ? new Set([...before.alone, ...said]) : before.alone
+    // The best hit is nearly always called: its toolkit comes with it, so that the offer changes once and not twice.
+    const wanted = isSearch ? said.slice(0, 1) : called.filter(name => !alone.has(name))
+    const found = wanted.filter(name => !this.#begin.names.has(name))
     const kits = new Set([...before.kits, ...found.map(name => this.#byName.get(name)!.toolkit)])
-    if (kits.size === before.kits.size && said.every(name => before.names.has(name))) return { ...now, recent }
+    if (kits.size === before.kits.size && said.every(name => before.names.has(name))) return { ...now, recent, alone }
     const neighbours = this.#all.filter(({ toolkit }) => kits.has(toolkit)).map(({ spec }) => spec.name)
     const specs = this.#fitting([...new Set([...recent, ...neighbours])], new Set(recent))
-    return { ...now, recent, kits, specs, names: new Set(specs.map(({ name }) => name)) }
+    return { ...now, recent, alone, kits, specs, names: new Set(specs.map(({ name }) => name)) }
   }
 
   #fitting(wanted: readonly string[], said: ReadonlySet<string>): readonly ToolSpec[] {

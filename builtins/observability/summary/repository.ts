@@ -1,7 +1,8 @@
 import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
 
-/** SQL: whether goal `g` is one of its own agent: no subgoal, and not the task of a sub-agent. */
-const OWN = `g.parent_goal_id IS NULL AND EXISTS (SELECT 1 FROM agents_view a
+/** SQL: whether goal `g` is no part of another goal of its agent, and not the task of a sub-agent. Others may have delegated it. */
+const OWN = `NOT EXISTS (SELECT 1 FROM goals_view p WHERE p.goal_id = g.parent_goal_id AND p.agent_id = g.agent_id)
+  AND EXISTS (SELECT 1 FROM agents_view a
   WHERE a.agent_id = g.agent_id AND coalesce(a.root_agent_id, a.agent_id) = a.agent_id)`
 const ENDED = `FROM goals_view g WHERE completed_at >= ? AND ${OWN}`
 

@@ -1,9 +1,10 @@
 import type { MessageSource, PromptSection } from '#core/goals/contract'
+import { lineOf } from '#core/memory/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Mail, OPERATOR } from './contract.ts'
 import { fencedMessage, headOf, labelOf } from './fence.ts'
-import { messageOf, questionsToOperator } from './repository.ts'
+import { awaitedMessages, messageOf, questionsToOperator } from './repository.ts'
 
 /** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
 const AT_ONCE = 8
@@ -43,10 +44,12 @@ export function mailMessages(svc: PluginHandle): MessageSource {
 export function unansweredSection(svc: PluginHandle): PromptSection {
   return {
     ...{ name: 'unanswered_messages', stage: 70, prompts: ['goal_generation', 'goal_opening'] },
-    async text({ agent_id }, _profile, _known, goal) {
+    async text({ agent_id }, _profile, { nudges = [] }, goal) {
       if (goal && goal.origin !== 'generated') return undefined
       const mail = svc.use(Mail)
-      const messages = await mail.listUnanswered(agent_id, REMINDED)
+      const unanswered = await mail.listUnanswered(agent_id, REMINDED)
+      // The messages that led to a goal are in its prompt.
+      const messages = unanswered.filter(({ message_id }) => !nudges.some(text => text.includes(message_id)))
       if (messages.length === 0) return undefined
       if (goal) {
         const named = messages.map(
@@ -56,6 +59,23 @@ export function unansweredSection(svc: PluginHandle): PromptSection {
       }
       const texts = await Promise.all(messages.map(message => mail.textForModel(message, agent_id, REMINDER)))
       return ['Messages that you read and have not answered:', ...texts].join('\n\n')
+    },
+  }
+}
+
+/** Shows an agent that chooses a goal which of its own messages have no answer yet, so that it does not ask again. */
+export function awaitedSection(svc: PluginHandle): PromptSection {
+  return {
+    ...{ name: 'awaited_answers', stage: 71, prompts: ['goal_generation'] },
+    async text({ agent_id }) {
+      const messages = await awaitedMessages(svc.use(Store), agent_id, REMINDED)
+      if (messages.length === 0) return undefined
+      const lines = messages.map(messageOf).map(async ({ message_id, type, to_agent, subject, body, ts }) => {
+        const words = lineOf(subject || body, REMINDER / 2)
+        return `- ${ts.slice(0, 10)}: ${message_id} (${type}) to ${await labelOf(svc.use(Store), to_agent)}: ${words}`
+      })
+      const heading = 'What you asked others, without an answer yet. It comes to you as a message; do not ask again:'
+      return [heading, ...(await Promise.all(lines))].join('\n')
     },
   }
 }

@@ -7,7 +7,7 @@ import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
-import { type Happening, narrateHappenings, oneLine, type SealedChapter, type Story } from './narrative.ts'
+import { endingOf, type Happening, narrateHappenings, oneLine, type SealedChapter, type Story } from './narrative.ts'
 import { type EventRow, goalsOf, type IdentityRow, readIdentity, tellStory, toIdentityRecord } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']
@@ -120,11 +120,9 @@ export class Identities implements Identity {
     const ended = events.filter(({ type }) => ENDINGS.includes(type)).map(({ data }) => String(data.goal_id))
     const goals = ended.length > 0 ? await goalsOf(this.#svc.use(Store), ended) : []
     return events.flatMap(({ seq, at, type, data }) => {
+      const goal = goals.find(({ goal_id }) => goal_id === data.goal_id)
       const line = ENDINGS.includes(type)
-        ? endingOf(
-            goals.find(({ goal_id }) => goal_id === data.goal_id),
-            type === 'goal_completed',
-          )
+        ? goal && endingOf(goal, type === 'goal_completed')
         : this.#svc.find(NarrativeSources, type)?.line(data)
       return line ? [{ seq, at, line }] : []
     })
@@ -138,19 +136,6 @@ export class Identities implements Identity {
     const traits = profile?.personality.traits.slice(0, TRAITS) ?? []
     return { traits, role: agent.role || profile?.role || agent.preset }
   }
-}
-
-const LONGEST_OBJECTIVE = 110
-
-function endingOf(
-  goal: { objective: string; result: string | null; unconfirmed: number } | undefined,
-  completed: boolean,
-) {
-  if (!goal) return undefined
-  const { objective, result, unconfirmed } = goal
-  const aim = oneLine(objective, LONGEST_OBJECTIVE)
-  const how = completed ? `Completed${unconfirmed ? ', not confirmed' : ''}` : 'Abandoned'
-  return `${how}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 
 /** Returns as many whole words of a string as fit. */

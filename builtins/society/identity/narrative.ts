@@ -4,6 +4,7 @@ import { isoTime } from '#platform/store/contract'
 /** Maximum length of a narrative before it is sealed as a chapter, in characters. */
 const LONGEST_NARRATIVE = 800
 const LONGEST_LINE = 240
+const LONGEST_OBJECTIVE = 110
 /** Number of characters of a chapter's first and last line that its summary quotes. */
 const GLANCE = 48
 
@@ -74,6 +75,19 @@ function chapterOf({ entries, since, until, first_line, last_line }: Story): Sea
     summary: `${span}, ${entries} ${entries === 1 ? 'entry' : 'entries'}: ${what}`,
     ...{ entry_count: entries, started_at: since ?? 0, ended_at: until ?? 0 },
   }
+}
+
+interface EndedGoal {
+  objective: string
+  result: string | null
+  unconfirmed: number
+}
+
+/** Returns the narrative line of an ended goal, without its date. */
+export function endingOf({ objective, result, unconfirmed }: EndedGoal, completed: boolean): string {
+  const aim = oneLine(objective, LONGEST_OBJECTIVE)
+  const how = completed ? `Completed${unconfirmed ? ', not confirmed' : ''}` : 'Abandoned'
+  return `${how}: ${aim}${result ? ` - ${result.split('\n')[0]}` : ''}`
 }
 
 /** Cleans a string and puts it on one line, cut to a maximum length. */

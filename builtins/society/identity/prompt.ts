@@ -1,23 +1,22 @@
 import type { AgentRow } from '#core/agents/contract'
 import type { PromptSection } from '#core/goals/contract'
 import type { IdentityRecord } from './contract.ts'
-import { oneLine } from './narrative.ts'
+import { endingOf, oneLine } from './narrative.ts'
 
-/** Maximum amounts shown in a prompt, about 350 tokens in total. `narrative` and `worldview` are in characters. */
-const SHOWN = { chapters: 2, narrative: 400, worldview: 200, opinions: 3, questions: 2 }
-const LONGEST = { chapter: 150, opinion: 100, question: 100 }
+/** Maximum amounts shown in a prompt, about 300 tokens in total. `narrative` and `worldview` are in characters. */
+const SHOWN = { narrative: 400, worldview: 200, opinions: 3, questions: 2 }
+const LONGEST = { opinion: 100, question: 100 }
 
 /**
  * Returns the agent's identity as prompt text in a fence. Each entry is one line after a dash, so that none can close
- * the fence. undefined for a new agent.
- * @param memories lines of the same prompt; goals that they name are left out
+ * the fence. undefined for a new agent. Chapters are left out: they quote only their first and last line.
+ * @param named lines of the same prompt; goals that they name are left out
  */
-export function identityText(identity: IdentityRecord, memories: readonly string[] = []): string | undefined {
-  const { chapters, narrative, worldview, opinions, open_questions } = identity
+export function identityText(identity: IdentityRecord, named: readonly string[] = []): string | undefined {
+  const { narrative, worldview, opinions, open_questions } = identity
   const entries = [
-    ...chapters.slice(-SHOWN.chapters).map(({ summary }) => oneLine(summary, LONGEST.chapter)),
     ...lastLines(narrative, SHOWN.narrative)
-      .filter(line => !isRemembered(line, memories))
+      .filter(line => !isNamed(line, named))
       .map(line => oneLine(line, SHOWN.narrative)),
     ...(worldview ? [`How you see the world: ${oneLine(worldview, SHOWN.worldview)}`] : []),
     ...opinions
@@ -33,17 +32,17 @@ export function identityText(identity: IdentityRecord, memories: readonly string
 }
 
 /** Number of characters by which a line is recognized in a memory, which shortens long objectives. */
-const KNOWN_CHARS = 150
+const KNOWN_CHARS = 100
 
-/** Returns whether a memory begins with the same words as a dated line of the narrative. */
-function isRemembered(line: string, memories: readonly string[]): boolean {
+/** Returns whether a line of the prompt begins with the same words as a dated line of the narrative. */
+function isNamed(line: string, named: readonly string[]): boolean {
   const wordsOf = (text: string) =>
     text
       .replace(/…$/, '')
       .replaceAll(/ (?:-|→) /g, ' ')
       .slice(0, KNOWN_CHARS)
   const words = wordsOf(line.replace(/^\d{4}-\d\d-\d\d: /, ''))
-  return memories.some(memory => wordsOf(memory).startsWith(words))
+  return named.some(other => wordsOf(other).startsWith(words))
 }
 
 /** Returns the last whole lines that fit into a number of characters. */
@@ -63,7 +62,9 @@ export function identitySection(of: (agent: AgentRow) => Promise<IdentityRecord>
     stage: 10,
     inner: 'persona',
     prompts: ['goal_generation', 'goal_pursuit'],
-    text: async (agent, _profile, { identity, memory_snippets }) =>
-      identityText(identity ?? (await of(agent)), memory_snippets),
+    text: async (agent, _profile, { identity, memory_snippets = [], recent_goals = [] }) => {
+      const goals = recent_goals.map(goal => endingOf(goal, goal.status === 'completed'))
+      return identityText(identity ?? (await of(agent)), [...memory_snippets, ...goals])
+    },
   }
 }

@@ -69,3 +69,29 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   const refused = await svc(['summary', '--since', 'yesterday'], options)
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('since: must be a time such as') })
 })
+
+it('svc summary names a delegated goal under the agent that worked on it', async () => {
+  await using server = await modelServer({
+    script({ body, prompt }) {
+      if (!prompt.includes('Goal: ')) return text('{"goal": null}')
+      if (prompt.includes('Goal: Count the boats')) return toolCall('finish_goal', { summary: 'Two boats.' })
+      const isAsked = body.messages.some(({ role }) => role === 'tool')
+      return isAsked
+        ? toolCall('finish_goal', { summary: 'Reported two boats.' })
+        : toolCall('delegate_task', { agent_name: 'q', objective: 'Count the boats', wait: true })
+    },
+  })
+  await using dir = await project({
+    '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\n  min_rest: 0.05\n',
+    'profiles/p.yaml': 'name: p\nrole: harbour\n',
+    'profiles/q.yaml': 'name: q\nrole: boats\n',
+  })
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  const options = { cwd: dir.path, env }
+  for (const preset of ['p', 'q']) await svc(['spawn', preset], options)
+  await svc(['goals', 'add', 'p', 'Report how many boats there are'], options)
+  await using _daemon = new RunningSvc(['start'], options)
+  await until(async () => (await svc(['summary'], options)).stdout.includes(': 2 goals completed'))
+  const { stdout } = await svc(['summary'], options)
+  expect(stdout).toMatch(/^q-\w+: 1 goal completed, .*\n.*completed {6}Count the boats\n +→ Two boats\./m)
+})

@@ -227,16 +227,15 @@ describe("an agent's identity", () => {
     expect(asked.prompt).toContain('[life]')
   })
 
-  it('does not repeat goals that the memories in the prompt for a goal name', async () => {
+  it('does not repeat goals that the prompt for a goal names, and neither do memories', async () => {
     await using home = await testHostWithAgent({ builtins: [memory] })
     await pursue(home, 'Prune the apple trees along the wall')
     const goalPrompt = () => home.server.requests.filter(asksForGoal).at(-1)!.prompt
     await until(async () => {
       await runHeartbeat(home)
-      return goalPrompt().includes('- Completed: Prune the apple trees along the wall → All as it should be')
+      return goalPrompt().includes('- [completed] Prune the apple trees along the wall → All as it should be')
     })
-    expect(goalPrompt()).toContain('- [completed] Prune the apple trees along the wall')
-    expect(goalPrompt().split('Prune the apple trees')).toHaveLength(3)
+    expect(goalPrompt().split('Prune the apple trees')).toHaveLength(2)
     expect((await who(home, home.id)).narrative).toContain('Prune the apple trees')
   })
 

@@ -323,14 +323,29 @@ describe('an agent whose tools do not fit into its prompt', () => {
 describe('tool settings of a profile', () => {
   const builtins = [GARDEN, KITCHEN]
 
-  it('choose which toolkits are offered, in which order; tools found later follow behind them', async () => {
-    const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'water the plants' } })
+  it('choose which toolkits are offered, in which order; the toolkit of the best hit follows whole, once', async () => {
+    const { script, requests } = scriptCalls(
+      { name: 'find_tools', args: { query: 'water the plants' } },
+      { name: 'water_plants' },
+    )
     const files = { 'profiles/worker.yaml': `${WORKER}core: [kitchen]\n` }
     await using home = await testHostWithModel(script, { builtins, files })
     await driven(home)
     const kitchen = ['bake_bread', 'wash_dishes', 'sharpen_knives', 'finish_goal', 'find_tools']
     expect(namesIn(requests[0]!)).toEqual(kitchen)
-    expect(namesIn(requests[1]!)).toEqual([...kitchen, 'water_plants'])
+    expect(new Set(namesIn(requests[1]!))).toEqual(new Set([...kitchen, ...GARDEN_TOOLS]))
+    expect(namesIn(requests[1]!).slice(0, kitchen.length)).toEqual(kitchen)
+    // The call changes nothing more, so that the provider's prompt cache holds.
+    expect(specsIn(requests[2]!)).toEqual(specsIn(requests[1]!))
+  })
+
+  it('offer a tool that the prompt names alone, also after it was called', async () => {
+    const { script, requests } = scriptCalls({ name: 'water_plants' })
+    const worker = `${WORKER}core: [kitchen]\nsystem_prompt: 'In dry weather call \`water_plants\`.'\n`
+    await using home = await testHostWithModel(script, { builtins, files: { 'profiles/worker.yaml': worker } })
+    await driven(home)
+    expect(namesIn(requests[0]!)).toContain('water_plants')
+    expect(specsIn(requests[1]!)).toEqual(specsIn(requests[0]!))
   })
 
   it('offer the tools of plugin files after those of core, unless the plugin wants them found', async () => {

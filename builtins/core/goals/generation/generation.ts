@@ -13,6 +13,7 @@ import { earlierMessages } from '../context/nudges.ts'
 import { lastAnswer, nudgeHint, nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
+import { withCheckedResults } from '../context/situation.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
@@ -30,7 +31,9 @@ import {
 } from './idle.ts'
 import { isSameGoal } from './sameness.ts'
 
+/** Number of recent goals in the prompt, and of those read for it, because goals of a schedule repeat. */
 const RECENT = 5
+const RECENT_READ = 50
 const PEERS = 8
 /** Characters of the last objective that are added to the role in the memory query. */
 const ABOUT = 80
@@ -78,9 +81,9 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const orders = await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message)))
   const images = nudges.flatMap(nudge => nudge.images)
   const news = await pendingMessagesFor(svc, agent_id, null, standing.wakes)
-  const recent = await listGoals(store, agent_id, { limit: RECENT })
+  const newest = await listGoals(store, agent_id, { limit: RECENT_READ })
   const others = news.texts.filter(text => !news.orders.includes(text))
-  const context = await contextFor(svc, cycle, standing, [...orders, ...news.orders], images, others, recent)
+  const context = await contextFor(svc, cycle, standing, [...orders, ...news.orders], images, others, newest)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {
@@ -98,7 +101,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const hasMessages = nudges.length + news.texts.length > 0
   if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
-  const goal = newGoal(svc, cycle, answer, hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent })
+  const goal = newGoal(svc, cycle, answer, hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals })
   if (goal.refusal !== undefined && hasMessages) throw new UnusableGoalError({ refusal: goal.refusal })
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.
@@ -156,6 +159,13 @@ interface GoalLimits {
 }
 const NO_LIMITS: GoalLimits = { shortest: 1, recent: [] }
 
+/** Returns goals without those whose objective a newer one has. */
+function latestOfEach(newestFirst: readonly GoalRow[]): GoalRow[] {
+  return newestFirst.filter(
+    (goal, place) => newestFirst.findIndex(({ objective }) => objective === goal.objective) === place,
+  )
+}
+
 interface Search {
   /** null when there is nothing to do. */
   objective: string | null
@@ -195,13 +205,18 @@ async function contextFor(
   nudges: readonly string[],
   images: readonly ImageRef[],
   news: readonly string[],
-  recent: readonly GoalRow[],
+  newest: readonly GoalRow[],
 ): Promise<GoalContext> {
   const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
+  const recent = latestOfEach(newest).slice(0, RECENT)
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
-  const memory_snippets = await recallMemories(svc, agent_id, about, false)
-  const known = { ...(await contextPartsFor(svc, agent, profile)), nudges, memory_snippets }
+  const recent_goals = await withCheckedResults(svc, agent_id, recent)
+  // The prompt names these goals with their results.
+  const named = newest.filter(({ objective }) => recent.some(goal => goal.objective === objective))
+  const except = { kind: 'goal', goal_id: named.map(({ goal_id }) => goal_id) }
+  const memory_snippets = await recallMemories(svc, agent_id, about, false, except)
+  const known = { ...(await contextPartsFor(svc, agent, profile)), nudges, memory_snippets, recent_goals }
   const earlier = wasNudged ? await earlierMessages(svc, agent_id, svc.clock.ms()) : undefined
   return Object.assign({}, known, {
     agent_id,
@@ -218,7 +233,6 @@ async function contextFor(
       ...(agent.error?.startsWith(UNREADABLE) ? [{ name: 'unreadable', text: ASK_AGAIN }] : []),
     ],
     model: modelOf(agent, profile),
-    recent_goals: recent,
     last_answer: last && lastAnswer(last),
     peer_summaries: await svc.use(Agents).peers(agent_id, PEERS),
     tools_description: toolsDescription(svc, profile),

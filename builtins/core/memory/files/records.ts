@@ -26,7 +26,7 @@ export function toRecord({ doc: _, ...record }: IndexedRecord): MemoryRecord {
 }
 
 export function isOf({ metadata }: MemoryRecord, only: MetadataFilter = {}): boolean {
-  return Object.entries(only).every(([key, value]) => metadata[key] === value)
+  return Object.entries(only).every(([key, value]) => [value].flat().includes(metadata[key] as string))
 }
 
 /** Returns the searchable words of a record: its thought and its metadata, without ids. */

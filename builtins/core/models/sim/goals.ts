@@ -12,7 +12,7 @@ const MAX_CHARS = 500
  * used recently.
  */
 export function chooseGoal(scene: Scene): { goal: string; reasoning: string } {
-  const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*/, ''))
+  const recent = itemsUnder(scene.prompt, /recent goals/i).map(item => item.replace(/^\[[^\]]*\]\s*| → .*$/g, ''))
   // A message that expects an answer is answered instead.
   const nudge = itemsUnder(scene.prompt, /(?<!earlier )messages? from the (operator|user)|user messages/i).findLast(
     item => !item.startsWith('Message msg-'),

@@ -63,7 +63,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_request',
         'request',
-        'Ask another agent for help with something. The answer comes as a message, later.',
+        'Ask another agent for help with something. It cannot read the files of your own folder. The answer comes as a message, later.',
         z.object({
           ...{ to, subject: z.string().max(1_000), body },
           priority: z.coerce
@@ -86,7 +86,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_review_request',
         'review',
-        'Ask another agent to review your work: put it into body, or say where it is.',
+        'Ask another agent to review your work. It cannot read the files of your own folder: put the text into body.',
         z.object({ to, subject: z.string().max(1_000), body }),
         args => args,
       ),
