@@ -27,6 +27,12 @@ import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 /** Defaults for prompts: number of memories, and maximum characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
+/** Kinds of records that agents store themselves, the one shown first, each with the number shown; and their characters. */
+const KEPT = [
+  [KEYED, 5],
+  ['note', 3],
+] as const
+const KEPT_CHARS = 1_500
 
 /** The memories of agents, each loaded at its first use. */
 export class MemoryCache implements Memory {
@@ -89,7 +95,23 @@ export class MemoryCache implements Memory {
   ): Promise<string[]> {
     const records = this.of(agent_id)
     const hits = await (counts ? records.search(text, limit, undefined, except) : records.look(text, limit, except))
-    const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
+    return this.#snippets(agent_id, hits)
+  }
+
+  async kept(agent_id: string): Promise<string[]> {
+    if (!this.#config.unified) return []
+    const records = this.of(agent_id)
+    const found = await Promise.all(KEPT.map(([kind, limit]) => records.recent(limit, { only: { kind } })))
+    let left = KEPT_CHARS
+    return (await this.#snippets(agent_id, found.flat())).filter(({ length }) => {
+      left -= length
+      return left >= 0
+    })
+  }
+
+  /** Returns records as lines for a prompt, without those that guardrails block. */
+  async #snippets(agent_id: string, records: readonly MemoryRecord[]): Promise<string[]> {
+    const snippets = await Promise.all(records.map(record => recallText(this.#svc, agent_id, snippetOf(record))))
     return snippets.filter(snippet => snippet !== undefined)
   }
 

@@ -28,8 +28,6 @@ export interface DescribedSet extends ToolSet {
 
 /** Owner of the runtime's own tools. */
 const OWN = 'runtime'
-/** Toolkit whose tools need a goal. */
-const GOALS = 'goals'
 /** Toolkit that is added for profiles with skills. */
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
@@ -61,10 +59,9 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
 }
 
 function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined, budget: number): DescribedSet {
-  const given =
-    only === PROFILE_TOOLKITS
-      ? givenTools(svc, profile, undefined).filter(({ toolkit }) => toolkit !== GOALS)
-      : givenTools(svc, profile, only)
+  const given = givenTools(svc, profile, only === PROFILE_TOOLKITS ? undefined : only).filter(
+    ({ tool }) => tool.only_in !== (only ? 'goal' : 'task'),
+  )
   const notIn = (offered: readonly ToolSpec[]) => {
     const names = new Set(offered.map(({ name }) => name))
     return given.filter(({ spec }) => !names.has(spec.name))

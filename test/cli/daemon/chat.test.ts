@@ -22,11 +22,11 @@ async function startProject(config: string, ...replies: Reply[]) {
     SVC_TRUST_PROJECT: 'true',
   }
   await svc(['spawn', 'coder', '--name', 'ada', '--workspace', 'work'], { cwd: dir.path, env })
-  /** Returns the instructions that the model was sent, oldest first, without what stands before them. */
+  /** Returns the instructions that the model was sent, oldest first, without what follows them. */
   const instructions = () =>
     model.requests.map(({ body }) => {
       const { content } = body.messages.findLast(({ role }) => role === 'user')!
-      return String(content).split('>>>\n\n').at(-1)
+      return String(content).split('\n\n[State when this message was sent')[0]
     })
   return { cwd: dir.path, env, instructions }
 }
@@ -101,8 +101,8 @@ describe('svc agent chat', () => {
     expect(said.slice(0, 2)).toEqual(['user: How many?', 'assistant: → file_read'])
     expect(said.slice(-2)).toEqual(['assistant: It is four.', ''])
     const { stdout } = await svc(['session', 'transcript', session!], project)
-    expect(stdout).toMatch(/^note: When this message was sent:\n/)
-    expect(stdout).toMatch(/^user: How many\?\n\nassistant: → file_read\n\ntool: /m)
+    expect(stdout).toMatch(/^user: How many\?\n\nnote: \[State when this message was sent/)
+    expect(stdout).toMatch(/^assistant: → file_read\n\ntool: /m)
     const { stdout: sessions } = await svc(['sessions'], project)
     expect(sessions).toMatch(/^sess-\w+ {2}20[\d-]+T\S+Z {2}coder-\w+ .* \[chat\] How many\?$/m)
   })
