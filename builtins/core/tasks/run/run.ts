@@ -239,13 +239,15 @@ export class TaskRun {
     }
   }
 
-  /** Summarizes a conversation that no longer fits into the model's context window. */
+  /** Summarizes a conversation that is due for it or no longer fits into the model's context window. */
   async #summarize(call: ModelCall, prepared: PreparedRequest): Promise<Message | undefined> {
+    // Tried once for each task: another task of the session may be writing it.
+    const { keeps } = prepared
+    delete prepared.keeps
     const summary = await this.#svc.use(Runtime).summarize(call, {
       conversation: this.row.session_id,
-      keeps: prepared.keeps,
+      keeps,
       save: async (spend, message) => {
-        delete prepared.keeps
         this.#cost_micros += spend.cost_micros
         await this.journal.saveSummary(spend, message ?? null)
       },
