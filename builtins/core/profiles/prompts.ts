@@ -24,7 +24,7 @@ export function moodPrompt({ persona }: Profile): string {
 
 /** Returns the description of an agent and its way of working, without its mood, which changes. */
 export function constantPrompt(profile: Profile, skills: string): string {
-  return section([rolePrompt(profile), personaPrompt(profile), profile.system_prompt, skills])
+  return section([rolePrompt(profile), personaPrompt(profile), profile.system_prompt.trim(), skills])
 }
 
 /** Returns the complete description of an agent and its way of working. */

@@ -79,9 +79,10 @@ export async function* followTask(
   }
 }
 
-/** Returns whether a task waits for the same decisions and answers as before. */
+/** Returns whether a task waits for nothing that it did not wait for before: some of it may be decided by now. */
 function isSameWait(now: TaskRow, before: TaskRow): boolean {
-  return isWaiting(now.status) && now.approval_ids === before.approval_ids && now.question_ids === before.question_ids
+  const awaited = (row: TaskRow) => [...JSON.parse(row.approval_ids), ...JSON.parse(row.question_ids)] as string[]
+  return isWaiting(now.status) && awaited(now).every(id => awaited(before).includes(id))
 }
 
 /** Reads the events of tool calls in a task's runs, each once. */

@@ -30,7 +30,7 @@ const PLAN_CHARS = 1_000
  */
 export async function situationOf(
   svc: PluginHandle,
-  { agent_id }: AgentRow,
+  { agent_id, paused_at }: AgentRow,
   about: string,
 ): Promise<string | undefined> {
   const store = svc.use(Store)
@@ -41,7 +41,9 @@ export async function situationOf(
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
   const goals = [...active, ...(await shortened(svc, agent_id, ended, memories))]
-  const heading = `Your goals, the active ones first${more > 0 ? ` (${more} more are active)` : ''}:`
+  const notes = [more > 0 && `${more} more are active`, paused_at !== null && 'you are paused, so none is pursued']
+  const noted = notes.filter(Boolean).join('; ')
+  const heading = `Your goals, the active ones first${noted ? ` (${noted})` : ''}:`
   const parts = [goals.length > 0 && endedMessage(heading, goals, agent_id), memoriesMessage(memories)]
   return parts.filter(Boolean).join('\n\n') || undefined
 }

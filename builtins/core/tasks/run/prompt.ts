@@ -50,7 +50,7 @@ export function taskSystem(
     'A person gives you a task. Do it now: your work ends with your answer, and goes on only if the person writes again. An answer is any text without a tool call, and it is all that the person reads, so answer with the result itself.',
     structured && structuredRule(hasTools),
     tools.find(ASK_OPERATOR) ? `${MAY_ASK} with ${ASK_OPERATOR}.` : !structured && `${MAY_ASK} in your answer.`,
-    `${hasTools ? `You have only the tools listed here${found}` : 'You have no tools here'}. Leave out the parts of your instructions that need others: they are for goals. If the task itself needs others, say so.`,
+    `${hasTools ? `You have only the tools listed here${found}` : 'You have no tools here'}. Leave out the parts of your instructions that need others, or that the task does not need, such as notes at its end: they are for goals. If the task itself needs others, say so.`,
     agent_id !== undefined && goalsRule(agent_id, tools),
     tools.find(MEMORY_SET) &&
       `Store with ${MEMORY_SET} what the person says for later conversations and goals too, such as a preference: it is shown to you there.`,
@@ -78,7 +78,7 @@ function goalsRule(agent_id: string, tools: ToolSet): string {
   const own = tools.find(ADD_GOAL)
     ? `You can add and end goals with ${ADD_GOAL} and abandon_goal, and the person`
     : 'The person'
-  return `You also pursue goals, apart from this conversation and without reading it. ${own} can with \`svc goals add ${agent_id} "…"\` and \`svc goals abandon <goal_id>\`, and write to the goal in progress with \`svc nudge ${agent_id} "…"\`.`
+  return `You also pursue goals, apart from this conversation and without reading it; those that you have stand below the newest message. ${own} can with \`svc goals add ${agent_id} "…"\` and \`svc goals abandon <goal_id>\`, and write to the goal in progress with \`svc nudge ${agent_id} "…"\`.`
 }
 
 /** Begins the messages of a session, so that no message of the person is taken for the goal of the conversation. */

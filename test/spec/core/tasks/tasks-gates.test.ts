@@ -201,8 +201,11 @@ describe('a task with a tool that needs approval', () => {
   it('is followed with wait until the decision, and on to its end or to the next wait', async () => {
     const { plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('They are sent.'), { config: GATED, builtins: [plugin] })
-    home.server.enqueue(toolCall('send', { to: 'ann' }), toolCall('send', { to: 'bob' }))
-    let waiting = await run(home, await spawn(home), 'Write to Ann, then to Bob.')
+    home.server.enqueue(
+      together(toolCall('send', { to: 'ann' }), toolCall('send', { to: 'cid' })),
+      toolCall('send', { to: 'bob' }),
+    )
+    let waiting = await run(home, await spawn(home), 'Write to Ann and Cid, then to Bob.')
     const { task_id } = waiting
     expect(finishedTask(await all(await followTask(home, task_id)))).toEqual(waiting)
     for (const status of ['waiting_approval', 'completed']) {
@@ -211,9 +214,11 @@ describe('a task with a tool that needs approval', () => {
       const followed = all(stream).then(events => {
         end = finishedTask(events)
       })
-      await home.clock.advance(5_000)
-      expect(end).toBeUndefined()
-      await decide(home, waiting.approval_ids[0]!, 'approve')
+      for (const approval_id of waiting.approval_ids) {
+        await home.clock.advance(5_000)
+        expect(end).toBeUndefined()
+        await decide(home, approval_id, 'approve')
+      }
       await until(async () => {
         await home.clock.advance(1_000)
         return end !== undefined
