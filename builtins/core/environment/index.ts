@@ -55,7 +55,7 @@ export default definePlugin({
         ]
         return parts.filter(part => part !== undefined)
       },
-      workspace: (agent, tools) => workspaceText(svc, agent, tools, 'When this message was sent:'),
+      workspace: (agent, tools) => workspaceText(svc, agent, tools),
     })
   },
 })

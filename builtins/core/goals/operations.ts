@@ -16,7 +16,7 @@ import { CommandError } from '#tools/toolkits/shell/contract'
 import { criteriaLines, refuseUncheckable } from './acceptance/acceptance.ts'
 import { readAcceptance, replaceAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
-import { BACKGROUND_PROCESS, listAwaited } from './context/assembly.ts'
+import { waitOf } from './context/assembly.ts'
 import {
   Acceptance,
   Goal,
@@ -359,14 +359,4 @@ function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: Wa
     created_at: isoTime(row.created_at),
     completed_at: row.completed_at === null ? null : isoTime(row.completed_at),
   }
-}
-
-function waitOf(agent_id: string, { approval_ids, question_id, awaited, isParked }: WaitsFor): string | null {
-  const parts = [
-    approval_ids.length > 0 && `your decision on ${approval_ids.join(', ')}, see: svc approvals`,
-    question_id !== null && `your answer to ${question_id}, see: svc questions`,
-    awaited.length > 0 && listAwaited(agent_id, awaited),
-    isParked && BACKGROUND_PROCESS,
-  ]
-  return parts.filter(Boolean).join('; ') || null
 }

@@ -130,6 +130,11 @@ export interface Memory {
     text: string,
     options?: { limit?: number; counts?: boolean; except?: MetadataFilter | undefined },
   ): Promise<string[]>
+  /**
+   * Returns what the agent itself stored last, in the form of `relevant`: its newest values by key, then its newest
+   * notes. Facts such as preferences are among them, of which a message may have no word. Replacements may leave it out.
+   */
+  kept?(agent_id: string): Promise<string[]>
 }
 export const Memory = token<Memory>('memory')
 

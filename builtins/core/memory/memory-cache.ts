@@ -29,6 +29,13 @@ import { KEYED, PlainValue, PlainValues, rememberedValues } from './values.ts'
 /** Defaults for prompts: number of memories, and maximum characters of each. */
 const RELEVANT = 3
 const SNIPPET = 500
+/** Kinds of records that agents and operators store, the first shown first, each with the number shown; and their characters. */
+const KEPT = [
+  [KEYED, 5],
+  ['operator', 3],
+  ['note', 3],
+] as const
+const KEPT_CHARS = 1_500
 
 /** Number of records looked at for each one that is returned, because goals of a schedule may repeat. */
 const CANDIDATES = 4
@@ -106,7 +113,23 @@ export class MemoryCache implements Memory {
     const records = this.of(agent_id)
     const hits = withoutRepeats(await records.look(text, limit * CANDIDATES, except)).slice(0, limit)
     if (counts) for (const { memory_id } of hits) await records.recall(memory_id)
-    const snippets = await Promise.all(hits.map(hit => recallText(this.#svc, agent_id, snippetOf(hit))))
+    return this.#snippets(agent_id, hits)
+  }
+
+  async kept(agent_id: string): Promise<string[]> {
+    if (!this.#config.unified) return []
+    const records = this.of(agent_id)
+    const found = await Promise.all(KEPT.map(([kind, limit]) => records.recent(limit, { only: { kind } })))
+    let left = KEPT_CHARS
+    return (await this.#snippets(agent_id, found.flat())).filter(({ length }) => {
+      left -= length
+      return left >= 0
+    })
+  }
+
+  /** Returns records as lines for a prompt, without those that guardrails block. */
+  async #snippets(agent_id: string, records: readonly MemoryRecord[]): Promise<string[]> {
+    const snippets = await Promise.all(records.map(record => recallText(this.#svc, agent_id, snippetOf(record))))
     return snippets.filter(snippet => snippet !== undefined)
   }
 

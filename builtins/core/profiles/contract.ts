@@ -2,7 +2,7 @@ import { ModelParameters } from '#core/models/contract'
 import { defineError, token, z } from '#kernel'
 import { FolderInput } from '#safety/sandbox/contract'
 
-export { moodPrompt, outlineOf, personaPrompt, rolePrompt, selfPrompt } from './prompts.ts'
+export { constantPrompt, moodPrompt, outlineOf, personaPrompt, rolePrompt, selfPrompt } from './prompts.ts'
 
 const unit = z.number().min(0).max(1)
 

@@ -22,9 +22,14 @@ export function moodPrompt({ persona }: Profile): string {
   return persona ? `Just now: ${moodWords(persona)}.` : ''
 }
 
+/** Returns the description of an agent and its way of working, without its mood, which changes. */
+export function constantPrompt(profile: Profile, skills: string): string {
+  return section([rolePrompt(profile), personaPrompt(profile), profile.system_prompt.trim(), skills])
+}
+
 /** Returns the complete description of an agent and its way of working. */
 export function selfPrompt(profile: Profile, skills: string): string {
-  return section([rolePrompt(profile), personaPrompt(profile), moodPrompt(profile), profile.system_prompt, skills])
+  return section([constantPrompt(profile, skills), moodPrompt(profile)])
 }
 
 /**

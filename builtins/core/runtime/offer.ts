@@ -24,6 +24,8 @@ interface Offered {
   names: ReadonlySet<string>
   /** Tools that were called or named, most recent first. */
   recent: readonly string[]
+  /** Tools outside the core that the system prompt names. */
+  passing: readonly string[]
   /** Tools that a message or the system prompt named: these are offered without the rest of their toolkit. */
   alone: ReadonlySet<string>
   /** Toolkits of the best tool of each search, and of called tools that were not offered at first. */
@@ -36,10 +38,11 @@ export function tokensOf(specs: readonly ToolSpec[]): number {
 }
 
 /**
- * Selects the tools offered to a model within a budget: the core families as a whole, in order, as far as they fit.
+ * Selects the tools offered to a model within a budget: the core families in order, as far as they fit, only one partly.
  * The offer changes only when a message calls or names a tool that is not in it, which keeps the provider's prompt cache
  * valid. Then tools are taken in the order in which they were last called or named, then the other tools of found and
- * called toolkits, then the core families. The offer depends only on the messages, on any machine and after any restart.
+ * called toolkits, then the core families, then those that only the system prompt names. The offer depends only on the
+ * messages, on any machine and after any restart.
  * @param budget tokens; Infinity sets no limit
  */
 export class Offer {
@@ -62,18 +65,13 @@ export class Offer {
     this.#byName = new Map(all.map(each => [each.spec.name, each]))
     this.#families = familiesOf(all)
     this.#budget = budget
-    this.first = this.#fitting([], new Set())
+    this.first = this.#fitting([], [])
     this.#free = budget - tokensOf(this.first)
     const names = new Set(this.first.map(({ name }) => name))
     this.#begin = {
-      count: 0,
-      last: undefined,
-      specs: this.first,
-      names,
-      recent: [],
-      alone: new Set(),
-      kits: new Set(),
-    } as const
+      ...{ count: 0, last: undefined, specs: this.first, names },
+      ...{ recent: [], passing: [], alone: new Set(), kits: new Set() },
+    }
     this.#now = this.#begin
   }
 
@@ -92,21 +90,22 @@ export class Offer {
     const { said, called } = this.#namesIn(message)
     const now = { ...before, count: before.count + 1, last: message }
     if (said.length === 0) return now
-    const recent = [...new Set([...said, ...before.recent])]
-    const isSearch = message.name === FIND_TOOLS
-    const alone =
-      message.role === 'user' || message.role === 'system' ? new Set([...before.alone, ...said]) : before.alone
+    const isSystem = message.role === 'system'
+    const recent = isSystem ? before.recent : [...new Set([...said, ...before.recent])]
+    const passing = isSystem ? said : before.passing
+    const alone = isSystem || message.role === 'user' ? new Set([...before.alone, ...said]) : before.alone
+    const next = { ...now, recent, passing, alone }
     // The best hit is nearly always called: its toolkit comes with it, so that the offer changes once and not twice.
-    const wanted = isSearch ? said.slice(0, 1) : called.filter(name => !alone.has(name))
+    const wanted = message.name === FIND_TOOLS ? said.slice(0, 1) : called.filter(name => !alone.has(name))
     const found = wanted.filter(name => !this.#begin.names.has(name))
     const kits = new Set([...before.kits, ...found.map(name => this.#byName.get(name)!.toolkit)])
-    if (kits.size === before.kits.size && said.every(name => before.names.has(name))) return { ...now, recent, alone }
+    if (kits.size === before.kits.size && said.every(name => before.names.has(name))) return next
     const neighbours = this.#all.filter(({ toolkit }) => kits.has(toolkit)).map(({ spec }) => spec.name)
-    const specs = this.#fitting([...new Set([...recent, ...neighbours])], new Set(recent))
-    return { ...now, recent, alone, kits, specs, names: new Set(specs.map(({ name }) => name)) }
+    const specs = this.#fitting([...new Set([...recent, ...neighbours])], passing)
+    return { ...next, kits, specs, names: new Set(specs.map(({ name }) => name)) }
   }
 
-  #fitting(wanted: readonly string[], said: ReadonlySet<string>): readonly ToolSpec[] {
+  #fitting(wanted: readonly string[], passing: readonly string[]): readonly ToolSpec[] {
     const chosen = new Set(this.#all.filter(({ always }) => always))
     let left = this.#budget - sizeOf([...chosen])
     let leftForFound = Math.min(left, Math.max(this.#free, this.#budget * SHARE_OF_FOUND))
@@ -117,19 +116,23 @@ export class Offer {
       left -= tokens
       return tokens
     }
-    for (const each of wanted.flatMap(name => this.#byName.get(name) ?? [])) {
+    for (const each of this.#tools(wanted)) {
       if (each.family === undefined) leftForFound -= take(each, Math.min(left, leftForFound))
       else take(each, left)
     }
-    // Families in use stay before others.
-    const inUse = (family: readonly Candidate[]) => (family.some(({ spec }) => said.has(spec.name)) ? 0 : 1)
-    const families = [...this.#families.values()].sort((a, b) => inUse(a) - inUse(b))
-    for (const [place, family] of families.entries()) {
+    let isWhole = true
+    for (const family of this.#families.values()) {
       const rest = family.filter(each => !chosen.has(each))
-      // The first family may be offered partly: a model with only find_tools is of no use.
-      if (place === 0 || sizeOf(rest) <= left) for (const each of rest) take(each, left)
+      // Of the first family that does not fit, the first tools are offered: its profile names it before those that follow.
+      if (sizeOf(rest) <= left) for (const each of rest) take(each, left)
+      else if (isWhole) isWhole = rest.every(each => take(each, left) > 0)
     }
+    for (const each of this.#tools(passing)) take(each, left)
     return this.#all.filter(each => chosen.has(each)).map(({ spec }) => spec)
+  }
+
+  #tools(names: readonly string[]): Candidate[] {
+    return names.flatMap(name => this.#byName.get(name) ?? [])
   }
 
   /**

@@ -14,6 +14,8 @@ const MAX_PAUSED = 1_000
 /** Has a model summarize conversations whose oldest turns would otherwise be replaced by a digest. */
 export class SummaryWriter {
   readonly #svc: PluginHandle
+  /** Conversations of which a summary is being written. */
+  readonly #writing = new Set<string>()
   /** Consecutive failures, by conversation. */
   readonly #pauses = new Map<string, { times: number; until: number }>()
 
@@ -23,11 +25,20 @@ export class SummaryWriter {
 
   /** Implements `Runtime.summarize`. */
   async summarize(call: ModelCall, wanted: SummaryWanted): Promise<Summary | undefined> {
-    const { messages, signal } = call
-    if (messages.length < LEAST_MESSAGES) return undefined
+    if (call.messages.length < LEAST_MESSAGES) return undefined
     const due = await recordInput('summary due', () => this.#due(call, wanted))
+    if (!due) return undefined
+    try {
+      return await this.#write(call, wanted, due)
+    } finally {
+      this.#writing.delete(wanted.conversation)
+    }
+  }
+
+  async #write(call: ModelCall, wanted: SummaryWanted, due: SummaryDue): Promise<Summary | undefined> {
+    const { messages, signal } = call
     const { summaries } = this.#svc.use(Models)
-    if (!due || !summaries) return undefined
+    if (!summaries) return undefined
     let answer: ModelAnswer
     let summary: Summary | undefined
     try {
@@ -44,10 +55,18 @@ export class SummaryWriter {
     return summary
   }
 
+  /** Returns the limits of the summary that is due, and marks it as being written; null if none is to be written now. */
   async #due(call: ModelCall, { conversation, keeps }: SummaryWanted): Promise<SummaryDue | null> {
     const { until = Number.NEGATIVE_INFINITY } = this.#pauses.get(conversation) ?? {}
-    if (this.#svc.clock.monotonic() < until) return null
-    return (await this.#svc.use(Models).summaries?.findDue(call, keeps)) ?? null
+    if (this.#writing.has(conversation) || this.#svc.clock.monotonic() < until) return null
+    this.#writing.add(conversation)
+    let due: SummaryDue | null = null
+    try {
+      due = (await this.#svc.use(Models).summaries?.findDue(call, keeps)) ?? null
+    } finally {
+      if (!due) this.#writing.delete(conversation)
+    }
+    return due
   }
 
   #ask(call: ModelCall, due: SummaryDue, messages: ModelCall['messages']): Promise<ModelAnswer> {

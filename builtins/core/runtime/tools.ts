@@ -28,8 +28,8 @@ export interface DescribedSet extends ToolSet {
 
 /** Owner of the runtime's own tools. */
 const OWN = 'runtime'
-/** Toolkit whose tools need a goal. */
-const GOALS = 'goals'
+/** Toolkit of questions that wait for an answer. A person who gives a task reads a question in its answer. */
+const QUESTIONS = 'questions'
 /** Toolkit that is added for profiles with skills. */
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
@@ -61,10 +61,10 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
 }
 
 function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined, budget: number): DescribedSet {
-  const given =
-    only === PROFILE_TOOLKITS
-      ? givenTools(svc, profile, undefined).filter(({ toolkit }) => toolkit !== GOALS)
-      : givenTools(svc, profile, only)
+  const given = givenTools(svc, profile, only === PROFILE_TOOLKITS ? undefined : only).filter(
+    ({ tool, toolkit }) =>
+      tool.only_in !== (only ? 'goal' : 'task') && (only !== PROFILE_TOOLKITS || toolkit !== QUESTIONS),
+  )
   const notIn = (offered: readonly ToolSpec[]) => {
     const names = new Set(offered.map(({ name }) => name))
     return given.filter(({ spec }) => !names.has(spec.name))

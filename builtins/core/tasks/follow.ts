@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import { Store } from '#platform/store/contract'
-import { RESET, SUPPRESSED } from './contract.ts'
+import { isWaiting, RESET, SUPPRESSED } from './contract.ts'
 import { type TaskRow, textAfter } from './repository.ts'
 import type { LiveText, Piece } from './run/text.ts'
 import { endOf } from './shape.ts'
@@ -10,13 +10,19 @@ import type { TaskService } from './task-service.ts'
 /** What a reader finds at its position: a piece of text (empty for a reset), nothing yet, or the end. */
 type FollowState = Piece | 'nothing yet' | { end: TaskRow }
 
+interface FollowOptions {
+  /** Whether to yield events of tool calls, too. */
+  showsCalls?: boolean
+  /** Whether to go on when the task waits now for a decision or an answer. */
+  waits?: boolean
+}
+
 /**
  * Streams a task from a position in its text, during and after its run, in whatever process it runs. Reads only when
  * the next event is requested, so slow readers get fewer and larger events. Event ids are positions: UTF-16 units from
  * the beginning, plus one for each reset. A reader positioned before a reset continues after it, and gets a `reset`
  * first if it has seen text. Events of tool calls come only from a run in this process.
  * @param after id of the last event that the client has seen; without it, from the beginning
- * @param showsCalls whether to yield events of tool calls, too
  * @param signal ends the stream without a final event
  * @throws TaskNotFoundError if the task is removed meanwhile
  */
@@ -26,9 +32,10 @@ export async function* followTask(
   task_id: string,
   after: string | undefined,
   signal: AbortSignal | undefined,
-  showsCalls = false,
+  { showsCalls = false, waits = false }: FollowOptions = {},
 ): AsyncGenerator<StreamEvent> {
   const row = await service.find(task_id)
+  const passed = waits && isWaiting(row.status) ? row : undefined
   let place = after !== undefined && /^\d{1,15}$/.test(after) ? Number(after) : 0
   if (row.text === 'suppressed' && after === undefined) yield { id: '0', event: 'info', data: SUPPRESSED }
   const calls = new CallReader(showsCalls)
@@ -61,13 +68,21 @@ export async function* followTask(
     }
     const found = await look(svc, service, task_id, place, signal)
     if (found === 'nothing yet') continue
-    if ('end' in found) {
+    if ('end' in found && passed && isSameWait(found.end, passed)) await service.waitForDecision(signal)
+    else if ('end' in found) {
       yield { id: String(place), ...endOf(found.end) }
       return
+    } else {
+      yield* eventsOf(found, place)
+      place = found.until
     }
-    yield* eventsOf(found, place)
-    place = found.until
   }
+}
+
+/** Returns whether a task waits for nothing that it did not wait for before: some of it may be decided by now. */
+function isSameWait(now: TaskRow, before: TaskRow): boolean {
+  const awaited = (row: TaskRow) => [...JSON.parse(row.approval_ids), ...JSON.parse(row.question_ids)] as string[]
+  return isWaiting(now.status) && awaited(now).every(id => awaited(before).includes(id))
 }
 
 /** Reads the events of tool calls in a task's runs, each once. */

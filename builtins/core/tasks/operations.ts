@@ -179,14 +179,9 @@ export const tasksStream = stream({
     const { svc } = call
     const { task_id, carried } = await svc.use(OwnTasks).begin(input, call, true)
     try {
-      yield* followTask(
-        svc,
-        svc.use(OwnTasks),
-        task_id,
-        call.last_event_id,
-        carried ? undefined : call.signal,
-        tool_calls,
-      )
+      yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, carried ? undefined : call.signal, {
+        showsCalls: tool_calls,
+      })
     } finally {
       // Has no effect if the run has ended.
       carried?.abort(new TaskCancelledError())
@@ -210,17 +205,23 @@ export const tasksGet = operation({
 export const tasksFollow = stream({
   name: 'tasks.follow',
   summary: "Follow a task's stream",
-  description: 'The task may run in any process. Over HTTP, it continues after the event in Last-Event-ID.',
-  input: z.object({ task_id, tool_calls }),
+  description:
+    'The task may run in any process. Over HTTP, it continues after the event in Last-Event-ID. The stream of a task that waits for a decision or an answer ends at once; with wait, it goes on until the task ends or waits for another.',
+  input: z.object({
+    task_id,
+    tool_calls,
+    wait: z.boolean().default(false).describe('Whether to wait for the decision or answer that the task waits for now'),
+  }),
   events: TASK_EVENTS,
   http: { method: 'GET', path: '/tasks/{task_id}/stream' },
   cli: { usage: 'task follow <task_id>', preset: { tool_calls: true } },
   mcp: true,
   errors: [TaskNotFoundError],
-  async *run({ task_id, tool_calls }, call) {
+  async *run({ task_id, tool_calls, wait }, call) {
     const { svc } = call
     await requireOwnTask(svc, task_id, call)
-    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal, tool_calls)
+    const options = { showsCalls: tool_calls, waits: wait }
+    yield* followTask(svc, svc.use(OwnTasks), task_id, call.last_event_id, call.signal, options)
   },
 })
 

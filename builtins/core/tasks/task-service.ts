@@ -148,6 +148,12 @@ export class TaskService {
     else await clock.sleep(POLL_MS, signal)
   }
 
+  /** Waits briefly for people to decide or answer. */
+  async waitForDecision(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#stopped) throw new StoppingError()
+    await this.#svc.clock.sleep(POLL_MS, signal)
+  }
+
   /**
    * Returns a task's row.
    * @throws TaskNotFoundError

@@ -47,6 +47,8 @@ export interface Tool<P extends z.ZodType = z.ZodType> {
    * Whether the tool is left out of prompts until `find_tools` finds it, even if the rest of its toolkit is visible.
    */
   hidden?: boolean
+  /** Where alone agents have the tool: while they pursue a `goal`, or in a one-shot `task`. By default in both. */
+  only_in?: 'goal' | 'task'
   /** Whether results stay in view while the goal lasts, such as instructions for its work; others are cleared with time. */
   keeps_result?: boolean
   /**

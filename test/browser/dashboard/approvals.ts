@@ -31,12 +31,9 @@ function says(request: ModelServerRequest) {
   const { messages } = request.body
   const last = messages.at(-1)
   if (asksForGoal(request)) return goalAnswer(request.prompt.includes('Recent goals') ? '' : 'Send word to Ann')
-  // What the agent knows stands before the instruction.
-  const instruction =
-    messages
-      .findLast(({ role }) => role === 'user')
-      ?.content?.split('\n\n')
-      .at(-1) ?? ''
+  // What the agent knows follows the instruction.
+  const [asked = ''] = (messages.findLast(({ role }) => role === 'user')?.content ?? '').split('\n\n[State when')
+  const instruction = asked.split('\n\n').at(-1) ?? ''
   const isPursuit = request.body.tools?.some(each => each.function.name === 'finish_goal')
   if (last?.role === 'tool') return isPursuit ? finish(`It said: ${last.content}`) : text(`So: ${last.content}`)
   if (instruction.includes('stall')) return fault('stall', 'Once upon a time there was a lighthouse. '.repeat(8))
@@ -428,10 +425,24 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     await page.getByLabel('Instruction').fill('remember that')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('A tool call needs your approval').waitFor()
-    await page.locator('.held').getByRole('link').click()
-    await page.getByRole('button', { name: 'Approve', exact: true }).click()
-    await page.getByText('approved, ran').waitFor()
-    await page.goBack()
+    const call = page.locator('.request')
+    await call.getByText('memory_set').waitFor()
+    await call.getByText('is on holiday').first().waitFor()
+    await call.getByRole('button', { name: 'Approve', exact: true }).click()
     await page.getByText('So: Stored under').waitFor()
+  })
+
+  it('chat: goes on with the session of a terminal', async () => {
+    await host.invoke('tasks.run', { id: ids[1], instruction: 'say hello', session_key: 'chat' })
+    await person.at(`#/agents/${ids[1]}/chat`)
+    await page.getByLabel('Session').selectOption({ label: 'chat: say hello' })
+    await page.locator('.by-user').getByText('say hello').waitFor()
+    await page.getByLabel('Instruction').fill('say more')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await until(async () => {
+      const tasks = await host.invoke<{ instruction: string; session_id: string }[]>('tasks.list', { id: ids[1] })
+      const [more, first] = ['say more', 'say hello'].map(said => tasks.find(each => each.instruction === said))
+      return more !== undefined && more.session_id === first?.session_id
+    })
   })
 })

@@ -22,11 +22,12 @@ async function startProject(config: string, ...replies: Reply[]) {
     SVC_TRUST_PROJECT: 'true',
   }
   await svc(['spawn', 'coder', '--name', 'ada', '--workspace', 'work'], { cwd: dir.path, env })
-  /** Returns the instructions that the model was sent, oldest first, without what stands before them. */
+  /** Returns the instructions that the model was sent, oldest first, without what svc added. */
   const instructions = () =>
     model.requests.map(({ body }) => {
       const { content } = body.messages.findLast(({ role }) => role === 'user')!
-      return String(content).split('>>>\n\n').at(-1)
+      const said = String(content).replace(/^This is your conversation with a person\..*\n\n/, '')
+      return said.split('\n\n[State when this message was sent')[0]
     })
   return { cwd: dir.path, env, instructions }
 }
@@ -101,17 +102,20 @@ describe('svc agent chat', () => {
     expect(said.slice(0, 2)).toEqual(['user: How many?', 'assistant: → file_read'])
     expect(said.slice(-2)).toEqual(['assistant: It is four.', ''])
     const { stdout } = await svc(['session', 'transcript', session!], project)
-    expect(stdout).toMatch(/^note: When this message was sent:\n/)
-    expect(stdout).toMatch(/^user: How many\?\n\nassistant: → file_read\n\ntool: /m)
+    expect(stdout).toMatch(/^user: How many\?\n\nnote: \[State when this message was sent/)
+    expect(stdout).toMatch(/^assistant: → file_read\n\ntool: /m)
     const { stdout: sessions } = await svc(['sessions'], project)
     expect(sessions).toMatch(/^sess-\w+ {2}20[\d-]+T\S+Z {2}coder-\w+ .* \[chat\] How many\?$/m)
   })
 
-  it('lists the tools that a chat has with /tools', async () => {
+  it('lists the tools that a chat has with /tools, and the goals of the agent with /goals', async () => {
     const project = await startProject('', says('Read.'))
-    const listed = await pipeToChat('/tools\n', project)
+    await svc(['goals', 'add', 'ada', 'Count', 'the', 'tides'], project)
+    const listed = await pipeToChat('/tools\n/goals\n', project)
     expect(listed).toMatch(/^file_read {2}/m)
-    expect(listed).not.toMatch(/^(finish_goal|add_subgoal) /m)
+    expect(listed).toMatch(/^add_goal {2}/m)
+    expect(listed).not.toMatch(/^(finish_goal|add_subgoals) /m)
+    expect(listed).toMatch(/^goal-\w+ {2}active {2}Count the tides$/m)
   })
 
   it.skipIf(!withTmux)('shows the answer after an approval, above what is typed', async () => {

@@ -298,6 +298,31 @@ describe('an agent whose tools do not fit into its prompt', () => {
     expect(offered.slice(3)).toEqual([offered[2], offered[2]])
   })
 
+  it('keeps the core of its profile, whatever its system prompt names, and the first toolkits of it longest', async () => {
+    const outside = kit('outside', { feed_fish: 'Give food to them.' })
+    const profile = (more: string) =>
+      `name: worker\nrole: works\nmax_steps: 8\ntoolkits: [garden, kitchen, outside]\ncore: [garden, kitchen]\n${more}`
+    const offered = async (more: string, tool_prompt_tokens: number, ...calls: { name: string }[]) => {
+      const { script, requests } = scriptCalls(...calls)
+      await using home = await testHostWithModel(script, {
+        ...{ builtins: [GARDEN, KITCHEN, outside], config: { daemon: { tool_prompt_tokens } } },
+        files: { 'profiles/worker.yaml': profile(more) },
+      })
+      await driven(home)
+      const all = (await home.kernel.invoke('tools.list', {
+        id: ((await home.kernel.invoke('agents.list', {})) as { agent_id: string }[])[0]!.agent_id,
+      })) as { offered_tokens: number }
+      return { names: requests.map(namesIn), tokens: all.offered_tokens }
+    }
+    const whole = await offered('', 0)
+    expect(whole.names[0]).not.toContain('feed_fish')
+    const named = await offered('system_prompt: Use feed_fish.\n', whole.tokens)
+    expect(named.names[0]).toEqual(whole.names[0])
+    expect((await offered('system_prompt: Use feed_fish.\n', 0)).names[0]).toContain('feed_fish')
+    const used = await offered('', 547, { name: 'bake_bread' })
+    expect(used.names[1]).toEqual(expect.arrayContaining(['bake_bread', 'water_plants']))
+  })
+
   it('gets a list of toolkits when a search finds nothing', async () => {
     const { script, requests } = scriptCalls({ name: 'find_tools', args: { query: 'xyzzy' } })
     await using home = await testHostWithModel(script, { builtins, files, config: NARROW })

@@ -2,6 +2,7 @@ import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
+import type { WaitsFor } from '../acceptance/terms-repository.ts'
 import { ActiveAgent, ActiveGoal, ActiveProfile, type PursuedGoal } from '../contract.ts'
 import { type AwaitedGoal, activeGoal, awaitedGoals } from '../repository.ts'
 import { pendingMessagesFor } from './guarded.ts'
@@ -52,6 +53,21 @@ export const BACKGROUND_PROCESS = 'a background process of its agent to end'
 export function describeWait({ agent_id, goal_id, question_id }: PursuedGoal, awaited: readonly AwaitedGoal[]): string {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; see: svc questions`
   return `Its goal ${goal_id} waits for ${listAwaited(agent_id, awaited) || BACKGROUND_PROCESS}`
+}
+
+/** Describes what an active goal waits for; null for nothing. @param yours who decides and answers: `your`, or a name */
+export function waitOf(
+  agent_id: string,
+  { approval_ids, question_id, awaited, isParked }: WaitsFor,
+  yours = 'your',
+): string | null {
+  const parts = [
+    approval_ids.length > 0 && `${yours} decision on ${approval_ids.join(', ')}, see: svc approvals`,
+    question_id !== null && `${yours} answer to ${question_id}, see: svc questions`,
+    awaited.length > 0 && listAwaited(agent_id, awaited),
+    isParked && BACKGROUND_PROCESS,
+  ]
+  return parts.filter(Boolean).join('; ') || null
 }
 
 /** Number of goals that are named as awaited. */

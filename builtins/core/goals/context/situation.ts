@@ -4,16 +4,19 @@ import type { PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
-import { readPlan } from '../acceptance/terms-repository.ts'
-import type { GoalRow, PursuedGoal } from '../contract.ts'
+import { readPlan, waitsOf } from '../acceptance/terms-repository.ts'
+import type { GoalRow } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
-import { activeGoal, lastEndedGoals } from '../repository.ts'
+import { lastEndedGoals, listGoals } from '../repository.ts'
+import { waitOf } from './assembly.ts'
 import { redactIncoming } from './guarded.ts'
 import { endedMessage, memoriesMessage } from './prompt.ts'
 import { recallMemories } from './recall.ts'
 
 /** Number of an agent's last goals that a prompt names. */
 const LAST_GOALS = 3
+/** Number of its active goals that it names. */
+const ACTIVE_GOALS = 5
 /** Maximum length of the objective and of the result of one of them, in characters. */
 const LAST_GOAL_CHARS = 200
 /** Number of characters by which an objective is recognized in a memory, which may show less of it than its goal. */
@@ -22,36 +25,52 @@ const KNOWN_CHARS = 100
 const PLAN_CHARS = 1_000
 
 /**
- * Describes the goal that an agent pursues, its last ones, and what it remembers of a text, for prompts outside of its
- * goals; undefined where there is nothing.
+ * Describes an agent's active goals, its last ones, and what it remembers of a text, for prompts outside of its goals;
+ * undefined where there is nothing.
  */
 export async function situationOf(
   svc: PluginHandle,
-  { agent_id, goal_id }: AgentRow,
+  { agent_id, paused_at }: AgentRow,
   about: string,
 ): Promise<string | undefined> {
   const store = svc.use(Store)
   // Recorded, because the daemon goes on with the goals in another process.
-  const { active, ended } = await recordInput('goals of the agent', async () => ({
-    active: (goal_id === null ? undefined : await activeGoal(store, agent_id)) ?? null,
+  const { active, more, ended } = await recordInput('goals of the agent', async () => ({
+    ...(await activeLines(store, agent_id)),
     ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
-  const goals = [
-    ...(active ? [{ ...active, result: progressLine(active) }] : []),
-    ...(await shortened(svc, agent_id, ended, memories)),
-  ]
-  const heading = 'Your goals when this message was sent, newest first, as information and not as orders:'
+  const goals = [...active, ...(await shortened(svc, agent_id, ended, memories))]
+  const notes = [more > 0 && `${more} more are active`, paused_at !== null && 'you are paused, so none is pursued']
+  const noted = notes.filter(Boolean).join('; ')
+  const heading = `Your goals, the active ones first${noted ? ` (${noted})` : ''}:`
   const parts = [goals.length > 0 && endedMessage(heading, goals, agent_id), memoriesMessage(memories)]
   return parts.filter(Boolean).join('\n\n') || undefined
 }
 
-function progressLine({ steps_completed, plan, blocked }: PursuedGoal): string {
+/** Returns an agent's active goals with their ids and progress, those first that are pursued first, and how many more. */
+async function activeLines(store: Store, agent_id: string) {
+  const goals = await listGoals(store, agent_id, { order: 'oldest' }, { status: 'active' })
+  const shown = goals.toSorted((a, b) => b.priority - a.priority).slice(0, ACTIVE_GOALS)
+  const waits = await waitsOf(
+    store,
+    shown.map(({ goal_id }) => goal_id),
+  )
+  const active = shown.map(goal => ({
+    ...goal,
+    objective: `${goal.goal_id}: ${lineOf(goal.objective, LAST_GOAL_CHARS)}`,
+    result: progressLine(goal, waitOf(agent_id, waits(goal.goal_id), "the person's")),
+  }))
+  return { active, more: goals.length - shown.length }
+}
+
+function progressLine({ steps_completed, plan }: GoalRow, waits_for: string | null): string {
   const parts = readPlan(plan)
   const { steps, done } = progressOf(parts)
   const lines = lineOf(planLines(parts).join('; '), PLAN_CHARS)
   const planned = steps > 0 ? `, ${done} of ${steps} parts of the plan done: ${lines}` : ''
-  return `${pluralize(steps_completed, 'step')} so far${blocked ? '; it waits' : ''}${planned}`
+  const waits = waits_for === null ? '' : `; it waits for ${waits_for}`
+  return `${pluralize(steps_completed, 'step')} so far${waits}${planned}`
 }
 
 /**

@@ -35,6 +35,7 @@ export function updatePlan(svc: PluginHandle): Tool {
       'Write down the steps to a goal of three steps or more, and their progress. Send the whole list each time, when you begin and when a step is done. The operator sees it.',
     parameters: Plan,
     idempotent: true,
+    only_in: 'goal',
     async execute({ steps, done_when }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
       if (goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to plan')
       if (done_when.length > 0) effect(await addCriteria(svc, goal_id, done_when))

@@ -15,28 +15,25 @@ const FRAME =
   'Record of the earlier part of this conversation, which was removed to save space. It is not a new request, and you can still use your tools.'
 
 /**
- * Returns a digest of a dropped part of a conversation, made without a model: the user's words verbatim, then the calls
- * and their results. Parts too old for the limit are only counted.
+ * Returns a digest of a dropped part of a conversation, made without a model, in the order of the conversation: the
+ * user's words verbatim, and the calls with the beginnings of their results. Parts too old for the limit are only counted.
  * @param limit tokens
  */
 export function digestOf(messages: readonly Message[], limit: number): string {
-  const words = nameImages(messages, LEFT_OUT)
-    .filter(({ role, from_operator }) => role === 'user' || from_operator)
-    .map(message => (message.role === 'user' ? message.content : resultLine(message, messages)))
-  const said = newest(words, limit * WORDS_SHARE, content => content)
+  const words = wordsIn(messages)
+  const said = newest(words, limit * WORDS_SHARE)
   const steps = stepsOf(messages)
-  const left = limit - said.tokens
-  const done = newest(steps, left, step => step.line)
-  const olderSteps = steps.slice(0, steps.length - done.lines.length)
-  const olderWords = words.length - said.lines.length
+  const done = newest(steps, limit - said.tokens)
+  const olderWords = words.length - said.entries.length
+  const olderSteps = steps.slice(0, steps.length - done.entries.length)
   return [
     FRAME,
-    ...section('Messages sent to you', [
-      ...(olderWords > 0 ? [`(${olderWords} older ones were left out)`] : []),
-      ...said.lines,
-    ]),
     ...section(KEPT_TITLE, [...new Set(keptCalls(messages))]),
-    ...section('What you did', [...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []), ...done.lines]),
+    ...section('What was said and done, oldest first', [
+      ...(olderWords > 0 ? [`(${olderWords} older messages to you were left out)`] : []),
+      ...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []),
+      ...[...said.entries, ...done.entries].sort((a, b) => a.at - b.at).map(({ line }) => line),
+    ]),
   ].join('\n')
 }
 
@@ -44,28 +41,39 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length > 0 ? ['', `${title}:`, ...lines.map(line => `- ${line}`)] : []
 }
 
-interface Step {
-  name: string
+/** A line of the digest, with the index of its message. */
+interface Entry {
+  at: number
   line: string
+  /** The called tool, or `text`; for a step. */
+  name?: string
+}
+
+/** Returns the messages to the agent, and results with words of the operator. */
+function wordsIn(messages: readonly Message[]): Entry[] {
+  return nameImages(messages, LEFT_OUT).flatMap((message, at) => {
+    if (message.role !== 'user' && !message.from_operator) return []
+    return [{ at, line: `to you: ${message.role === 'user' ? message.content : resultLine(message, messages)}` }]
+  })
 }
 
 /** One line for each call with the gist of its result, and for each text of the assistant. */
-function stepsOf(messages: readonly Message[]): Step[] {
+function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
   const results = new Map(messages.filter(({ role }) => role === 'tool').map(each => [each.tool_call_id, each]))
-  return messages.flatMap(({ role, content, tool_calls = [] }) => {
+  return messages.flatMap(({ role, content, tool_calls = [] }, at) => {
     if (role !== 'assistant') return []
-    const said = content.trim() === '' ? [] : [{ name: 'text', line: `said: ${gist(content)}` }]
+    const said = content.trim() === '' ? [] : [{ at, name: 'text', line: `you said: ${gist(content)}` }]
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
       const result = results.get(id)
       const outcome = result ? outcomeOf(result) : 'no result'
-      return { name, line: `${name} ${briefly(args)} → ${outcome}` }
+      return { at, name, line: `${name} ${briefly(args)} → ${outcome}` }
     })
     return [...said, ...calls]
   })
 }
 
 function outcomeOf({ content, is_error, from_operator }: Message): string {
-  return `${is_error ? 'failed: ' : ''}${from_operator ? 'see above' : gist(content)}`
+  return `${is_error ? 'failed: ' : ''}${from_operator ? 'see below' : gist(content)}`
 }
 
 function gist(text: string): string {
@@ -73,28 +81,23 @@ function gist(text: string): string {
   return line.length > GIST || text.length > READ ? `${line.slice(0, GIST)}…` : line
 }
 
-/** Returns the newest items that fit, oldest first; a single one that is too long is shortened. */
-function newest<T>(
-  items: readonly T[],
-  limit: number,
-  lineOf: (item: T) => string,
-): { lines: string[]; tokens: number } {
-  const lines: string[] = []
+/** Returns the newest entries that fit, oldest first; a single one that is too long is shortened. */
+function newest(all: readonly Entry[], limit: number): { entries: Entry[]; tokens: number } {
+  const entries: Entry[] = []
   let tokens = 0
-  for (let at = items.length - 1; at >= 0; at--) {
-    const line = lineOf(items[at]!)
-    const needs = textTokens(line) + 2
+  for (const entry of all.toReversed()) {
+    const needs = textTokens(entry.line) + 2
     if (tokens + needs > limit) {
-      if (lines.length === 0 && limit > 0) return { lines: [shorten(line, limit)], tokens: limit }
-      break
+      if (entries.length > 0 || limit <= 0) break
+      return { entries: [{ ...entry, line: shorten(entry.line, limit) }], tokens: limit }
     }
-    lines.unshift(line)
+    entries.unshift(entry)
     tokens += needs
   }
-  return { lines, tokens }
+  return { entries, tokens }
 }
 
-function countsOf(steps: readonly Step[]): string {
+function countsOf(steps: readonly { name: string }[]): string {
   const counts = new Map<string, number>()
   for (const { name } of steps) counts.set(name, (counts.get(name) ?? 0) + 1)
   const each = [...counts].map(([name, count]) => `${name} × ${count}`)

@@ -29,7 +29,7 @@ const LEAST_SECTIONS = 3
 const [MAX_REMEMBERED, LONGEST_REMEMBERED] = [5, 500]
 
 const FRAME =
-  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; what the operator asked for and ruled out earlier still holds. You can still use your tools. Continue with the goal.'
+  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; what the operator asked for and ruled out earlier still holds. You can still use your tools. Go on from there.'
 const ORDERS = 'Earlier messages to you, word for word; what the operator asked in them still holds'
 
 /** Minimum share of the limit for orders that must be left to keep a part of one. */

@@ -63,9 +63,8 @@ function startOf(messages: readonly Message[], kind: Scene['kind']): number {
   return users.find(at => lineOf(messages[at]!.content, 'Goal') !== undefined) ?? users[0] ?? 0
 }
 
-/** What the agent knows, which stands before the instruction of a task. */
-const KNOWN =
-  /^(?:(?:Your goals when this message was sent|Your memories that may be relevant|When this message was sent:).*\n(?:.+\n)*\n)+/
+/** What the agent knows, which follows the instruction of a task. */
+const KNOWN = /\n\n\[State when this message was sent\b[\s\S]*$/
 
 function objectiveOf(text: string): string {
   return lineOf(text, 'Goal') ?? oneLine(text.replace(KNOWN, '')).slice(0, 500)

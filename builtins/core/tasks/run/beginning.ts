@@ -1,9 +1,10 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
+import { Sessions } from '#core/sessions/contract'
 import type { Effect, PluginHandle } from '#kernel'
 import { Recordings } from '#observability/recordings/contract'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
-import { appendEvent } from '#platform/store/contract'
+import { appendEvent, isoTime } from '#platform/store/contract'
 import type { TaskRow } from '../repository.ts'
 
 /** Profile with which an agent works on a task, and the text of the skills that it names. */
@@ -26,6 +27,15 @@ export async function workingProfileOf(svc: PluginHandle, agent: AgentRow): Prom
 /** Returns the details of a task's run for its log and its manifest. */
 export function runOf({ agent_id, task_id, session_id }: TaskPlace, model: string | null): RunBeginning {
   return { agent_id, task_id, session_id, ...(model ? { model } : {}) }
+}
+
+/** Returns whether a task's session was made for it alone, so that it is no part of a conversation. */
+export async function isAloneInSession(svc: PluginHandle, row: TaskRow): Promise<boolean> {
+  const session = await svc
+    .use(Sessions)
+    .get(row.session_id, row.user_id)
+    .catch(() => undefined)
+  return session?.session_key === null && session.started_at === isoTime(row.created_at)
 }
 
 type TaskPlace = Pick<TaskRow, 'agent_id' | 'task_id' | 'session_id'>

@@ -29,7 +29,7 @@ export interface SessionMemory {
 /** Returns the newest summary of a task's session, and the exchanges that it does not cover. */
 export async function sessionMemory(store: Store, row: TaskRow): Promise<SessionMemory> {
   const tasks = await earlierExchanges(store, row, REMEMBERED_TASKS)
-  if (tasks.length === 0) return { messages: [] }
+  if (tasks.length === 0) return { messages: [OPENING] }
   const ids = tasks.map(({ task_id }) => task_id)
   const [summaries, calls] = [await summariesIn(store, ids), await callsOf(store, ids)]
   const exchanges = tasks.map(task => ({

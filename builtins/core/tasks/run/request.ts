@@ -3,7 +3,7 @@ import { Environment } from '#core/environment/contract'
 import { Goals } from '#core/goals/contract'
 import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
-import type { Profile } from '#core/profiles/contract'
+import { moodPrompt, type Profile } from '#core/profiles/contract'
 import type { RunRequest, ToolSet } from '#core/runtime/contract'
 import { Skills } from '#core/skills/contract'
 import type { PluginHandle } from '#kernel'
@@ -13,7 +13,7 @@ import { type TaskRow, unansweredCalls } from '../repository.ts'
 import { parametersIn, toolkitsIn } from '../shape.ts'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
-import { taskSystem } from './prompt.ts'
+import { stateMessages, taskSystem } from './prompt.ts'
 import { type SessionMemory, sessionMemory } from './remembered.ts'
 import { taskTools } from './tools.ts'
 
@@ -79,10 +79,7 @@ export async function prepareRun(
   // Only tasks of another protocol may ask. Their clients are other parties, who must not learn of the agent's goals.
   const goals =
     isSummary && !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
-  const state = [goals, workspace].filter(part => part !== undefined)
-  const notices: Message[] = state.map(content => ({ role: 'user', content, is_notice: true }))
-  // The instruction is last, so that the model answers it and not what it knows.
-  const first = isSummary ? [...notices, asked] : []
+  const first = isSummary ? [asked, ...stateMessages([moodPrompt(profile), goals, workspace])] : []
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')
@@ -101,7 +98,10 @@ export async function prepareRun(
       max_tokens: parameters.max_tokens ?? profile.max_tokens,
       parameters,
       max_steps: row.max_steps - row.steps_taken,
-      system: [taskSystem(profile, ways, tools(), form !== undefined), ...environment].join('\n\n'),
+      system: [
+        taskSystem(profile, row.may_ask ? undefined : agent_id, ways, tools(), form !== undefined),
+        ...environment,
+      ].join('\n\n'),
       transcript: [...before.messages, ...said],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',

@@ -16,7 +16,7 @@ import type { TasksConfig } from '../config.ts'
 import { isWaiting, TaskCostLimitError, TaskInterruptedError } from '../contract.ts'
 import type { TaskRow } from '../repository.ts'
 import { AnswerForm } from './answer-form.ts'
-import { runOf, type WorkingProfile, workingProfileOf } from './beginning.ts'
+import { isAloneInSession, runOf, type WorkingProfile, workingProfileOf } from './beginning.ts'
 import { type Ending, endingOf } from './ending.ts'
 import { LostTask, TaskJournal } from './journal.ts'
 import { makeWorkspace, type PreparedRequest, prepareRun } from './request.ts'
@@ -165,9 +165,10 @@ export class TaskRun {
 
   /** Returns data that is not in the task's row. */
   async #asWasAsked() {
-    const { blocked, traceparent, begun, isAlone = false } = this.#first
+    const { blocked, traceparent, begun } = this.#first
     if (blocked) throw blocked
     const agent = this.#first.agent ?? (await this.#svc.use(Agents).find(this.row.agent_id))
+    const isAlone = this.#first.isAlone ?? (await isAloneInSession(this.#svc, this.row))
     return { traceparent, begun, agent, isAlone }
   }
 
@@ -238,13 +239,15 @@ export class TaskRun {
     }
   }
 
-  /** Summarizes a conversation that no longer fits into the model's context window. */
+  /** Summarizes a conversation that is due for it or no longer fits into the model's context window. */
   async #summarize(call: ModelCall, prepared: PreparedRequest): Promise<Message | undefined> {
+    // Tried once for each task: another task of the session may be writing it.
+    const { keeps } = prepared
+    delete prepared.keeps
     const summary = await this.#svc.use(Runtime).summarize(call, {
       conversation: this.row.session_id,
-      keeps: prepared.keeps,
+      keeps,
       save: async (spend, message) => {
-        delete prepared.keeps
         this.#cost_micros += spend.cost_micros
         await this.journal.saveSummary(spend, message ?? null)
       },

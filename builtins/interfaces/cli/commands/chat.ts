@@ -1,7 +1,8 @@
 import type { AgentDetail } from '#core/agents/contract'
+import type { Goal } from '#core/goals/contract'
 import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
-import { isWaiting, type Task, type TaskMessage } from '#core/tasks/contract'
+import { isWaiting, type TaskMessage } from '#core/tasks/contract'
 import { brief } from '#lib/brief'
 import type { StreamEvent } from '#lib/stream'
 import { describeTaskEnd, type TaskEnd } from '#lib/task-end'
@@ -20,21 +21,31 @@ import { withElapsedTime } from '../screen/waiting.ts'
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const OPEN = operationRef('sessions.create', 'POST', '/sessions')
 const ASK = operationRef('tasks.stream', 'POST', '/agents/{id}/tasks/stream')
-const TASK = operationRef('tasks.get', 'GET', '/tasks/{task_id}')
+const FOLLOW = operationRef('tasks.follow', 'GET', '/tasks/{task_id}/stream')
+const GOALS = operationRef('goals.list', 'GET', '/agents/{id}/goals')
 const TOOLS = operationRef('tools.list', 'GET', '/agents/{id}/tools')
 const TRANSCRIPT = operationRef('tasks.transcript', 'GET', '/sessions/{session_id}/transcript')
 
-/** Interval at which the chat looks whether a task still waits for people, in milliseconds. */
-const LOOK_MS = 1_000
+/** Time before a broken stream of a waiting task is opened again, in milliseconds. */
+const AGAIN_MS = 1_000
+/** Number of goals that `/goals` lists. */
+const GOALS_SHOWN = 10
+
+/** A task that ended after it had waited for people, or waits again. */
+interface LateEnd {
+  instruction: string
+  end: TaskEnd
+}
 
 const HELP = `/tools     list the tools that the agent has in this chat
+/goals     list the newest goals of the agent
 /history   show the messages of this session
 /session   show the session's id, for svc session transcript
 /quit      leave; the same command resumes this session
 Ctrl-C     stop an answer and drop what you typed meanwhile; at the prompt, leave the chat
 
 Pasted lines are one message, which Enter sends. To type several lines, end each but the last with \\.`
-const COMMANDS = ['/help', '/tools', '/history', '/session', '/quit', '/exit']
+const COMMANDS = ['/help', '/tools', '/goals', '/history', '/session', '/quit', '/exit']
 
 /** Chats with an agent in one session, with streamed answers. */
 const chat: HandWritten = async ({ id, session }, context) => {
@@ -57,7 +68,7 @@ class Chat {
   /** Aborted when the chat ends. */
   readonly #over = new AbortController()
   /** Ends of earlier tasks that came during an answer. */
-  readonly #late: Task[] = []
+  readonly #late: LateEnd[] = []
   #answer: AbortController | undefined
   #exit = 0
 
@@ -87,7 +98,7 @@ class Chat {
         await this.#take(message).catch((error: unknown) => {
           this.#exit = report(error, terminal, json)
         })
-        for (const task of this.#late.splice(0)) this.#printLate(task)
+        for (const late of this.#late.splice(0)) this.#printLate(late)
         this.#reader.prompt()
       }
       return this.#exit
@@ -114,6 +125,7 @@ class Chat {
     if (line === '/help') terminal.out(HELP)
     else if (line === '/session') terminal.out(this.#session_id)
     else if (line === '/tools') await this.#tools()
+    else if (line === '/goals') await this.#goals()
     else if (line === '/history') await this.#history()
     else if (/^\/[a-z]+$/.test(line)) terminal.err(`Unknown command ${line}. Commands:\n${HELP}`)
     else await this.#ask(line)
@@ -133,7 +145,7 @@ class Chat {
       }
       const events = await withElapsedTime(terminal, ports.clock, () => this.#calls.stream(ASK, input, stop.signal))
       this.#exit = 0
-      await this.#printEvents(events)
+      await this.#printEvents(events, instruction)
     } catch (error) {
       if (!stop.signal.aborted) throw error
       terminal.err('\n(ended)')
@@ -142,7 +154,7 @@ class Chat {
     }
   }
 
-  async #printEvents(events: AsyncIterable<StreamEvent>): Promise<void> {
+  async #printEvents(events: AsyncIterable<StreamEvent>, instruction: string): Promise<void> {
     const { terminal, json } = this.#context
     const answer = new GrowingAnswer(terminal)
     for await (const event of events) {
@@ -155,7 +167,7 @@ class Chat {
       else if (event.event === 'token') answer.grow((event.data as { text: string }).text)
       else if (event.event === 'reset') answer.reset()
       else if (end) this.#printEnd(answer, end)
-      if (end && isWaiting(end.status ?? '') && this.#reader.isTyped) void this.#showLater(end)
+      if (end && isWaiting(end.status ?? '') && this.#reader.isTyped) void this.#showLater({ instruction, end })
     }
   }
 
@@ -165,34 +177,49 @@ class Chat {
   }
 
   /** Shows how a task ends that waits for people: its stream ended when it began to wait. */
-  async #showLater({ task_id, approval_ids, question_ids }: TaskEnd): Promise<void> {
+  async #showLater({ instruction, end: { task_id } }: LateEnd): Promise<void> {
     const { ports } = this.#context
     const { signal } = this.#over
     this.#context.terminal.err('The answer is then shown in this chat too.')
-    const waitsFor = JSON.stringify([approval_ids, question_ids])
     for (;;) {
-      await ports.clock.sleep(LOOK_MS, signal)
+      const end = await this.#followToEnd(task_id, signal).catch(() => undefined)
       if (signal.aborted) return
-      // A daemon that restarts answers later.
-      const task = await this.#calls.call<Task>(TASK, { task_id }, signal).catch(() => undefined)
-      if (signal.aborted) return
-      if (!task || task.status === 'running') continue
-      if (isWaiting(task.status) && JSON.stringify([task.approval_ids, task.question_ids]) === waitsFor) continue
-      if (this.#answer) this.#late.push(task)
-      else this.#reader.printAbove(() => this.#printLate(task))
-      return
+      if (end) {
+        const late = { instruction, end }
+        if (this.#answer) this.#late.push(late)
+        else this.#reader.printAbove(() => this.#printLate(late))
+        return
+      }
+      // The daemon restarted.
+      await ports.clock.sleep(AGAIN_MS, signal)
     }
   }
 
-  #printLate(task: Task): void {
+  /** Returns the end of a task that waits for people; undefined if its stream broke. */
+  async #followToEnd(task_id: string | undefined, signal: AbortSignal): Promise<TaskEnd | undefined> {
+    let end: TaskEnd | undefined
+    for await (const event of await this.#calls.stream(FOLLOW, { task_id, wait: true }, signal)) end = endIn(event)
+    // An error without a task is that of the stream.
+    return end?.task_id === undefined ? undefined : end
+  }
+
+  #printLate({ instruction, end }: LateEnd): void {
     const { terminal, json } = this.#context
     if (json) {
-      terminal.out(printableJson(JSON.stringify({ event: 'done', data: task })))
+      terminal.out(printableJson(JSON.stringify({ event: 'done', data: end })))
       return
     }
-    terminal.err(terminal.errStyle.dim(printable(`To: ${brief(task.instruction)}`)))
-    this.#printEnd(new GrowingAnswer(terminal), task)
-    if (isWaiting(task.status)) void this.#showLater(task)
+    terminal.err(terminal.errStyle.dim(printable(`To: ${brief(instruction)}`)))
+    this.#printEnd(new GrowingAnswer(terminal), end)
+    if (isWaiting(end.status ?? '')) void this.#showLater({ instruction, end })
+  }
+
+  async #goals(): Promise<void> {
+    const goals = await this.#calls.call<Goal[]>(GOALS, { id: this.#agent.agent_id, limit: GOALS_SHOWN })
+    for (const { goal_id, status, objective } of goals) {
+      this.#context.terminal.out(printable(`${goal_id}  ${status}  ${brief(objective)}`))
+    }
+    if (goals.length === 0) this.#context.terminal.out('no goals yet')
   }
 
   async #tools(): Promise<void> {

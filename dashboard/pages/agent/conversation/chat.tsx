@@ -2,11 +2,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useFault } from '../../../api/action.ts'
 import { api, faultOf, isTaskFailure } from '../../../api/client.ts'
 import { ofKinds, useQuery } from '../../../api/query.ts'
-import { to } from '../../../routes.ts'
+import { refine, to, usePlace } from '../../../routes.ts'
 import { type Attachment, inputsOf } from '../../../ui/attach.tsx'
 import { Card } from '../../../ui/card.tsx'
+import { Pick } from '../../../ui/lists/filters.tsx'
 import { Loaded, Trouble } from '../../../ui/states.tsx'
 import { Status } from '../../../ui/status.tsx'
+import { visible } from '../../../ui/text/format.ts'
 import type { Task } from '../../../ui/types.ts'
 import { useFollowed } from '../use-followed.ts'
 import type { ViewProps } from '../view.ts'
@@ -16,7 +18,9 @@ import { Turn } from './turn.tsx'
 const SHOWN = 30
 /** The reader counts as being at the end of an answer if it is at most this far below the window. */
 const FOLLOWED_PX = 200
-/** Returns the key of the one session with an agent: a session key belongs to one agent only. */
+/** Maximum length of a session's subject in the list of sessions, in characters. */
+const SUBJECT_CHARS = 60
+/** Returns the key of this page's own session with an agent: a session key belongs to one agent only. */
 const keyOf = (agent_id: string) => `dashboard:${agent_id}`
 
 interface Writing {
@@ -28,12 +32,19 @@ interface Writing {
   before: ReadonlySet<string>
 }
 
-/** One-shot tasks in one session of this agent: answers are shown while they are written, and earlier ones stay. */
+/**
+ * One-shot tasks in a session of this agent, its own or the one in the address: answers are shown while they are written,
+ * and earlier ones stay.
+ */
 export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   const [writing, setWriting] = useState<Writing | undefined>(undefined)
   const [fault, setFault] = useFault()
   const stream = useRef<AbortController | undefined>(undefined)
-  const tasks = useQuery(`chat ${id}`, { ask: () => tasksOf(id), on: ofKinds('task_', 'approval_') })
+  const { session: session_id } = usePlace().query
+  const tasks = useQuery(`chat ${id} ${session_id ?? ''}`, {
+    ask: () => tasksOf(id, session_id),
+    on: ofKinds('task_', 'approval_'),
+  })
   // Leaving the page only ends the stream: the task goes on, and is followed again on return.
   useEffect(() => () => stream.current?.abort(), [])
   const running = tasks.data?.findLast(task => task.status === 'running')
@@ -59,7 +70,8 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     setFault(undefined)
     setWriting({ instruction, images, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
     const call = { signal: control.signal, idempotencyKey: newKey() }
-    const asked = { id, instruction, images: inputsOf(images), session_key: keyOf(id) }
+    const session = session_id === undefined ? { session_key: keyOf(id) } : { session_id }
+    const asked = { id, instruction, images: inputsOf(images), toolkits: ['profile'], ...session }
     let taken = false
     try {
       for await (const { event, data } of api.tasks.stream(asked, call)) {
@@ -78,7 +90,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   }
   const stop = async () => {
     try {
-      for (const task of await tasksOf(id)) {
+      for (const task of await tasksOf(id, session_id)) {
         if (task.status === 'running') await api.tasks.cancel({ task_id: task.task_id })
       }
     } catch (error) {
@@ -89,7 +101,15 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   }
 
   return (
-    <Card title="Chat" aside={<a href={to('sessions')}>Sessions</a>}>
+    <Card
+      title="Chat"
+      aside={
+        <>
+          <SessionChoice id={id} chosen={session_id} />
+          <a href={to('sessions')}>Sessions</a>
+        </>
+      }
+    >
       <div class="stack">
         <Loaded query={tasks}>
           {said => (
@@ -133,10 +153,33 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
   )
 }
 
-/** Returns the newest tasks of this tenant in the dashboard's session with an agent, oldest first. */
-async function tasksOf(id: string): Promise<readonly Task[]> {
-  const [mine] = await api.sessions.list({ agent_id: id, session_key: keyOf(id), status: 'running' })
-  return mine ? (await api.tasks.list({ id, session_id: mine.session_id, limit: SHOWN })).toReversed() : []
+/** Chooses among the conversations with the agent that have a key, such as those of terminals. */
+function SessionChoice({ id, chosen }: { id: string; chosen: string | undefined }) {
+  const sessions = useQuery(`sessions ${id}`, {
+    ask: () => api.sessions.list({ agent_id: id, status: 'running' }),
+    on: ofKinds('session_', 'task_started'),
+  })
+  const others = (sessions.data ?? []).filter(
+    ({ session_id, session_key }) => session_id === chosen || (session_key !== null && session_key !== keyOf(id)),
+  )
+  if (others.length === 0) return null
+  return (
+    <Pick label="Session" value={chosen ?? ''} onPick={session => refine({ session: session || undefined })}>
+      <option value="">dashboard</option>
+      {others.map(({ session_id, session_key, task }) => (
+        <option key={session_id} value={session_id}>
+          {visible(`${session_key ?? session_id}: ${task.slice(0, SUBJECT_CHARS)}`)}
+        </option>
+      ))}
+    </Pick>
+  )
+}
+
+/** Returns the newest tasks of this tenant in a session, by default the dashboard's own with an agent, oldest first. */
+async function tasksOf(id: string, chosen?: string): Promise<readonly Task[]> {
+  const [own] = chosen ? [] : await api.sessions.list({ agent_id: id, session_key: keyOf(id), status: 'running' })
+  const session_id = chosen ?? own?.session_id
+  return session_id ? (await api.tasks.list({ id, session_id, limit: SHOWN })).toReversed() : []
 }
 
 /** Makes a random key: pages loaded over plain HTTP from another machine have no `randomUUID`. */

@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact'
-import { useWaiting } from '../../../api/waiting.ts'
-import { to } from '../../../routes.ts'
+import { api } from '../../../api/client.ts'
+import { ofKinds, useQuery } from '../../../api/query.ts'
 import type { Attachment } from '../../../ui/attach.tsx'
 import { Pictures, Previews } from '../../../ui/figures/pictures.tsx'
+import { Loaded } from '../../../ui/states.tsx'
 import { Status } from '../../../ui/status.tsx'
 import { Words } from '../../../ui/text/conversation.tsx'
 import { dollars, plural, visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Task } from '../../../ui/types.ts'
+import { Request } from '../../approvals/request.tsx'
 
 /** A running task is shown with its answer so far if it is followed. */
 type TurnProps =
@@ -52,18 +54,29 @@ export function Turn(props: TurnProps) {
   )
 }
 
-/** Approvals that a task waits for, with the names of the tools if the page knows them. */
+/** Calls that a task waits for, each as it would run, to be decided here. */
 function Asked({ ids }: { ids: readonly string[] }) {
-  const waiting = useWaiting().data ?? []
   return (
-    <p class="held">
-      A tool call needs your approval:{' '}
-      {ids.map(id => (
-        <a key={id} href={to('approvals', ['item', id])}>
-          {visible(waiting.find(({ approval_id }) => approval_id === id)?.tool_name ?? id)}{' '}
-        </a>
-      ))}
-    </p>
+    <>
+      <p class="held">{ids.length === 1 ? 'A tool call needs' : 'Tool calls need'} your approval:</p>
+      <ul class="plain stack">
+        {ids.map(id => (
+          <AskedCall key={id} id={id} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function AskedCall({ id }: { id: string }) {
+  const query = useQuery(`approval ${id}`, {
+    ask: () => api.approvals.show({ approval_id: id }),
+    on: ofKinds('approval_'),
+  })
+  return (
+    <Loaded query={query}>
+      {approval => <Request approval={approval} isOpen={approval.status === 'pending'} onDecided={query.reload} />}
+    </Loaded>
   )
 }
 

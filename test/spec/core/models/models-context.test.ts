@@ -95,7 +95,11 @@ describe('fitting a conversation into the window', () => {
     said[3] = { ...said[3]!, name: 'ask_operator', content: order, from_operator: true }
     said[5] = { ...said[5]!, is_kept: true }
     const { messages } = fitMessages(said, 64_000)
-    expect(messages[2]!.content).toContain(`- file_read {"path":"file-1.txt"} → ${order}\n`)
+    expect(messages[2]!.content).toContain(`- to you: file_read {"path":"file-1.txt"} → ${order}\n`)
+    // Words and calls stand in the order of the conversation.
+    expect(messages[2]!.content).toMatch(
+      /\n- file_read {"path":"file-250\.txt"} → .*\n- to you: .*keep to rule 250\n- you said: Reading 251\./,
+    )
     expect(messages[2]!.content).toContain(
       'make these calls again when you need them:\n- file_read {"path":"file-2.txt"}\n',
     )

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { TaskResponse } from '#core/tasks/contract'
 import { definePlugin, z } from '#kernel'
+import type { StreamEvent } from '#lib/stream'
 import type { ApprovalSummary } from '#safety/approvals/contract'
 import { type CheckedText, Guardrails, type Stage, WITHHELD } from '#safety/guardrails/contract'
 import guardrails from '#safety/guardrails/index'
@@ -194,6 +196,38 @@ describe('a task with a tool that needs approval', () => {
     await waitForEnd(home, task_id)
     const more = await all(await followTask(home, task_id, { last_event_id }))
     expect([textOf(more), finishedTask(more).output]).toEqual(['It is sent.', 'It is sent.'])
+  })
+
+  it('is followed with wait until the decision, and on to its end or to the next wait', async () => {
+    const { plugin } = mailbox()
+    await using home = await testHostWithTasks(() => text('They are sent.'), { config: GATED, builtins: [plugin] })
+    home.server.enqueue(
+      together(toolCall('send', { to: 'ann' }), toolCall('send', { to: 'cid' })),
+      toolCall('send', { to: 'bob' }),
+    )
+    let waiting = await run(home, await spawn(home), 'Write to Ann and Cid, then to Bob.')
+    const { task_id } = waiting
+    expect(finishedTask(await all(await followTask(home, task_id)))).toEqual(waiting)
+    for (const status of ['waiting_approval', 'completed']) {
+      let end: TaskResponse | undefined
+      const stream = (await home.kernel.invoke('tasks.follow', { task_id, wait: true })) as AsyncIterable<StreamEvent>
+      const followed = all(stream).then(events => {
+        end = finishedTask(events)
+      })
+      for (const approval_id of waiting.approval_ids) {
+        await home.clock.advance(5_000)
+        expect(end).toBeUndefined()
+        await decide(home, approval_id, 'approve')
+      }
+      await until(async () => {
+        await home.clock.advance(1_000)
+        return end !== undefined
+      })
+      await followed
+      expect(end!.status).toBe(status)
+      waiting = end!
+    }
+    expect(waiting.output).toBe('They are sent.')
   })
 
   it('is continued by a server when a process that has ended made the decision', async () => {

@@ -92,6 +92,21 @@ it('a digest replaces a summary that fails, and the model is not asked for one i
   expect(home.server.refusals).toEqual([])
 })
 
+it('two tasks of a session at the same time write one summary', async () => {
+  await using home = await small(request => (asksForSummary(request) ? summary('') : text('Done.')), 400_000)
+  const say = (instruction: string) => run(home, home.id, instruction, { session_key: 'chat' })
+  for (let n = 1; n <= 15; n++) {
+    await say(`Line ${n}.`)
+    await home.clock.advance(1_000)
+  }
+  await Promise.all([say('From one terminal.'), say('From another.')])
+  const asked = home.server.requests.filter(asksForSummary)
+  expect(asked).toHaveLength(1)
+  await home.clock.advance(1_000)
+  await say('And now?')
+  expect(home.server.requests.at(-1)!.prompt).toContain('You can still use your tools. Go on from there.')
+})
+
 it.each([
   ['a small window', 8_000],
   ['a large window, beyond the exchanges that a session remembers', 400_000],

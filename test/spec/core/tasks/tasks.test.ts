@@ -198,7 +198,7 @@ describe('a one-shot task', () => {
     expect(none).not.toMatch(/read_skill|Workspace:|Git|Programs:|src\/a\.ts/)
     const all = await promptWith(['file', 'shell', 'skills'])
     expect(all).toContain('You have only the tools listed here, and those that find_tools finds.')
-    expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*src\/a\.ts[\s\S]*Do it\./)
+    expect(all).toMatch(/- notes: How to write notes\.[\s\S]*- Programs: [\s\S]*Do it\.[\s\S]*src\/a\.ts/)
   })
 
   it('asks by its tool for questions where it has that, and otherwise in its answer', async () => {
@@ -211,6 +211,8 @@ describe('a one-shot task', () => {
       return String(home.server.requests[0]!.body.messages[0]!.content)
     }
     expect(await systemWith([])).toContain('ask for it in your answer.')
+    // A person reads the question in the answer, and need not answer elsewhere.
+    expect(await systemWith([], { toolkits: ['profile'] })).toContain('ask for it in your answer.')
     const asks = await systemWith(['questions'])
     expect(asks).toContain('ask for it with ask_operator.')
     expect(asks).not.toContain('in your answer.')
