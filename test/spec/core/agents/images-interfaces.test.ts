@@ -16,7 +16,10 @@ it('a task over HTTP shows its images to the model, also in later tasks of its s
   const body = { instruction: 'What is this?', images: [picture], session_key: 'cars' }
   const { status, json } = await post(`/agents/${id}/tasks`, body)
   expect([status, json.status]).toEqual([200, 'completed'])
-  expect(model.requests[0]!.body.messages.at(-1)).toMatchObject({ content: 'What is this?', images: [URL_OF_PNG] })
+  expect(model.requests[0]!.body.messages.at(-1)).toMatchObject({
+    content: expect.stringMatching(/\n\nWhat is this\?$/),
+    images: [URL_OF_PNG],
+  })
   await post(`/agents/${id}/tasks`, { instruction: 'Which colour?', session_key: 'cars' })
   expect(model.requests[1]!.body.messages.slice(-3)).toMatchObject([
     { content: expect.stringMatching(/\n\nWhat is this\?$/), images: [URL_OF_PNG] },
