@@ -79,7 +79,7 @@ export const memoryAdd = operation({
   name: 'memory.add',
   summary: "Add a record to an agent's memory",
   description:
-    'The agent is shown the record with goals and tasks whose words are similar. What should always hold belongs into its role (agents.update) or its profile.',
+    'Prompts show the three newest of these records, and others whose words are similar. What should always hold belongs in its role (agents.update) or its profile.',
   input: z.strictObject({
     id,
     thought: z
@@ -95,6 +95,7 @@ export const memoryAdd = operation({
     method: 'POST',
     path: '/agents/{id}/memory',
     status: 201,
+    idempotent: true,
   },
   cli: { usage: 'memory add <id> <thought...>' },
   mcp: true,

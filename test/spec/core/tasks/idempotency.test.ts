@@ -58,6 +58,11 @@ const CREATING: Record<string, (home: Home) => Promise<{ path: string; body: unk
     body: { label: 'before' },
     list: `/agents/${id}/checkpoints`,
   }),
+  'memory.add': async ({ id }) => ({
+    path: `/agents/${id}/memory`,
+    body: { thought: 'The staging server is called birch.' },
+    list: `/agents/${id}/memory`,
+  }),
   'sessions.create': async ({ id }) => ({ path: '/sessions', body: { agent_id: id }, list: '/sessions' }),
   'approvals.grant': async () => ({
     path: '/approval-rules',
