@@ -101,7 +101,8 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const hasMessages = nudges.length + news.texts.length > 0
   if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
-  const goal = newGoal(svc, cycle, answer, hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals })
+  const limits = hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals }
+  const goal = newGoal(svc, cycle, answer, limits)
   if (goal.refusal !== undefined && hasMessages) throw new UnusableGoalError({ refusal: goal.refusal })
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.

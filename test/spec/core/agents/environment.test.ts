@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AgentDetail } from '#core/agents/contract'
+import { type AgentDetail, Agents } from '#core/agents/contract'
 import environment from '#core/environment/index'
+import { Store } from '#platform/store/contract'
 import guardrails from '#safety/guardrails/index'
 import shell from '#tools/toolkits/shell/index'
 import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall } from '../../../support/index.ts'
@@ -66,11 +67,25 @@ describe('the environment section of a prompt', () => {
     expect(other).toMatch(/- Date: \w+day, \d{4}-\d\d-\d\d \(time zone [\w/]+\)/)
     expect(other).toMatch(/- Programs: (in a sandbox, without network access|no sandbox)/)
     expect(other).toMatch(/\n\nOther agents:\n- worker-\w+ \(pepper\): looks at things$/)
+    expect(other).toContain('\n- The workspace is a folder of the operator: change there only what')
+    expect(own).not.toContain('a folder of the operator')
     expect(other).toMatch(/- Heartbeat: every \d+ seconds/)
     expect(other).toContain('- Model: openai:scripted')
     expect(other).not.toMatch(/\d\d:\d\d/)
     expect(other.indexOf('Environment:')).toBeGreaterThan(other.indexOf('You are worker'))
     expect(other.trimEnd()).toMatch(/\n- .*$/)
+  })
+
+  it('neither names sub-agents nor names others to them, so that it lasts while they begin and end', async () => {
+    await open()
+    const { agent_id } = await spawn({ name: 'pepper' })
+    await spawn({ name: 'salt' })
+    const sub = { name: 'scout', role: 'looks around', model: '', preset: 'worker', spawned_by: agent_id }
+    await home.kernel.use(Store).apply(home.kernel.use(Agents).create({ agent_id: 'sub-scout-01234567', ...sub }))
+    const of = (name: string) => prompts.find(each => each.startsWith(`You are ${name}.`))
+    while (!of('scout') || !of('pepper')) await prompt()
+    expect(of('scout')).not.toContain('Other agents')
+    expect(of('pepper')).toMatch(/\n\nOther agents:\n- worker-\w+ \(salt\): looks at things$/)
   })
 
   it('is identical, byte for byte, in all turns of a day in which nothing changes', async () => {

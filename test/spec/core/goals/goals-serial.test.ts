@@ -89,6 +89,13 @@ describe('an agent with recurring work', () => {
     const objectives = (await goalsOf(home, id)).map(({ objective }) => objective).reverse()
     expect(objectives).toEqual([...chapters, 'Water the plants in the hall', 'Water the plants in the hall'])
     expect(await events(home, 'goal_refused')).toEqual([])
+    // The repeated goal is named once, so that it does not displace others.
+    await until(() => home.server.requests.filter(asksForGoal).length === 7)
+    const { prompt } = home.server.requests.filter(asksForGoal).at(-1)!
+    expect(prompt.match(/(?<=^- \[completed\] ).*(?= →)/gm)).toEqual([
+      'Water the plants in the hall',
+      ...chapters.toReversed(),
+    ])
   })
 
   it('may not repeat an abandoned goal: an event and svc why give the reason, and it waits longer each time', async () => {
