@@ -8,7 +8,7 @@ import { MailService } from './mail.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { messageOperations } from './operations.ts'
 import { peers } from './peers.ts'
-import { askedSection, awaitedSection, mailMessages, unansweredSection } from './pending-messages.ts'
+import { askedSection, mailMessages, unansweredSection } from './pending-messages.ts'
 import { A2A_EFFECTS } from './repository.ts'
 import { forgetMessages } from './retention.ts'
 
@@ -27,7 +27,6 @@ export default definePlugin({
     forgetMessages(svc)
     svc.add(PendingMessages, mailMessages(svc))
     svc.add(PromptSections, unansweredSection(svc))
-    svc.add(PromptSections, awaitedSection(svc))
     svc.add(PromptSections, askedSection(svc))
 
     const mailboxes = new Mailboxes(svc)

@@ -4,7 +4,7 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Mail, OPERATOR } from './contract.ts'
 import { fencedMessage, headOf, labelOf } from './fence.ts'
-import { awaitedMessages, messageOf, questionsToOperator } from './repository.ts'
+import { type MessageRow, messageOf, openMessages, questionsToOperator } from './repository.ts'
 
 /** Maximum number of messages in one prompt, each cut to a number of characters; the others follow in the next. */
 const AT_ONCE = 8
@@ -39,45 +39,42 @@ export function mailMessages(svc: PluginHandle): MessageSource {
 
 /**
  * Reminds an agent of the messages that it has read and not answered: when it chooses a goal, and at the beginning of a
- * goal that it chose. The tools that it names there are offered to the agent.
+ * goal that it chose. The tools that it names there are offered to the agent. When it chooses a goal, it also sees which
+ * of its own messages have no answer yet, so that it does not ask again.
  */
 export function unansweredSection(svc: PluginHandle): PromptSection {
   return {
     ...{ name: 'unanswered_messages', stage: 70, prompts: ['goal_generation', 'goal_opening'] },
     async text({ agent_id }, _profile, { nudges = [] }, goal) {
-      if (goal && goal.origin !== 'generated') return undefined
-      const mail = svc.use(Mail)
-      const unanswered = await mail.listUnanswered(agent_id, REMINDED)
-      // The messages that led to a goal are in its prompt.
-      const messages = unanswered.filter(({ message_id }) => !nudges.some(text => text.includes(message_id)))
-      if (messages.length === 0) return undefined
-      if (goal) {
-        const named = messages.map(
-          async ({ message_id, from_agent }) => `${message_id} from ${await labelOf(svc.use(Store), from_agent)}`,
-        )
-        return `Messages that you read and have not answered: ${(await Promise.all(named)).join(', ')}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
-      }
-      const texts = await Promise.all(messages.map(message => mail.textForModel(message, agent_id, REMINDER)))
-      return ['Messages that you read and have not answered:', ...texts].join('\n\n')
+      if (goal) return goal.origin === 'generated' ? openingReminder(svc, agent_id) : undefined
+      const { unanswered, awaited } = await openMessages(svc.use(Store), agent_id, REMINDED)
+      const texts = unanswered
+        // The messages that led to a goal are in its prompt.
+        .filter(({ message_id }) => !nudges.some(text => text.includes(message_id)))
+        .map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, REMINDER))
+      const owed = texts.length > 0 && ['Messages that you read and have not answered:', ...(await Promise.all(texts))]
+      const asked = awaited.length > 0 && [await awaitedText(svc, awaited)]
+      return [owed, asked].flatMap(part => part || []).join('\n\n')
     },
   }
 }
 
-/** Shows an agent that chooses a goal which of its own messages have no answer yet, so that it does not ask again. */
-export function awaitedSection(svc: PluginHandle): PromptSection {
-  return {
-    ...{ name: 'awaited_answers', stage: 71, prompts: ['goal_generation'] },
-    async text({ agent_id }) {
-      const messages = await awaitedMessages(svc.use(Store), agent_id, REMINDED)
-      if (messages.length === 0) return undefined
-      const lines = messages.map(messageOf).map(async ({ message_id, type, to_agent, subject, body, ts }) => {
-        const words = lineOf(subject || body, REMINDER / 2)
-        return `- ${ts.slice(0, 10)}: ${message_id} (${type}) to ${await labelOf(svc.use(Store), to_agent)}: ${words}`
-      })
-      const heading = 'What you asked others, without an answer yet. It comes to you as a message; do not ask again:'
-      return [heading, ...(await Promise.all(lines))].join('\n')
-    },
-  }
+async function openingReminder(svc: PluginHandle, agent_id: string): Promise<string | undefined> {
+  const messages = await svc.use(Mail).listUnanswered(agent_id, REMINDED)
+  if (messages.length === 0) return undefined
+  const named = messages.map(
+    async ({ message_id, from_agent }) => `${message_id} from ${await labelOf(svc.use(Store), from_agent)}`,
+  )
+  return `Messages that you read and have not answered: ${(await Promise.all(named)).join(', ')}. Use read_message to read one, \`reply\` to answer it, reject_request to decline it.`
+}
+
+async function awaitedText(svc: PluginHandle, messages: readonly MessageRow[]): Promise<string> {
+  const lines = messages.map(messageOf).map(async ({ message_id, type, to_agent, subject, body, ts }) => {
+    const words = lineOf(subject || body, REMINDER / 2)
+    return `- ${ts.slice(0, 10)}: ${message_id} (${type}) to ${await labelOf(svc.use(Store), to_agent)}: ${words}`
+  })
+  const heading = 'What you asked others, without an answer yet. It comes to you as a message; do not ask again:'
+  return [heading, ...(await Promise.all(lines))].join('\n')
 }
 
 /**

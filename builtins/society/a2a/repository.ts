@@ -81,32 +81,36 @@ export function unreadMessages(store: Store, owner: string, limit: number): Prom
 /** Number of an agent's newest messages that are searched for unanswered ones. */
 const SEARCHED = 200
 
+/** Messages that an agent read, that expect an answer and have none, newest first. */
+const UNANSWERED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
+  WHERE expects_reply = 1 AND read_at IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.from_agent = m.to_agent
+    AND (r.type <> 'ack' OR m.type = 'delegate'))
+  AND (from_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.from_agent AND a.died_at IS NULL))
+  ORDER BY seq DESC LIMIT ?`
+
 /**
- * Returns the messages that an agent sent and that have no answer yet, newest first. Delegations and the messages of
- * patterns are left out: these report their results themselves.
+ * Messages that an agent sent and that have no answer yet, newest first. Delegations and the messages of patterns are
+ * left out: these report their results themselves.
  */
-export function awaitedMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
-  return store.all<MessageRow>(
-    `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
-     WHERE expects_reply = 1 AND type <> 'delegate' AND pattern_id IS NULL
-     AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.type <> 'ack')
-     AND (to_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.to_agent AND a.died_at IS NULL))
-     ORDER BY seq DESC LIMIT ?`,
-    [agent_id, limit],
-  )
+const AWAITED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
+  WHERE expects_reply = 1 AND type <> 'delegate' AND pattern_id IS NULL
+  AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.type <> 'ack')
+  AND (to_agent IS NULL OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.to_agent AND a.died_at IS NULL))
+  ORDER BY seq DESC LIMIT ?`
+
+export function unansweredMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
+  return store.all<MessageRow>(UNANSWERED, [agent_id, limit])
 }
 
-/** Returns an agent's messages that it read, that expect an answer and have none, newest first. */
-export function unansweredMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
-  return store.all<MessageRow>(
-    `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
-     WHERE expects_reply = 1 AND read_at IS NOT NULL
-     AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.from_agent = m.to_agent
-       AND (r.type <> 'ack' OR m.type = 'delegate'))
-     AND (from_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.from_agent AND a.died_at IS NULL))
-     ORDER BY seq DESC LIMIT ?`,
-    [agent_id, limit],
+/** Returns an agent's messages without an answer, at most `limit` of each kind: those it owes one, and those it awaits one for. */
+export async function openMessages(store: Store, agent_id: string, limit: number) {
+  const rows = await store.all<MessageRow>(
+    `SELECT * FROM (${UNANSWERED}) AS unanswered UNION ALL SELECT * FROM (${AWAITED}) AS awaited`,
+    [agent_id, limit, agent_id, limit],
   )
+  const isAwaited = ({ from_agent }: MessageRow) => from_agent === agent_id
+  return { unanswered: rows.filter(row => !isAwaited(row)), awaited: rows.filter(isAwaited) }
 }
 
 /**
