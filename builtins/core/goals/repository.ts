@@ -112,6 +112,16 @@ export async function numberOfGoals(store: Store, agent_id: string, filter: Goal
   return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM goals WHERE ${where}`, params))?.n ?? 0
 }
 
+/** Returns the tool call of a goal that runs now, with its begin: calls of one answer begin one after another. */
+export async function runningCall(store: Store, goal_id: string): Promise<{ tool: string; since: number } | undefined> {
+  const call = await store.get<{ tool: string; started_at: number; last_end: number | null }>(
+    `SELECT tool, started_at, (SELECT max(ended_at) FROM tool_calls_view e WHERE e.goal_id = c.goal_id) AS last_end
+     FROM tool_calls_view c WHERE goal_id = ? AND state = 'started' ORDER BY started_at, call_id LIMIT 1`,
+    [goal_id],
+  )
+  return call && { tool: call.tool, since: Math.max(call.started_at, call.last_end ?? 0) }
+}
+
 /** What the model calls for a goal cost. */
 export interface GoalSpend {
   micros: number

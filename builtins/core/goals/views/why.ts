@@ -1,10 +1,10 @@
 import type { BlockReason } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
-import { Store } from '#platform/store/contract'
+import { isoTime, Store } from '#platform/store/contract'
 import { OwnCommands } from '../acceptance/commands.ts'
 import { describeWait } from '../context/assembly.ts'
 import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
-import { activeGoal, awaitedGoals } from '../repository.ts'
+import { activeGoal, awaitedGoals, runningCall } from '../repository.ts'
 
 /** Number of approvals and questions of other agents that are named. */
 const MOST_ASKS = 3
@@ -12,6 +12,16 @@ const MOST_ASKS = 3
 /** This module's reasons why an agent does not run. */
 export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
   return [
+    {
+      name: 'tool',
+      // Before `working` of all agents, which cannot say what the cycle does.
+      stage: 1.5,
+      async why({ status, goal_id }) {
+        if (status !== 'working' || goal_id === null || svc.heartbeat.fault !== undefined) return undefined
+        const call = await runningCall(svc.use(Store), goal_id)
+        return call && { reason: `Its cycle runs now: ${call.tool} since ${isoTime(call.since)}.`, at: null }
+      },
+    },
     {
       name: 'blocked',
       // Before `waiting`, the same text without whether the operator is needed.

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import type { NextRun } from '#core/agents/contract'
-import { definePlugin } from '#kernel'
+import { definePlugin, z } from '#kernel'
 import daemon from '#platform/daemon/index'
 import { SchedulerToken } from '#platform/heartbeat/contract'
 import approvals from '#safety/approvals/index'
-import { fault, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { type ToolCall, tool } from '#tools/toolkits/contract'
+import {
+  fault,
+  type ModelServerRequest,
+  runHeartbeat,
+  text,
+  toolCall,
+  until,
+  waitUntilIdle,
+} from '../../../support/index.ts'
 import { finish, goalAnswer, recordingTools, waitForPendingCall } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
 
@@ -287,6 +296,27 @@ describe('the reason why an agent does nothing', () => {
       at: new Date(home.clock.ms() + 10_000).toISOString(),
       reason: 'It waits for its next heartbeat.',
     })
+  })
+
+  it('names the tool that its cycle runs', async () => {
+    const slow = definePlugin({
+      name: 'slow',
+      setup(svc) {
+        const execute = (_: unknown, { signal }: ToolCall) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        const tools = [tool({ name: 'wait_long', description: 'Waits.', parameters: z.object({}), execute })]
+        svc.toolkit({ name: 'slow', everyday: true, tools })
+      },
+    })
+    const answer = (request: ModelServerRequest) => (asksForGoal(request) ? goalAnswer('Wait for the tide to turn') : toolCall('wait_long'))
+    await using home = await testHostWithModel(answer, { builtins: [slow] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return (await why(home, id)).reason.includes('wait_long')
+    })
+    expect((await why(home, id)).reason).toMatch(/^Its cycle runs now: wait_long since 20[-\d]+T[:.\d]+Z\.$/)
   })
 
   it('is max_concurrent_agents when other agents use all slots', async () => {
