@@ -102,7 +102,8 @@ async function problemsSince(store: Store, clock: Clock, since: number): Promise
   for (let after = before; after < newest; after += SPAN, await clock.yield()) {
     for (const { type, agent_id, data, at } of await failuresBetween(store, after, after + SPAN, FAILURES)) {
       const text = describeEvent(type, data).replace(/^cycle \d+: /, '')
-      const key = `${agent_id} ${text}`
+      // Repeated failures of one kind differ in counts and times.
+      const key = `${agent_id} ${text.replaceAll(/\d+/g, '0')}`
       const times = (problems.get(key)?.times ?? 0) + 1
       problems.delete(key)
       problems.set(key, { agent_id, text, times, last_at: at })
