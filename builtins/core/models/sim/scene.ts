@@ -63,11 +63,11 @@ function startOf(messages: readonly Message[], kind: Scene['kind']): number {
   return users.find(at => lineOf(messages[at]!.content, 'Goal') !== undefined) ?? users[0] ?? 0
 }
 
-/** What the agent knows, which follows the instruction of a task. */
-const KNOWN = /\n\n\[State when this message was sent\b[\s\S]*$/
+/** What stands around the instruction of a task: the opening of its conversation, and what the agent knows. */
+const FRAME = /^This is your conversation with a person\..*\n\n|\n\n\[State when this message was sent\b[\s\S]*$/g
 
 function objectiveOf(text: string): string {
-  return lineOf(text, 'Goal') ?? oneLine(text.replace(KNOWN, '')).slice(0, 500)
+  return lineOf(text, 'Goal') ?? oneLine(text.replace(FRAME, '')).slice(0, 500)
 }
 
 /** Returns what others said; of the loop's own notices only its question whether the goal is reached. */
