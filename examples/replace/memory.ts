@@ -129,6 +129,14 @@ class DatabaseMemory implements Memory {
     return found.map(record => `${excerptOf(record, 500)} (${record.ts.slice(0, 10)})`)
   }
 
+  async kept(agent_id: string): Promise<string[]> {
+    const [values, notes] = await Promise.all([
+      this.values(agent_id).entries(5),
+      this.of(agent_id).recent(3, { only: { kind: 'note' } }),
+    ])
+    return [...values.map(([key, value]) => `${key}: ${value}`), ...notes.map(note => excerptOf(note, 500))]
+  }
+
   async clear(agent_id: string): Promise<void> {
     for (const key of [agent_id, removedKey(agent_id)]) await this.#write(key, [])
   }

@@ -121,9 +121,10 @@ describe('a plugin that replaces a module', () => {
     host.kernel.heartbeat.start()
     const before = listedBy(host)
     const current = () => host.kernel.use(Memory).of(agent_id)
-    /** Leaves out the memory of the reached goal; each memory orders equal matches as it likes. */
+    /** Leaves out the memory of the reached goal and what the load stores; each memory orders equal matches as it likes. */
     const linesOfPrompts = async () => {
-      const lines = JSON.stringify(await promptsOf(host, agent_id)).split('\\n')
+      const all = JSON.stringify(await promptsOf(host, agent_id)).split('\\n')
+      const lines = all.filter(line => !line.startsWith('- now: busy'))
       const achievements = (await current().recent(50)).filter(({ thought }) => thought.startsWith('Completed: '))
       for (const { memory_id } of achievements) await current().forget(memory_id)
       return lines.sort()

@@ -36,6 +36,8 @@ const KEPT = [
   ['note', 3],
 ] as const
 const KEPT_CHARS = 1_500
+/** Number of such records that are read at once, in one look at the file. */
+const KEPT_READ = 200
 
 /** Number of records looked at for each one that is returned, because goals of a schedule may repeat. */
 const CANDIDATES = 4
@@ -119,9 +121,12 @@ export class MemoryCache implements Memory {
   async kept(agent_id: string): Promise<string[]> {
     if (!this.#config.unified) return []
     const records = this.of(agent_id)
-    const found = await Promise.all(KEPT.map(([kind, limit]) => records.recent(limit, { only: { kind } })))
+    const newest = await records.recent(KEPT_READ, { only: { kind: KEPT.map(([kind]) => kind) } })
+    const shown = KEPT.flatMap(([kind, limit]) =>
+      newest.filter(({ metadata }) => metadata.kind === kind).slice(0, limit),
+    )
     let left = KEPT_CHARS
-    return (await this.#snippets(agent_id, found.flat())).filter(({ length }) => {
+    return (await this.#snippets(agent_id, shown)).filter(({ length }) => {
       left -= length
       return left >= 0
     })

@@ -30,13 +30,13 @@ const PLAN_CHARS = 1_000
  */
 export async function situationOf(
   svc: PluginHandle,
-  { agent_id, paused_at }: AgentRow,
+  { agent_id, goal_id, paused_at }: AgentRow,
   about: string,
 ): Promise<string | undefined> {
   const store = svc.use(Store)
   // Recorded, because the daemon goes on with the goals in another process.
   const { active, more, ended } = await recordInput('goals of the agent', async () => ({
-    ...(await activeLines(store, agent_id)),
+    ...(goal_id === null ? { active: [], more: 0 } : await activeLines(store, agent_id)),
     ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
