@@ -38,7 +38,7 @@ const complete = async (...words: string[]) => {
 describe('svc __complete', () => {
   it('completes commands and subcommands', async () => {
     expect(await complete('nu')).toEqual(['nudge'])
-    expect(await complete('goals', 'a')).toEqual(['abandon', 'add'])
+    expect(await complete('goals', 'a')).toEqual(['abandon', 'acceptance', 'add'])
     expect(await complete('help', 'exi')).toEqual(['exit-codes'])
   })
 

@@ -280,17 +280,13 @@ export class AgentDirectory implements Agents {
   async nudge(ref: string, message: string, also: readonly Effect[] = [], given: ImageInputs = []): Promise<string> {
     const { agent_id } = await this.#alive(ref)
     const images = await keepGiven(this.#svc, given)
-    const nudge_id = this.#newNudgeId()
+    const nudge_id = this.#svc.ports.ids.make('nudge', 8)
     await this.#store.apply([...nudgeEffects({ nudge_id, agent_id, message, images }), ...also])
     return nudge_id
   }
 
   nudgeEffects(agent_id: string, message: string): Effect[] {
-    return nudgeEffects({ nudge_id: this.#newNudgeId(), agent_id, message, images: [] })
-  }
-
-  #newNudgeId(): string {
-    return this.#svc.ports.ids.make('nudge', 8)
+    return nudgeEffects({ nudge_id: this.#svc.ports.ids.make('nudge', 8), agent_id, message, images: [] })
   }
 
   async pause(ref: string): Promise<AgentRow> {

@@ -254,7 +254,11 @@ export const goalsUpdate = operation({
   summary: "Change an active goal's priority or criteria",
   description:
     'Goals with a higher priority are pursued first. New criteria replace all earlier ones, and an agent that has begun the goal reads them as a nudge.',
-  input: z.strictObject({ goal_id: goalId, priority: priority.optional(), acceptance: acceptance.optional() }),
+  input: z.strictObject({
+    goal_id: goalId,
+    priority: priority.meta({ examples: [7] }).optional(),
+    acceptance: acceptance.optional(),
+  }),
   output: Goal,
   http: { method: 'PATCH', path: '/goals/{goal_id}' },
   cli: [

@@ -7,7 +7,7 @@ import { biographyOf } from './biography.ts'
 import { type Identity, type IdentityRecord, LifeSummaries, NarrativeSources } from './contract.ts'
 import { CHAPTERS } from './limits.ts'
 import { displayName } from './names.ts'
-import { endingOf, type Happening, narrateHappenings, oneLine, type SealedChapter, type Story } from './narrative.ts'
+import { endingOf, type Happening, narrateHappenings, type SealedChapter, type Story } from './narrative.ts'
 import { type EventRow, goalsOf, type IdentityRow, readIdentity, tellStory, toIdentityRecord } from './repository.ts'
 
 const ENDINGS = ['goal_completed', 'goal_abandoned']

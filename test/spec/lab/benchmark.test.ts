@@ -73,7 +73,7 @@ function diligent({ body, prompt }: ModelServerRequest): Answer {
     if (step === 0) return toolCall('file_read', { path: 'mail.txt' })
     return text(`${/From: (.*)/.exec(last)![1]} wants ${/pay (\d+) euros/.exec(last)![1]} euros.`)
   }
-  const stored = /under the key "([^"]+)": (.*?)\.( You|$)/.exec(asked)
+  const stored = /under the key "([^"]+)": (.*?)\.( You|$)/m.exec(asked)
   if (stored) return step === 0 ? toolCall('memory_set', { key: stored[1], value: stored[2] }) : text('Stored.')
   const topic = /about the (.*)\? Look/.exec(asked)?.[1]
   if (topic) return step === 0 ? toolCall('memory_get', { key: topic }) : text(`Your message was: ${last}.`)
