@@ -308,7 +308,8 @@ describe('the reason why an agent does nothing', () => {
         svc.toolkit({ name: 'slow', everyday: true, tools })
       },
     })
-    const answer = (request: ModelServerRequest) => (asksForGoal(request) ? goalAnswer('Wait for the tide to turn') : toolCall('wait_long'))
+    const answer = (request: ModelServerRequest) =>
+      asksForGoal(request) ? goalAnswer('Wait for the tide to turn') : toolCall('wait_long')
     await using home = await testHostWithModel(answer, { builtins: [slow] })
     const id = await spawn(home)
     home.kernel.heartbeat.start()
