@@ -118,7 +118,7 @@ describe('a secret in streamed output, completions and answers', () => {
         outputs[words.join(' ')] = stdout + stderr
       }
       for (const [words, begun] of [
-        [['events', '--last', '50'], /agent_spawned/],
+        [['events', '--last', '50'], /spawned from/],
         [['events', '--last', '50', '--json'], /agent_spawned/],
         [['watch'], /worker/],
         [['watch', '--json'], /worker/],
