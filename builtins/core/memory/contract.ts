@@ -131,8 +131,9 @@ export interface Memory {
     options?: { limit?: number; counts?: boolean; except?: MetadataFilter | undefined },
   ): Promise<string[]>
   /**
-   * Returns what the agent itself stored last, in the form of `relevant`: its newest values by key, then its newest
-   * notes. Facts such as preferences are among them, of which a message may have no word. Replacements may leave it out.
+   * Returns what the agent and the operator stored last, in the form of `relevant`: the newest values by key, then the
+   * newest records of the operator, then the agent's notes. Facts such as preferences are among them, of which a message
+   * may have no word. Replacements may leave it out.
    */
   kept?(agent_id: string): Promise<string[]>
 }

@@ -30,14 +30,22 @@ export const toolkitsExtension: Extension = (svc, { ofFile, interceptor }) => ({
   },
 })
 
-type Check = NonNullable<ToolInterceptor['check']>
-
 /** Wraps the functions of an interceptor, so that its failures count as those of the plugin. */
 function counted(given: ToolInterceptor, interceptor: Interceptor): ToolInterceptor {
-  const callOf = (part: string) => ({ kind: 'tool', name: `interceptor ${given.name}${part}` }) as const
-  const check = interceptor.wrap(callOf(' (check)'), (...asked: Parameters<Check>) => given.check?.(...asked))
-  // Failures of the tool itself pass through the interceptor and do not count.
-  const intercept = interceptor.wrap(callOf(''), async (args: unknown, call: ToolCall, next: NextCall, tool: Tool) => {
+  const { name, check, intercept } = given
+  const callOf = (part: string) => ({ kind: 'tool', name: `interceptor ${name}${part}` }) as const
+  return {
+    ...given,
+    ...(check ? { check: interceptor.wrap(callOf(' (check)'), check.bind(given)) } : {}),
+    ...(intercept ? { intercept: countedIntercept(intercept.bind(given), interceptor, callOf('')) } : {}),
+  }
+}
+
+type Intercept = NonNullable<ToolInterceptor['intercept']>
+
+/** Lets failures of the tool itself pass uncounted. */
+function countedIntercept(intercept: Intercept, interceptor: Interceptor, call: PluginCall<Parameters<Intercept>>) {
+  const run = interceptor.wrap(call, async (args, toolCall, next, tool) => {
     let failed: { error: unknown } | undefined
     const inner: NextCall = async changed => {
       try {
@@ -48,23 +56,15 @@ function counted(given: ToolInterceptor, interceptor: Interceptor): ToolIntercep
       }
     }
     try {
-      return { result: await given.intercept?.(args, call, inner, tool) }
+      return { result: await intercept(args, toolCall, inner, tool) }
     } catch (error) {
       if (failed && failed.error === error) return failed
       throw error
     }
   })
-  return {
-    ...given,
-    ...(given.check ? { check } : {}),
-    ...(given.intercept
-      ? {
-          async intercept(...asked) {
-            const end = await intercept(...asked)
-            if ('error' in end) throw end.error
-            return end.result
-          },
-        }
-      : {}),
+  return async (...asked: Parameters<Intercept>) => {
+    const end = await run(...asked)
+    if ('error' in end) throw end.error
+    return end.result
   }
 }

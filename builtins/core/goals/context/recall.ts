@@ -4,7 +4,7 @@ import { recordInput } from '#lib/recording-context'
 import { sanitizeLine } from '#lib/sanitize'
 
 /**
- * Returns memories related to a text, at most three lines, and what the agent itself stored last, cleaned for a prompt. A
+ * Returns memories related to a text, at most three lines, and what was stored last, cleaned for a prompt. A
  * memory that cannot be read is left out, so that no goal fails because of it.
  * @param counts whether the memories count as accessed
  * @param except matches memories that are left out

@@ -102,7 +102,7 @@ function Add({ id, onAdded }: { id: string; onAdded: () => void }) {
           What the agent should remember
           <textarea name="thought" rows={2} required maxLength={10_000} />
         </label>
-        <p class="hint">The agent is shown it with goals and tasks that have similar words.</p>
+        <p class="hint">Prompts of the agent show the three newest of these, and others whose words are similar.</p>
       </ActionForm>
     </details>
   )
