@@ -1,5 +1,8 @@
 import { Role, type Task, TaskState } from '@a2a-js/sdk'
 import { describe, expect, it } from 'vitest'
+import memory from '#core/memory/index'
+import questions from '#safety/questions/index'
+import toolkitMemory from '#tools/toolkits/memory/index'
 import { fault, text, toolCall, until } from '../support/index.ts'
 import { clientOf, OPEN, request, sayOf, spawn, startA2aServer } from './a2a-server.ts'
 
@@ -47,6 +50,15 @@ describe('the public Agent2Agent protocol', () => {
     expect(home.server.requests.filter(({ prompt }) => prompt.includes('jars'))).toEqual([])
     const found = await client.getTask({ tenant: '', id: first.id, historyLength: 0 })
     expect([sayOf(found), found.history]).toEqual(['Forty-two.', []])
+  })
+
+  it('gives its tasks no memory, which stands in all prompts of the agent', async () => {
+    await using home = await startA2aServer(() => text('Noted.'), { builtins: [memory, questions, toolkitMemory] })
+    const agent = await spawn(home)
+    await home.kernel.invoke('tasks.run', { id: agent, instruction: 'Remember tea.' })
+    await (await clientOf(home.url, agent)).sendMessage(request('Remember the password.'))
+    const tools = home.server.requests.map(({ body }) => body.tools?.map(({ function: { name } }) => name))
+    expect(tools).toEqual([['memory_get', 'memory_set'], ['ask_operator']])
   })
 
   it('streams the task, its text as it is generated, and its final status', async () => {

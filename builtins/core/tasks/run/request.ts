@@ -22,6 +22,8 @@ const TOOL_TIMEOUT_S = 60
 
 /** The toolkit by which agents ask people. */
 const QUESTIONS = 'questions'
+/** The toolkit of values, which stand in all prompts of the agent. */
+const MEMORY = 'memory'
 /** The tool that loads the skills of the catalogue. */
 const READ_SKILL = 'read_skill'
 
@@ -64,7 +66,9 @@ export async function prepareRun(
 ): Promise<PreparedRequest> {
   const { agent_id, task_id } = row
   const toolkits = toolkitsIn(row) ?? configured
-  const names = row.may_ask ? [...toolkits, QUESTIONS] : toolkits
+  // Only tasks of another protocol may ask. Their clients are other parties, who must neither learn nor change what the
+  // agent knows of its own goals and of its operator.
+  const names = row.may_ask ? [...toolkits.filter(name => name !== MEMORY), QUESTIONS] : toolkits
   const tools = () => taskTools(svc, names, profile)
   const reach = agentReach(svc.project, agent)
   // A resumed task may have calls to run first.
@@ -76,7 +80,6 @@ export async function prepareRun(
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
   const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
   const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
-  // Only tasks of another protocol may ask. Their clients are other parties, who must not learn of the agent's goals.
   const goals =
     isSummary && !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
   const first = isSummary ? [asked, ...stateMessages([moodPrompt(profile), goals, workspace])] : []
