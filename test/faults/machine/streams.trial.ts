@@ -131,7 +131,10 @@ describe('svc events', () => {
     const spawned = await svc(['spawn', 'coder', '--json'], { cwd: dir.path })
     const { agent_id } = JSON.parse(spawned.stdout) as { agent_id: string }
     const printed = await svc(['events'], { cwd: dir.path })
-    expect([printed.code, printed.stdout]).toEqual([0, expect.stringMatching(new RegExp(`agent_spawned +${agent_id}`))])
+    expect([printed.code, printed.stdout]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`${agent_id} +spawned from coder`)),
+    ])
     const [first, second] = (await svc(['events', '--json'], { cwd: dir.path })).stdout.trim().split('\n')
     expect([JSON.parse(first!).event, JSON.parse(second!).data.type]).toEqual(['open', 'agent_spawned'])
 
@@ -140,9 +143,9 @@ describe('svc events', () => {
     // A busy agent soon has more events than the last twenty.
     const words = ['events', '--follow', '--agent-id', agent_id, '--after', '0']
     await using following = new RunningSvc(words, { cwd: dir.path })
-    await following.waitForOutput(/agent_spawned/)
+    await following.waitForOutput(/spawned from coder/)
     expect((await svc(['pause', agent_id], { cwd: dir.path })).code).toBe(0)
-    await following.waitForOutput(/agent_changed .*paused/)
+    await following.waitForOutput(/paused/)
     expect(await following.end('SIGINT')).not.toBe(1)
   })
 })
