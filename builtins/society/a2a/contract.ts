@@ -105,8 +105,11 @@ export interface Mail {
   count(filter: MessageFilter): Promise<number>
   /** Returns the effect that marks messages as read; it must be in the commit that records the reading. */
   read(message_ids: readonly string[]): Effect
-  /** Returns a message for a model: sanitized, checked, cut to a number of characters and fenced as data. */
-  textForModel(message: A2AMessage, reader: string, longest: number): Promise<string>
+  /**
+   * Returns a message for a model: sanitized, checked and fenced as data. Of the body, at most `longest` characters from
+   * `offset`, by default its beginning.
+   */
+  textForModel(message: A2AMessage, reader: string, longest: number, offset?: number): Promise<string>
   /** @deprecated Use `textForModel`. */
   shown?: Mail['textForModel']
 }
@@ -197,7 +200,7 @@ export const MessageSizeError = defineError({
   message: (p: { length: number; limit: number }) =>
     p.length === 0
       ? 'The message is empty after control characters and tags were removed; write some text.'
-      : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Write long texts to a file and send its path.`,
+      : `The message has ${p.length} characters; a2a.max_body allows ${p.limit}. Write long texts to a file and send it along with files.`,
 })
 export const InboxFullError = defineError({
   code: 'inbox_full',

@@ -44,9 +44,15 @@ async function aboutNote(store: Store, { reply_to }: A2AMessage, reader: string)
   return `; it answers ${whose} ${JSON.stringify(words.length > QUOTED ? `${words.slice(0, QUOTED - 1)}…` : words)}`
 }
 
-/** Returns a foreign message between fences that it cannot contain, cut to a number of characters. */
-export function fencedMessage({ subject, body }: Pick<A2AMessage, 'subject' | 'body'>, longest: number): string {
-  const rest = body.length - longest
-  const text = subject ? `Subject: ${subject}\n${body.slice(0, longest)}` : body.slice(0, longest)
-  return `${fence(text)}${rest > 0 ? `\n(${rest} more characters; read them with read_message)` : ''}`
+/** Returns a foreign message between fences that it cannot contain, with at most `longest` characters of its body. */
+export function fencedMessage(
+  { subject, body }: Pick<A2AMessage, 'subject' | 'body'>,
+  longest: number,
+  offset = 0,
+): string {
+  const end = offset + longest
+  const part = body.slice(offset, end)
+  const more =
+    body.length > end ? `\n(${body.length - end} more characters; read them with read_message and offset ${end})` : ''
+  return `${fence(subject ? `Subject: ${subject}\n${part}` : part)}${more}`
 }

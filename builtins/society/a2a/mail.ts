@@ -150,10 +150,10 @@ export class MailService implements Mail {
     return messagesRead({ message_ids: [...message_ids] })
   }
 
-  async textForModel(message: A2AMessage, reader: string, longest: number): Promise<string> {
+  async textForModel(message: A2AMessage, reader: string, longest: number, offset?: number): Promise<string> {
     const subject = await this.#sanitizeIncoming(message.subject, reader)
     const body = await this.#sanitizeIncoming(message.body, reader)
-    return `${await headOf(this.#store, message, reader)}\n${fencedMessage({ subject, body }, longest)}`
+    return `${await headOf(this.#store, message, reader)}\n${fencedMessage({ subject, body }, longest, offset)}`
   }
 
   async #recipient({ from_agent, to }: Draft): Promise<AgentRow | undefined> {

@@ -111,7 +111,7 @@ describe('a message', () => {
         const id = /have not answered: (msg-\w+) from ann/.exec(prompt)?.[1]
         return goals.length === 2 && id ? toolCall('reply', { id, body: 'Because.' }) : toolCall('list_agents')
       },
-      { config: { daemon: { heartbeat: 5, tool_prompt_tokens: 800 } } },
+      { config: { daemon: { heartbeat: 5, tool_prompt_tokens: 900 } } },
     )
     const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
     const posted = await home.kernel.use(Mail).post({ type: 'query', from_agent: ann, to: bob, body: 'Why?' })

@@ -2,6 +2,7 @@ import { Agents } from '#core/agents/contract'
 import { type PluginHandle, z } from '#kernel'
 import { type A2AMessage, Mail, type MessageType, OPERATOR, type PreparedMessage } from '#society/a2a/contract'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
+import { sendFiles } from './files.ts'
 import { peersTools } from './peers.ts'
 
 /** Maximum number of listed messages, and maximum length of a shown one, in characters. */
@@ -11,7 +12,14 @@ const LISTED_CHARACTERS = 200
 
 const to = z.string().min(1).max(128).describe("Agent's id or name, or: operator")
 const body = z.string().min(1).max(100_000)
+const files = z.array(z.string().min(1)).max(10).default([]).describe('Paths of your files to send along')
 const id = z.string().min(1).max(128).describe("The message's id")
+
+/** What an agent says, and paths of the files that it sends along. */
+interface Said {
+  body: string
+  files?: readonly string[]
+}
 
 /** Says how the answer to a message arrives, so that its sender does not look for it again and again. */
 async function outlookOf(svc: PluginHandle, { goal_id }: ToolCall, to_agent: string): Promise<string> {
@@ -36,24 +44,29 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
     type: MessageType,
     description: string,
     parameters: P,
-    say: (args: z.output<P>) => { to: string; subject?: string; body: string; priority?: number },
+    say: (args: z.output<P>) => Said & { to: string; subject?: string; priority?: number },
   ): Tool =>
     tool({
       ...{ name, description, parameters, idempotent: true },
-      execute: async (args, call) =>
-        sends(call, await mail().post({ type, from_agent: call.agent_id, ...say(args as z.output<P>) })),
+      async execute(args, call) {
+        const { files: paths = [], body: text, ...more } = say(args as z.output<P>)
+        const whole = text + (await sendFiles(svc, call, more.to, paths))
+        return sends(call, await mail().post({ type, from_agent: call.agent_id, ...more, body: whole }))
+      },
     })
   const answers = <P extends z.ZodType>(
     name: string,
     description: string,
     parameters: P,
-    say: (args: z.output<P>) => { id: string; body: string; type?: MessageType },
+    say: (args: z.output<P>) => Said & { id: string; type?: MessageType },
   ): Tool =>
     tool({
       ...{ name, description, parameters, idempotent: true },
       async execute(args, call) {
-        const { id: message_id, body: text, type } = say(args as z.output<P>)
-        return sends(call, await mail().reply(message_id, call.agent_id, text, type))
+        const { id: message_id, body: text, files: paths = [], type } = say(args as z.output<P>)
+        const { from_agent } = await mail().find(message_id, call.agent_id)
+        const whole = text + (await sendFiles(svc, call, from_agent, paths))
+        return sends(call, await mail().reply(message_id, call.agent_id, whole, type))
       },
     })
 
@@ -63,9 +76,9 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_request',
         'request',
-        'Ask another agent for help with something. It cannot read the files of your own folder. The answer comes as a message, later.',
+        'Ask another agent for help with something. It cannot read the files of your own folder: send them along with files. The answer comes as a message, later.',
         z.object({
-          ...{ to, subject: z.string().max(1_000), body },
+          ...{ to, subject: z.string().max(1_000), body, files },
           priority: z.coerce
             .number()
             .int()
@@ -86,8 +99,8 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       asks(
         'send_review_request',
         'review',
-        'Ask another agent to review your work. It cannot read the files of your own folder: put the text into body.',
-        z.object({ to, subject: z.string().max(1_000), body }),
+        'Ask another agent to review your work. It cannot read the files of your own folder: send them along with files.',
+        z.object({ to, subject: z.string().max(1_000), body, files }),
         args => args,
       ),
       tool({
@@ -115,15 +128,18 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       tool({
         name: 'read_message',
         description: 'Read a whole message by its id. This marks it as read.',
-        parameters: z.object({ id }),
+        parameters: z.object({
+          id,
+          offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip'),
+        }),
         idempotent: true,
-        async execute({ id: message_id }, call) {
+        async execute({ id: message_id, offset }, call) {
           const message = await mail().find(message_id, call.agent_id)
           if (message.to_agent === call.agent_id && !message.read) call.effect(mail().read([message_id]))
-          return mail().textForModel(message, call.agent_id, LONGEST)
+          return mail().textForModel(message, call.agent_id, LONGEST, offset)
         },
       }),
-      answers('reply', 'Answer a message that you received.', z.object({ id, body }), args => args),
+      answers('reply', 'Answer a message that you received.', z.object({ id, body, files }), args => args),
       answers(
         'accept_request',
         'Accept a request, review or delegation. You are then expected to answer it.',
