@@ -1,6 +1,7 @@
 import type { AgentRow } from '#core/agents/contract'
 import { defineError, type Effect, point, token, z } from '#kernel'
 import type { Dates, ListWindow } from '#platform/store/contract'
+import type { ToolCall } from '#tools/toolkits/contract'
 
 export const MESSAGE_TYPES = [
   ...(['request', 'response', 'query', 'answer', 'review', 'feedback', 'delegate', 'ack', 'reject'] as const),
@@ -59,6 +60,12 @@ export interface Draft {
   to: string
   subject?: string
   body: string
+  /**
+   * Files to send along, within reach of this call of the sender. They are copied into the recipient's own folder, which
+   * the sender cannot reach otherwise, and replace nothing there: a file of the same name gets a number. The operator
+   * reads where they are.
+   */
+  files?: SentFiles
   reply_to?: string
   /** 0 to 9. Default: 4. */
   priority?: number
@@ -75,6 +82,12 @@ export interface Draft {
   taken_from?: 'inbox' | 'outbox'
 }
 
+/** Files that go with a message: paths within reach of a call of its sender. */
+export interface SentFiles {
+  call: ToolCall
+  paths: readonly string[]
+}
+
 /** A message ready to send. It is sent, and its recipient woken, when the effects are committed. */
 export interface PreparedMessage {
   message: A2AMessage
@@ -87,11 +100,18 @@ export interface Mail {
   /**
    * Prepares a message: finds its recipient, sanitizes and checks its text, and lets rules reply to it.
    * @throws AgentNotFoundError, AmbiguousAgentError, AgentDeadError, MessageToSelfError, MessageSizeError,
-   * InboxFullError, ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError
+   * InboxFullError, ThreadTooLongError, MessageNotFoundError, GuardrailBlockedError; for files also ToolError,
+   * OutsideError, PathError
    */
   post(draft: Draft): Promise<PreparedMessage>
   /** Prepares a reply to a message that this agent received, by default with the usual type for it. */
-  reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<PreparedMessage>
+  reply(
+    message_id: string,
+    from_agent: string,
+    body: string,
+    type?: MessageType,
+    files?: SentFiles,
+  ): Promise<PreparedMessage>
   /** Returns a message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
   find(message_id: string, whose?: string): Promise<A2AMessage>
   /** Returns an agent's unread messages, highest priority first, then oldest first. */

@@ -20,9 +20,11 @@ import {
   OPERATOR,
   type PreparedMessage,
   REPLIES,
+  type SentFiles,
   ThreadTooLongError,
 } from './contract.ts'
 import { fencedMessage, headOf } from './fence.ts'
+import { sendFiles } from './files.ts'
 import { refuseLoops } from './loops.ts'
 import {
   answerTo,
@@ -77,8 +79,10 @@ export class MailService implements Mail {
   async post(given: Draft): Promise<PreparedMessage> {
     const recipient = await this.#recipient(given)
     const answered = given.reply_to === undefined ? undefined : await this.find(given.reply_to)
-    const draft = { ...given, pattern_id: given.pattern_id ?? patternOf(answered) }
-    const message = await this.#message(draft, recipient?.agent_id ?? OPERATOR, await this.#thread(answered))
+    const thread = await this.#thread(answered)
+    const body = given.body + (await sendFiles(this.#svc, recipient, given.files))
+    const draft = { ...given, body, pattern_id: given.pattern_id ?? patternOf(answered) }
+    const message = await this.#message(draft, recipient?.agent_id ?? OPERATOR, thread)
     await refuseLoops(this.#svc, this.#config, draft, message)
     const answer = recipient
       ? await this.#svc.ask<AutoReply, object, Awaited<ReturnType<AutoReply['answer']>>>(AutoReplies as never, {
@@ -105,7 +109,13 @@ export class MailService implements Mail {
     return { message: asked, answer: said, effects: [...sent, ...(answer.effects ?? [])] }
   }
 
-  async reply(message_id: string, from_agent: string, body: string, type?: MessageType): Promise<PreparedMessage> {
+  async reply(
+    message_id: string,
+    from_agent: string,
+    body: string,
+    type?: MessageType,
+    files?: SentFiles,
+  ): Promise<PreparedMessage> {
     const message = await this.find(message_id, from_agent)
     const of = { message_id, type: message.type }
     if (message.to_agent !== from_agent) throw new NoReplyExpectedError({ ...of, problem: 'is your own' })
@@ -118,6 +128,7 @@ export class MailService implements Mail {
     const posted = await this.post({
       ...{ type: type ?? usual, from_agent, to: message.from_agent, body, reply_to: message_id },
       ...(message.subject ? { subject: `Re: ${message.subject.replace(/^(Re: )+/, '')}` } : {}),
+      ...(files ? { files } : {}),
     })
     return { ...posted, effects: [...posted.effects, this.read([message_id])] }
   }

@@ -1,4 +1,5 @@
 import { defineError, type Effect, token, z } from '#kernel'
+import type { SentFiles } from '#society/a2a/contract'
 
 /** A goal that one agent gave to another. */
 export const Delegation = z
@@ -30,6 +31,7 @@ export interface NewDelegation {
   objective: string
   /** What else the other agent needs to know. */
   details?: string | undefined
+  files?: SentFiles
   /** Goal that the task belongs to; with `waits`, this goal is suspended until the delegation ends. */
   from_goal_id: string | null
   waits: boolean

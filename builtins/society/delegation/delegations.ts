@@ -43,10 +43,11 @@ export class DelegationService implements Delegations {
     this.#config = config
   }
 
-  async give({ from_agent, to: named, objective, details, from_goal_id, waits }: NewDelegation) {
+  async give({ from_agent, to: named, objective, details, files, from_goal_id, waits }: NewDelegation) {
     const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent, from_goal_id) : named
     const posted = await this.#svc.use(Mail).post({
       ...{ type: 'delegate', from_agent, to, body: [objective, details].filter(Boolean).join('\n\n') },
+      ...(files ? { files } : {}),
       metadata: { from_goal_id, waits },
     })
     const { message, answer, effects } = posted

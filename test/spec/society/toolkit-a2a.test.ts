@@ -105,7 +105,7 @@ describe('the message toolkits', () => {
 
   it('copy files into the folder of the recipient, and replace none there', async () => {
     await using home = await testHostWithMail(() => NOTHING, {
-      builtins: [sandbox, guardrails],
+      builtins: [sandbox, guardrails, delegation, delegationTools],
       config: { guardrails: { enabled: true } },
     })
     await using own = await tempDir({
@@ -141,6 +141,11 @@ describe('the message toolkits', () => {
     await review('drafts/essay.md')
     await review('drafts/essay.md')
     expect((await readdir(inbox)).sort()).toEqual(['essay-2.md', 'essay.md', 'photo.raw'])
+    const task = { agent_name: 'bob', objective: 'Check the essay.', files: ['drafts/essay.md'] }
+    expect(await call(home, ann, 'delegate_task', task, null, own.path)).toContain('accepted the task')
+    expect((await messages(home, bob, { type: 'delegate' }))[0]!.body).toBe(
+      `Check the essay.\n\nFiles, copied into your own folder: inbox/${ann}/essay-2.md`,
+    )
     await call(home, bob, 'reply', { id, body: 'Yes.', files: ['drafts/essay.md'] }, null, own.path)
     expect((await messages(home, ann, { type: 'feedback' }))[0]!.body).toContain(`inbox/${bob}/essay.md`)
     const report = { to: 'operator', subject: 'Report', body: 'Done.', files: ['photo.raw'] }

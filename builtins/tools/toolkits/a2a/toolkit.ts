@@ -2,7 +2,6 @@ import { Agents } from '#core/agents/contract'
 import { type PluginHandle, z } from '#kernel'
 import { type A2AMessage, Mail, type MessageType, OPERATOR, type PreparedMessage } from '#society/a2a/contract'
 import { type Tool, type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
-import { sendFiles } from './files.ts'
 import { peersTools } from './peers.ts'
 
 /** Maximum number of listed messages, and maximum length of a shown one, in characters. */
@@ -49,9 +48,8 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
     tool({
       ...{ name, description, parameters, idempotent: true },
       async execute(args, call) {
-        const { files: paths = [], body: text, ...more } = say(args as z.output<P>)
-        const whole = text + (await sendFiles(svc, call, more.to, paths))
-        return sends(call, await mail().post({ type, from_agent: call.agent_id, ...more, body: whole }))
+        const { files: paths = [], ...more } = say(args as z.output<P>)
+        return sends(call, await mail().post({ type, from_agent: call.agent_id, ...more, files: { call, paths } }))
       },
     })
   const answers = <P extends z.ZodType>(
@@ -64,9 +62,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
       ...{ name, description, parameters, idempotent: true },
       async execute(args, call) {
         const { id: message_id, body: text, files: paths = [], type } = say(args as z.output<P>)
-        const { from_agent } = await mail().find(message_id, call.agent_id)
-        const whole = text + (await sendFiles(svc, call, from_agent, paths))
-        return sends(call, await mail().reply(message_id, call.agent_id, whole, type))
+        return sends(call, await mail().reply(message_id, call.agent_id, text, type, { call, paths }))
       },
     })
 

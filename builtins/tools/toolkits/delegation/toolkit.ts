@@ -34,16 +34,19 @@ export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Tool
             .trim()
             .max(LONGEST_DETAILS)
             .optional()
-            .describe(
-              `All else that it needs to know, such as a text to review, at most ${LONGEST_DETAILS} characters`,
-            ),
+            .describe(`All else that it needs to know, at most ${LONGEST_DETAILS} characters`),
+          files: z
+            .array(z.string().min(1))
+            .max(10)
+            .default([])
+            .describe('Paths of your files that it needs; it cannot read your own folder'),
           wait: z.boolean().default(false),
         }),
         idempotent: true,
-        async execute({ agent_name, objective, details, wait }, call) {
+        async execute({ agent_name, objective, details, files: paths, wait }, call) {
           const { agent_id: from_agent, goal_id: from_goal_id } = call
           const waits = wait && from_goal_id !== null
-          const task = { from_agent, to: agent_name, objective, details, from_goal_id, waits }
+          const task = { from_agent, to: agent_name, objective, details, files: { call, paths }, from_goal_id, waits }
           const { delegation_id, to_agent, answer, effects } = await svc.use(Delegations).give(task)
           for (const effect of effects) call.effect(effect)
           if (delegation_id === null) return `${to_agent} declined the task: ${answer}`

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { basename, extname } from 'node:path'
-import { Agents, agentReach } from '#core/agents/contract'
+import { type AgentRow, agentReach } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
-import { OPERATOR } from '#society/a2a/contract'
 import { type ToolCall, ToolError } from '#tools/toolkits/contract'
+import type { SentFiles } from './contract.ts'
 
 /** Maximum size of all files of a message together, in bytes. */
 const MOST_BYTES = 5_000_000
@@ -13,31 +13,29 @@ const MOST_BYTES = 5_000_000
 const INBOX = 'inbox'
 
 /**
- * Copies files of the sender into the recipient's own folder, which the sender cannot reach otherwise. Nothing there is
- * replaced: a file of the same name gets a number. The operator can open the files where they are.
- * @param to id or name of an agent, or the operator
- * @returns what the message says of them; empty without files
- * @throws ToolError, GuardrailBlockedError, AgentNotFoundError, OutsideError and PathError; nothing was copied then
+ * Copies the files of a message into its recipient's own folder; see `Draft`.
+ * @param recipient undefined for the operator
+ * @returns a paragraph that says where the files are; empty without files
+ * @throws ToolError, GuardrailBlockedError, OutsideError and PathError; nothing was copied then
  */
 export async function sendFiles(
   svc: PluginHandle,
-  call: ToolCall,
-  to: string,
-  paths: readonly string[],
+  recipient: AgentRow | undefined,
+  files: SentFiles | undefined,
 ): Promise<string> {
-  if (paths.length === 0) return ''
+  if (!files?.paths.length) return ''
+  const { call, paths } = files
   if (!svc.has(Jail)) throw new ToolError({ problem: 'Files cannot be sent here; put their text into the message.' })
   const jail = svc.use(Jail)
-  if (to === OPERATOR) {
-    await contentsOf(svc, call, paths)
+  const contents = await contentsOf(svc, call, paths)
+  if (!recipient) {
     const found = await Promise.all(paths.map(path => jail.resolve(call, path)))
     return `\n\nFiles: ${found.map(({ real }) => real).join(', ')}`
   }
-  const { scratch } = agentReach(svc.project, await svc.use(Agents).find(to))
-  const folder = `${INBOX}/${call.agent_id}`
+  const { scratch } = agentReach(svc.project, recipient)
   const names: string[] = []
-  for (const [name, bytes] of await contentsOf(svc, call, paths))
-    names.push(await put(jail, { workspace: scratch }, `${folder}/${name}`, bytes))
+  for (const [name, bytes] of contents)
+    names.push(await put(jail, { workspace: scratch }, `${INBOX}/${call.agent_id}/${name}`, bytes))
   return `\n\nFiles, copied into your own folder: ${names.join(', ')}`
 }
 
