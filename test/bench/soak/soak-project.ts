@@ -182,7 +182,7 @@ async function asItStands(): Promise<TempDir> {
   const dir = await tempDir()
   await mkdir(join(dir.path, 'dist'))
   await cp(join(ROOT, 'dist'), join(dir.path, 'dist'), { recursive: true })
-  for (const file of ['package.json', 'profiles', 'plugins', 'skills'])
+  for (const file of ['package.json', 'profiles', 'plugins'])
     await cp(join(ROOT, file), join(dir.path, file), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(dir.path, 'node_modules'))
   return dir
