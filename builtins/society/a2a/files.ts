@@ -32,10 +32,12 @@ export async function sendFiles(
     const found = await Promise.all(paths.map(path => jail.resolve(call, path)))
     return `\n\nFiles: ${found.map(({ real }) => real).join(', ')}`
   }
-  const { scratch } = agentReach(svc.project, recipient)
+  const { workspace, scratch } = agentReach(svc.project, recipient)
+  // Relative paths begin in the workspace, which may be a folder of the operator.
+  const base = workspace === scratch ? '' : `${scratch}/`
   const names: string[] = []
   for (const [name, bytes] of contents)
-    names.push(await put(jail, { workspace: scratch }, `${INBOX}/${call.agent_id}/${name}`, bytes))
+    names.push(await put(jail, { workspace: scratch }, `${base}${INBOX}/${call.agent_id}/${name}`, bytes))
   return `\n\nFiles, copied into your own folder: ${names.join(', ')}`
 }
 

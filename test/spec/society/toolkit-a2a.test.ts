@@ -148,6 +148,13 @@ describe('the message toolkits', () => {
     )
     await call(home, bob, 'reply', { id, body: 'Yes.', files: ['drafts/essay.md'] }, null, own.path)
     expect((await messages(home, ann, { type: 'feedback' }))[0]!.body).toContain(`inbox/${bob}/essay.md`)
+    await home.kernel.invoke('agents.update', {
+      id: bob,
+      folders: [{ path: own.path, access: 'read-write' }],
+      workspace: own.path,
+    })
+    const again = await review('drafts/essay.md')
+    expect(await call(home, bob, 'read_message', { id: idIn(again) })).toContain(`: ${inbox}/essay-2.md\n`)
     const report = { to: 'operator', subject: 'Report', body: 'Done.', files: ['photo.raw'] }
     await call(home, ann, 'send_request', report, null, own.path)
     expect((await messages(home, ann, { box: 'outbox' }))[0]!.body).toBe(`Done.\n\nFiles: ${own.path}/photo.raw`)
