@@ -51,7 +51,7 @@ if (file && isMainThread) {
       const { physical_space_size } = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')
       memory.bytes = process.memoryUsage.rss() - physical_space_size
       memory.looks++
-      tell()
+      report()
     }, GIVEN_BACK_MS).unref()
     // This was no work of the loop's.
     due = performance.now() + EVERY_MS
