@@ -377,7 +377,10 @@ class Pursuit {
     this.#reportedGoals = ended.map(goal => goal.goal_id)
     const news = await pendingMessagesFor(this.#svc, agent_id, goal_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
-    const texts = news.texts.map(text => userMessage(text))
+    const texts = news.texts.map(text => ({
+      ...userMessage(text),
+      ...(news.reports.includes(text) ? { is_report: true } : {}),
+    }))
     const first = this.#transcript.messages.length === 0 ? [await this.#opening(messages)] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
     const state = (await this.#newState()) ?? []

@@ -123,7 +123,9 @@ function summaryMessage(
 ): Message {
   const { before, said } = partsOf(messages, keeps)
   const words = said
-    .filter(({ role, is_notice, from_operator }) => (role === 'user' ? !is_notice : from_operator))
+    .filter(({ role, is_notice, is_report, from_operator }) =>
+      role === 'user' ? !is_notice && !is_report : from_operator,
+    )
     .map(message => (message.role === 'user' ? message.content : resultLine(message, said)))
   const all = [...new Set([...(before?.summary?.orders ?? []), ...words].toReversed())]
   const orders: string[] = []
