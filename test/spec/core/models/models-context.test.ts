@@ -86,7 +86,9 @@ describe('fitting a conversation into the window', () => {
         : message,
     )
     expect(fitMessages(said, 24_000).messages[3]!.content).toMatch(
-      new RegExp(`removed to save space\\. It ended: …[^[]*\\[exit code 0\\] The whole output is in ${file}; read it with file_read\\.\\]$`),
+      new RegExp(
+        `removed to save space\\. It ended: …[^[]*\\[exit code 0\\] The whole output is in ${file}; read it with file_read\\.\\]$`,
+      ),
     )
   })
 
