@@ -334,6 +334,8 @@ export interface PendingMessage {
   text: string
   /** Whether it is from the operator, whose messages come first. */
   is_operator?: boolean | undefined
+  /** Whether it only reports what happened. Summaries do not keep it word for word. */
+  is_report?: boolean | undefined
 }
 
 /** Unread messages of an agent. `acknowledgements` are written in the commit that records the answer to their prompt. */

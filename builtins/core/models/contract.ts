@@ -48,6 +48,10 @@ export const Message = z.object({
     .boolean()
     .optional()
     .describe('Set on a user message that svc itself wrote, such as a reminder of the plan; summaries do not keep it'),
+  is_report: z
+    .boolean()
+    .optional()
+    .describe('Set on a user message that only reports what happened, such as the end of a program or of a sub-agent'),
   from_operator: z
     .boolean()
     .optional()

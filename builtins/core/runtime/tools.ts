@@ -77,13 +77,14 @@ function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined
   const toFind = given.filter(({ family }) => family === undefined)
   const finish = only ? [] : [own(finishGoal)]
   const instructions_tokens = textTokens(instructionsOf(core).join('\n\n'))
-  const within = (tokens: number) => {
-    let all: readonly Given[] = [...core, ...finish, ...toFind]
+  const within = (tokens: number, isShort = false) => {
+    const inForm = (tools: readonly Given[]) => (isShort ? tools.map(withShortSpec) : tools)
+    let all = inForm([...core, ...finish, ...toFind])
     let offer = new Offer(all, tokens - instructions_tokens)
     // The description of find_tools names the hidden tools and takes tokens itself, so the second round uses the first
     // one's result.
     for (let round = 0; round < 2 && offer.first.length < all.length; round++) {
-      all = [...core, ...finish, own(findTools(given, notIn(offer.first))), ...toFind]
+      all = inForm([...core, ...finish, own(findTools(given, notIn(offer.first))), ...toFind])
       offer = new Offer(all, tokens - instructions_tokens)
     }
     return { tokens, all, offer }
@@ -94,7 +95,7 @@ function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined
   const shown = new Set(offer.first.map(({ name }) => name))
   const toolsAfter = (messages: readonly Message[], tokens = budget) => {
     if (tokens >= budget) return offer.offerAfter(messages)
-    if (narrower?.tokens !== tokens) narrower = within(tokens)
+    if (narrower?.tokens !== tokens) narrower = within(tokens, true)
     return narrower.offer.offerAfter(messages)
   }
   return {
@@ -163,6 +164,33 @@ function isAmong({ name, group = name }: Toolkit, names: readonly string[] | nul
 
 function specOf(tool: Tool): ToolSpec {
   return { name: tool.name, description: tool.description, parameters: inlineReferences(briefSchemaOf(tool)) }
+}
+
+/**
+ * Returns a tool with a short specification for a small context window: the first sentence of its description, and the
+ * names and types of its parameters. A call with wrong arguments gets the full schema.
+ */
+function withShortSpec(given: Given): Given {
+  const { name, description, parameters } = given.spec
+  const [sentence = description] = description.split(/(?<=\.)\s+(?=[A-Z])/)
+  // The description of find_tools names the toolkits that are not shown.
+  const short = name === FIND_TOOLS ? description : sentence
+  return { ...given, spec: { name, description: short, parameters: typesOnly(parameters) as Tree } }
+}
+
+/** Keywords of a schema that a model can call a tool without. */
+const DISPENSABLE = /^(?:description|default|min\w+|max\w+)$/
+
+function typesOnly(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(typesOnly)
+  if (!isTree(schema)) return schema
+  const { properties, ...rest } = schema
+  const kept = Object.entries(rest).filter(([keyword]) => !DISPENSABLE.test(keyword))
+  const types = isTree(properties) && Object.entries(properties).map(([name, each]) => [name, typesOnly(each)])
+  return {
+    ...Object.fromEntries(kept.map(([keyword, each]) => [keyword, typesOnly(each)])),
+    ...(types ? { properties: Object.fromEntries(types) } : {}),
+  }
 }
 
 /**

@@ -28,6 +28,7 @@ export function subAgentMessages(svc: PluginHandle): MessageSource {
           ...ended.map(each => ({
             from: `Your sub-agent ${each.name} (${each.sub_agent_id}) has ended`,
             text: outcomeOf(each),
+            is_report: true,
           })),
           ...instructions.map(({ parent, message }) => ({
             from: `Message from ${parent}, the agent that you work for`,

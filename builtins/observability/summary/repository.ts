@@ -137,7 +137,10 @@ export async function seqsSince(store: Store, since: number): Promise<{ before: 
   return { before, newest }
 }
 
-/** Returns the events of failures after one seq and up to another, oldest first. */
+/**
+ * Returns the events of failures after one seq and up to another, oldest first. A sub-agent dies at the end of its task,
+ * which is no failure.
+ */
 export async function failuresBetween(
   store: Store,
   after: number,
@@ -146,7 +149,9 @@ export async function failuresBetween(
 ): Promise<EventEnvelope[]> {
   const rows = await store.all<EventRow>(
     `SELECT ${EVENT_COLUMNS} FROM events_view WHERE seq > ? AND seq <= ? AND (type IN (${types.map(() => '?').join(', ')})
-       OR (type = 'cycle_done' AND data LIKE '%"error":%')) ORDER BY seq`,
+       OR (type = 'cycle_done' AND data LIKE '%"error":%'))
+       AND NOT (type = 'agent_died' AND agent_id IN (SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL))
+     ORDER BY seq`,
     [after, upTo, ...types],
   )
   return rows.map(shownEvent)

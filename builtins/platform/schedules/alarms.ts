@@ -140,6 +140,7 @@ export function alarmMessages(svc: PluginHandle): MessageSource {
             ? `Notice of ${isoTime(fire_at)}`
             : `Alarm of ${isoTime(fire_at)}, set by ${created_by === 'agent' ? 'yourself' : 'the operator'}`,
         text: description,
+        is_report: created_by === 'process',
       }))
       return {
         items,

@@ -7,11 +7,17 @@ import { svc } from '../../support/vitest/warm.ts'
 function script({ body, prompt }: ModelServerRequest) {
   const results = body.messages.filter(({ role }) => role === 'tool')
   if (prompt.includes('Goal: Break the line')) return fault('500')
+  if (prompt.includes('Goal: Look at the quay')) return toolCall('finish_goal', { summary: 'There is a quay.' })
   if (prompt.includes('Goal: Release the boat')) return toolCall('ask_operator', { question: 'Which harbour?' })
   if (!prompt.includes('Goal: Count the boats')) return text('{"goal": null}')
-  return results.length === 0
-    ? toolCall('write_notepad', { text: 'two boats' })
-    : toolCall('finish_goal', { summary: 'There are two boats.', evidence: ['write_notepad'] })
+  const steps = [
+    toolCall('spawn_sub_agent', { name: 'looker', role: 'looks', task: 'Look at the quay' }),
+    toolCall('wait_for_sub_agents', {}),
+    toolCall('write_notepad', { text: 'two boats' }),
+  ]
+  return (
+    steps[results.length] ?? toolCall('finish_goal', { summary: 'There are two boats.', evidence: ['write_notepad'] })
+  )
 }
 
 it('svc summary shows ended goals, what waits for the operator, costs and failures of a period; svc events, what happened', async () => {

@@ -141,7 +141,7 @@ const LOST =
 
 describe('an agent with a program in the background', () => {
   const shellOf = (command: string) => toolCall('shell_exec', { command, background: true })
-  const agent = (script: (request: ModelServerRequest) => ReturnType<typeof toolCall>, max_steps = 1) =>
+  const agent = (script: (request: ModelServerRequest) => ReturnType<typeof toolCall>, max_steps = 1, daemon = {}) =>
     testHostWithModel(
       request => (asksForGoal(request) ? text('{"goal": "Build the thing in the yard"}') : script(request)),
       {
@@ -149,7 +149,7 @@ describe('an agent with a program in the background', () => {
         clock: 'system',
         env: { PATH: process.env.PATH! },
         files: { 'profiles/worker.yaml': `name: worker\nrole: builds\nmax_steps: ${max_steps}\ncore: [shell]\n` },
-        config: { daemon: { heartbeat: 1000 }, tools: { shell_allow_dev_commands: true } },
+        config: { daemon: { heartbeat: 1000, ...daemon }, tools: { shell_allow_dev_commands: true } },
       },
     )
 
@@ -202,9 +202,33 @@ describe('an agent with a program in the background', () => {
     })
     await until(async () => (await goalsOf(host, agent_id))[0]?.status === 'completed')
     expect(asked).toBe(3)
-    expect(prompts[1]).toContain('answer "I wait for proc-')
+    expect(prompts[1]).toContain('or answer "I wait for proc-')
     expect(prompts[2]).toMatch(/Notice of \S+: Background process proc-\w+ .* has ended with exit code 0/)
     expect(prompts[2]).not.toContain('You answered without a tool call')
+  }, 30_000)
+
+  it('waits for it when it asks for its output for longer than a call may wait', async () => {
+    const prompts: string[] = []
+    await using host = await agent(
+      ({ prompt }) => {
+        prompts.push(prompt)
+        if (prompts.length === 1) return shellOf("node -e 'setTimeout(() => {}, 6000)'")
+        if (prompts.length === 2) return toolCall('process_output', { wait_seconds: 600 })
+        return toolCall('finish_goal', { summary: 'It is built.' })
+      },
+      5,
+      { tool_timeout: 6 },
+    )
+    const agent_id = await spawn(host)
+    host.kernel.heartbeat.start()
+    await until(async () => {
+      const [goal] = (await host.kernel.invoke('goals.list', { id: agent_id })) as { waits_for: string | null }[]
+      return goal?.waits_for === 'a background process of its agent to end'
+    })
+    await until(async () => (await goalsOf(host, agent_id))[0]?.status === 'completed')
+    expect(prompts).toHaveLength(3)
+    expect(prompts[2]).toContain('Your goal waits for its end now; you get a message.')
+    expect(prompts[2]).toMatch(/Notice of \S+: Background process proc-\w+ .* has ended with exit code 0/)
   }, 30_000)
 
   it('is not woken by an end after the goal', async () => {

@@ -284,11 +284,13 @@ describe('an agent whose tools do not fit into its prompt', () => {
       { name: 'shovel_snow' },
       { name: 'prune_roses' },
     )
-    const window = 'models: { "openai:scripted": { context_window: 2735 } }\n'
+    const window = 'models: { "openai:scripted": { context_window: 1550 } }\n'
     await using home = await testHostWithModel(script, { builtins, files: { ...files, 'models.yaml': window } })
     await driven(home)
     const offered = requests.map(namesIn)
-    expect(offered[0]).toEqual([...GARDEN_TOOLS, 'finish_goal', 'find_tools'])
+    expect(offered[0]).toEqual([...GARDEN_TOOLS.slice(0, 3), 'finish_goal', 'find_tools'])
+    // More tools fit without the descriptions of their parameters.
+    expect(JSON.stringify(specsIn(requests[0]!).map(({ parameters }) => parameters))).not.toContain('description')
     expect(offered[1]).toContain('sharpen_knives')
     expect(offered[1]).not.toContain('prune_roses')
     expect(requests[2]!.prompt).toContain('- prune_roses(what): ')

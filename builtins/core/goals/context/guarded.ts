@@ -19,7 +19,14 @@ const effects = z.array(z.custom<Effect>())
 /** `told` is the earlier name of `acknowledgements`; it is accepted for one version. */
 const SourceAnswer = z
   .object({
-    items: z.array(z.object({ from: z.string(), text: z.string(), is_operator: z.boolean().optional() })),
+    items: z.array(
+      z.object({
+        from: z.string(),
+        text: z.string(),
+        is_operator: z.boolean().optional(),
+        is_report: z.boolean().optional(),
+      }),
+    ),
     acknowledgements: effects.optional(),
     told: effects.optional(),
   })
@@ -75,7 +82,7 @@ export async function pendingMessagesFor(
   agent_id: string,
   goal_id: string | null,
   wakes: number,
-): Promise<{ texts: string[]; orders: string[]; acknowledgements: Effect[]; more: boolean }> {
+): Promise<{ texts: string[]; orders: string[]; reports: string[]; acknowledgements: Effect[]; more: boolean }> {
   const all = messageSources(svc)
   const known = silences.get(svc) ?? new Map<string, SilentSources>()
   silences.set(svc, known)
@@ -100,6 +107,7 @@ export async function pendingMessagesFor(
   return {
     texts,
     orders: texts.filter((_, n) => items[n]?.is_operator),
+    reports: texts.filter((_, n) => items[n]?.is_report),
     acknowledgements: found.flatMap(({ acknowledgements }) => acknowledgements),
     more,
   }

@@ -21,7 +21,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import { Approvals } from '#safety/approvals/contract'
 import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
-import { Processes } from '#tools/toolkits/shell/contract'
+import { PROCESS_OUTPUT, Processes } from '#tools/toolkits/shell/contract'
 import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
@@ -361,6 +361,15 @@ class Pursuit {
     return waits.length > 0
   }
 
+  /** Makes the goal wait for a program if the last call asked to wait for it longer than a call may take. */
+  async #waitForProcess(): Promise<void> {
+    if (!this.#svc.has(Processes)) return
+    const { goal_id } = this.#goal
+    const { wakes } = this.#atHand ?? this.#goal
+    const running = await recordInput('processes', () => this.#svc.use(Processes).waitFor(goal_id, true))
+    if (running.length > 0) await this.#save([...running.flat(), parkGoal({ goal_id, wakes })])
+  }
+
   /** Models answer slowly: meanwhile the operator may have paused the agent, frozen the daemon or ended the goal. */
   async #mayBegin(): Promise<'now' | 'later' | 'never'> {
     return mayRun(this.#svc, this.#goal.goal_id)
@@ -377,7 +386,10 @@ class Pursuit {
     this.#reportedGoals = ended.map(goal => goal.goal_id)
     const news = await pendingMessagesFor(this.#svc, agent_id, goal_id, this.#atHand?.wakes ?? 0)
     this.#acknowledgements = news.acknowledgements
-    const texts = news.texts.map(text => userMessage(text))
+    const texts = news.texts.map(text => ({
+      ...userMessage(text),
+      ...(news.reports.includes(text) ? { is_report: true } : {}),
+    }))
     const first = this.#transcript.messages.length === 0 ? [await this.#opening(messages)] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
     const state = (await this.#newState()) ?? []
@@ -495,6 +507,7 @@ class Pursuit {
         ...effects,
       ])
       this.#written = lease.epoch
+      if (call.name === PROCESS_OUTPUT) await this.#waitForProcess()
       if (call.name === UPDATE_PLAN && !message.is_error)
         this.#goal.plan = JSON.stringify(Plan.parse(call.arguments).steps)
       return

@@ -1,6 +1,6 @@
 import { textTokens } from '#lib/text-tokens'
 import type { SentMessage as Message } from '../contract.ts'
-import { briefly, KEPT_TITLE, keptCalls, resultLine, shorten } from './shorten.ts'
+import { briefly, endingOf, KEPT_TITLE, keptCalls, resultLine, shorten } from './shorten.ts'
 import { nameImages } from './vision.ts'
 
 /** Maximum share of a digest for the user's own words, the newest first. */
@@ -49,18 +49,20 @@ interface Entry {
   name?: string
 }
 
-/** Returns the messages to the agent, and results with words of the operator. */
+/** Returns the messages to the agent other than notices and reports, and results with words of the operator. */
 function wordsIn(messages: readonly Message[]): Entry[] {
   return nameImages(messages, LEFT_OUT).flatMap((message, at) => {
-    if (message.role !== 'user' && !message.from_operator) return []
+    const isSaid = message.role === 'user' && !message.is_notice && !message.is_report
+    if (!isSaid && !message.from_operator) return []
     return [{ at, line: `to you: ${message.role === 'user' ? message.content : resultLine(message, messages)}` }]
   })
 }
 
-/** One line for each call with the gist of its result, and for each text of the assistant. */
+/** One line for each call with the gist of its result, for each text of the assistant, and for each report. */
 function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
   const results = new Map(messages.filter(({ role }) => role === 'tool').map(each => [each.tool_call_id, each]))
-  return messages.flatMap(({ role, content, tool_calls = [] }, at) => {
+  return messages.flatMap(({ role, content, tool_calls = [], is_report }, at) => {
+    if (is_report) return [{ at, name: 'report', line: `to you: ${gist(content)}` }]
     if (role !== 'assistant') return []
     const said = content.trim() === '' ? [] : [{ at, name: 'text', line: `you said: ${gist(content)}` }]
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
@@ -73,7 +75,9 @@ function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
 }
 
 function outcomeOf({ content, is_error, from_operator }: Message): string {
-  return `${is_error ? 'failed: ' : ''}${from_operator ? 'see below' : gist(content)}`
+  if (from_operator) return `${is_error ? 'failed: ' : ''}see below`
+  const ending = content.length > GIST ? endingOf(content) : ''
+  return `${is_error ? 'failed: ' : ''}${gist(content)}${ending && ` … ${ending}`}`
 }
 
 function gist(text: string): string {

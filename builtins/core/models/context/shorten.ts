@@ -11,6 +11,8 @@ const HINT = 60
 const STORED_OUTPUT = / in (\S{1,300}?)(?:; read it)? with file_read\.\]/
 /** Number of characters at the end of a result that may name that file. */
 const END = 500
+/** Number of characters kept of the end of a program's output. */
+const ENDING = 160
 /** Share of a shortened text that is its beginning; the rest is its end. */
 const HEAD_SHARE = 0.6
 
@@ -42,10 +44,22 @@ export function clearedResult(message: Message, messages: readonly Message[]): M
   if (message.from_operator || message.is_kept) return undefined
   const what = sourceOf(message, messages)
   const size = `${message.content.length} characters, removed to save space.`
+  const ending = endingOf(message.content)
+  const ended = ending ? ` It ended: …${ending} ` : ' '
   const content = message.is_error
     ? `[Old result of ${what}, which failed: ${size} It began: ${message.content.slice(0, HINT * 2).replace(/\s+/g, ' ')}…]`
-    : `[Old result of ${what}: ${size} ${wayBack(message.content)}]`
+    : `[Old result of ${what}: ${size}${ended}${wayBack(message.content)}]`
   return content.length < message.content.length ? { ...message, content } : undefined
+}
+
+/** Returns the end of a program's output, which says how the program ended, on one line; empty for other results. */
+export function endingOf(content: string): string {
+  const lines = content
+    .slice(-2 * END)
+    .trimEnd()
+    .split('\n')
+  if (lines.at(-1)!.endsWith(' read it with file_read.]')) lines.pop()
+  return /^\[.*\]$/.test(lines.at(-1) ?? '') ? lines.slice(-ENDING).join(' ').replace(/\s+/g, ' ').slice(-ENDING) : ''
 }
 
 function wayBack(content: string): string {

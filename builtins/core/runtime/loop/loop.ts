@@ -42,8 +42,8 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   const before = endOf(yield* resumeTurn(request, messages, parts), 0)
   if (before) return before
   let question: Message | undefined
-  /** Text of the answer that the question was about. */
-  let asked = ''
+  /** Text of the answer that the question was about; undefined where that was no usable answer. */
+  let asked: string | undefined = ''
   let useless = 0
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
@@ -73,22 +73,24 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     yield { type: 'answer', step, received, message, calls, spend: answer.spend }
     const isRemark = calls.length === 0 && request.ends !== 'text' && answer.finish_reason !== 'length'
     if (isRemark && (await request.waits?.(answer.text))) return { status: 'yielded', steps: step }
-    const end =
+    const end: RunEnd | undefined =
       calls.length > 0
         ? endOf(
             yield* runTurn(calls, request, messages, { ...parts, context, result_tokens: resultTokens(context) }),
             step,
           )
         : endWithText(answer, question === undefined ? undefined : asked, request, step)
-    const objection = end && (await objectionTo(end, request))
+    const objection: string | Rejection | Waiting | undefined = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
     if (typeof objection === 'object' && 'waits_for' in objection)
       return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
     if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
     question = calls.length > 0 ? undefined : messageOf(objection ?? questionAfter(answer, request))
-    asked = objection || isRefusal(answer, request) ? '' : answer.text
     const problem = problemOf(answer, message, request)
+    // What follows an unusable answer is a first answer, which confirms nothing.
+    if (problem && request.ends !== 'text') asked = undefined
+    else asked = objection || isRefusal(answer, request) ? '' : answer.text
     useless = problem ? useless + 1 : 0
     if (problem && useless === MAX_USELESS && !isUsedUp)
       return { status: 'repeating', calls: 'an empty answer', problem, steps: step }

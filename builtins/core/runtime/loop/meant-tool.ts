@@ -22,13 +22,24 @@ const HABITS: Readonly<Record<string, string>> = {
   finish_goal: 'complete complete_task task_complete attempt_completion done finish submit',
 }
 
-/** Names of arguments in other agent frameworks, by tool. */
-const ARGUMENT_HABITS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  shell_exec: { run_in_background: 'background', is_background: 'background' },
+/** Names of the same parameters in other agent frameworks, by the name in this one. */
+const ARGUMENT_HABITS: Readonly<Record<string, string>> = {
+  path: 'file_path filepath filename file_name file absolute_path',
+  content: 'contents file_content file_text text',
+  old_text: 'old_string old_str search',
+  new_text: 'new_string new_str replace replacement',
+  command: 'cmd',
+  background: 'run_in_background is_background',
+  pattern: 'query regex',
+  id: 'message_id',
 }
 
 const BY_HABIT = new Map(
   Object.entries(HABITS).flatMap(([tool, names]) => names.split(' ').map(name => [plain(name), tool] as const)),
+)
+
+const OWN_NAMES = new Map(
+  Object.entries(ARGUMENT_HABITS).flatMap(([own, names]) => names.split(' ').map(name => [plain(name), own] as const)),
 )
 
 /** Returns the tool most likely meant by an unknown name; undefined if none is similar. */
@@ -37,20 +48,30 @@ export function meantTool(name: string, names: readonly string[]): string | unde
   return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
 }
 
-/** Returns the arguments of a call with the tool's own names for those that other frameworks name differently. */
-export function withOwnNames(tool: string, given: unknown): unknown {
-  const habits = ARGUMENT_HABITS[tool]
-  if (!habits || !isTree(given)) return given
-  const ownName = (key: string) => (Object.hasOwn(habits, key) ? habits[key]! : key)
-  // Given both, the tool's own name counts, and the other one is named as unknown.
+/** Returns the arguments of a call with the names of the schema for those that other frameworks name differently. */
+export function withOwnNames(schema: unknown, given: unknown): unknown {
+  if (!isTree(schema)) return given
+  if (Array.isArray(given)) return given.map(each => withOwnNames(schema.items, each))
+  const { properties } = schema
+  if (!isTree(given) || !isTree(properties)) return given
+  const taken = new Set(Object.keys(given))
+  const ownName = (key: string) => {
+    const own = Object.hasOwn(properties, key) ? undefined : OWN_NAMES.get(plain(key))
+    // Given both, the tool's own name counts, and the other one is named as unknown.
+    if (own === undefined || !Object.hasOwn(properties, own) || taken.has(own)) return key
+    taken.add(own)
+    return own
+  }
   return Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [ownName(key) in given ? key : ownName(key), value]),
+    Object.entries(given).map(([key, value]) => {
+      const name = ownName(key)
+      return [name, withOwnNames(properties[name], value)]
+    }),
   )
 }
 
 /** Returns a clause for each given argument that the tool would ignore, with the parameter that is likely meant. */
-export function unknownParameters({ name, parameters }: Tool, arguments_: unknown): string[] {
-  const given = withOwnNames(name, arguments_)
+export function unknownParameters({ name, parameters }: Tool, given: unknown): string[] {
   if (!(parameters instanceof z.ZodObject) || parameters.def.catchall || !isTree(given)) return []
   const names = Object.keys(parameters.shape)
   const unknown = Object.keys(given).filter(key => !names.includes(key))

@@ -9,7 +9,7 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
-import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
+import { meantTool, unknownParameters } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /**
@@ -177,7 +177,7 @@ async function prepare(
     const hint = closest ? ` Did you mean ${closest}?` : ''
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
   }
-  const parsed = await tool.parameters.safeParseAsync(withOwnNames(name, given))
+  const parsed = await tool.parameters.safeParseAsync(given)
   if (parsed.success) return { tool, args: parsed.data }
   const faults =
     typeof given === 'string'
@@ -300,7 +300,7 @@ const schemas = new WeakMap<Tool, Schema>()
 const briefSchemas = new WeakMap<Tool, Schema>()
 
 /** Returns a tool's parameters as JSON Schema, cached. */
-function schemaOf(tool: Tool): Schema {
+export function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
     const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema

@@ -47,6 +47,8 @@ interface Background {
   stop: AbortController
   /** Description of the end; undefined while the process runs. */
   end?: string
+  /** Time that its agent still wants to wait for its end, in milliseconds, longer than one call may wait. */
+  wait_ms?: number | undefined
   /** The alarms with messages about it, until the agent has read of its end. */
   alarms: string[]
   ended: Promise<void>
@@ -94,7 +96,8 @@ export class BackgroundProcesses implements Processes {
 
   /**
    * Returns the output of a process since the last read.
-   * @param wait_ms maximum time to wait until the process ends; it is kept below the time limit of a tool call
+   * @param wait_ms maximum time to wait until the process ends. The call waits less than its time limit; for the rest of
+   * the time the goal that started the process waits.
    * @param untilOutput whether to wait only until the process pauses after new output
    */
   async read(call: Reader, process_id: string, wait_ms: number, untilOutput: boolean): Promise<string> {
@@ -106,17 +109,32 @@ export class BackgroundProcesses implements Processes {
     await this.#wait(most_ms, call.signal, over =>
       untilOutput ? Promise.race([each.log.waitForPause(clock, over), each.ended]) : each.ended,
     )
+    const left_ms = wait_ms - most_ms
+    const isOwn = each.record.goal_id !== null && each.record.goal_id === call.goal_id
+    each.wait_ms = left_ms > 0 && isOwn && !untilOutput && this.#svc.has(Reminders) ? left_ms : undefined
     return this.#render(each, call)
   }
 
-  async waitFor(goal_id: string): Promise<Effect[][]> {
+  async waitFor(goal_id: string, onlyAsked = false): Promise<Effect[][]> {
     if (!this.#svc.has(Reminders)) return []
     const running = [...this.#all.values()].filter(({ record, end }) => record.goal_id === goal_id && end === undefined)
-    const at = this.#svc.clock.ms() + LOOK_MS
+    const now = this.#svc.clock.ms()
     const message = 'still runs. If you need it no longer, end it with process_stop.'
     return Promise.all(
-      running.map(async each => [...this.#withdrawals(each), ...(await this.#messageEffects(each, message, at))]),
+      running
+        .filter(({ wait_ms }) => !onlyAsked || wait_ms !== undefined)
+        .map(async each => {
+          const at = now + (each.wait_ms ?? LOOK_MS)
+          each.wait_ms = undefined
+          return [...this.#withdrawals(each), ...(await this.#messageEffects(each, message, at))]
+        }),
     )
+  }
+
+  /** Returns the id of the agent's running process; undefined unless there is exactly one. */
+  onlyRunning({ agent_id }: Reader): string | undefined {
+    const running = this.#of(agent_id).filter(({ end }) => end === undefined)
+    return running.length === 1 ? running[0]!.record.process_id : undefined
   }
 
   /** Ends a process with all that it started. */
@@ -236,7 +254,9 @@ export class BackgroundProcesses implements Processes {
     const { text, missing } = log.take()
     const tokens = Math.min(contentTokens(call.result_tokens), PROGRAM_TOKENS)
     const { shown, note } = await this.#svc.use(Sandbox).shorten(text.trimEnd(), call, { tokens, missing })
-    const state = end ?? `is running; end it with process_stop. ${howToWait(record, call)}`
+    const way =
+      each.wait_ms === undefined ? howToWait(record, call) : 'Your goal waits for its end now; you get a message.'
+    const state = end ?? `is running; end it with process_stop. ${way}`
     if (end !== undefined) await this.#withdrawMessage(each, call)
     return [...(shown === '' ? [] : [shown]), `[${record.process_id} ${state}]`, ...(note ? [`[${note}]`] : [])].join(
       '\n',
@@ -315,11 +335,11 @@ export class BackgroundProcesses implements Processes {
   }
 }
 
-/** Says how an agent waits for the end of a process: it gets a message only in the goal that started the process. */
+/** Says how an agent waits for the end of a process. It gets a message only in the goal that started the process. */
 function howToWait({ process_id, goal_id }: Record, call: Pick<Reader, 'goal_id'>): string {
   return goal_id === null || goal_id !== call.goal_id
     ? 'To wait for its end, use process_output with wait_seconds.'
-    : `To wait long for its end, answer "I wait for ${process_id}" without a tool call; you get a message.`
+    : `To wait for its end, use process_output with wait_seconds, or answer "I wait for ${process_id}" without a tool call; you get a message.`
 }
 
 function lineOf({ process_id, command, started_at }: Record): string {

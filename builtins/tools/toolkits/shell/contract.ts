@@ -41,13 +41,17 @@ export interface Reminders {
 }
 export const Reminders = token<Reminders>('reminders')
 
+/** Name of the tool that reads the output of a background process. */
+export const PROCESS_OUTPUT = 'process_output'
+
 /** The background processes of agents. */
 export interface Processes {
   /**
    * Returns for each running process of a goal the writes of a message, which asks later whether it is still needed;
    * its end comes as a message too.
+   * @param onlyAsked whether to return those of processes alone for which a call asked to wait longer than it could
    */
-  waitFor(goal_id: string): Promise<Effect[][]>
+  waitFor(goal_id: string, onlyAsked?: boolean): Promise<Effect[][]>
 }
 export const Processes = token<Processes>('processes')
 

@@ -5,7 +5,7 @@ import { reachOf } from '#safety/sandbox/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { BackgroundProcesses } from './background.ts'
 import type { ShellConfig } from './config.ts'
-import { CommandError } from './contract.ts'
+import { CommandError, PROCESS_OUTPUT } from './contract.ts'
 import type { Programs } from './shell.ts'
 
 /** Advice after a command was stopped at its time limit. */
@@ -49,7 +49,7 @@ export function shellToolkit(
       }),
   })
   const output = tool({
-    name: 'process_output',
+    name: PROCESS_OUTPUT,
     description:
       'Read the new output of a background process, and whether it still runs. Without process_id, your processes are listed. wait_seconds waits for its end, with until_output only for a pause after new output.',
     parameters: z.object({
@@ -57,10 +57,10 @@ export function shellToolkit(
       wait_seconds: z.coerce.number().min(0).max(3600).default(0),
       until_output: z.boolean().default(false),
     }),
-    execute: ({ process_id, wait_seconds, until_output }, call) =>
-      process_id === undefined
-        ? background.list(call)
-        : background.read(call, process_id, wait_seconds * 1000, until_output),
+    execute: ({ process_id, wait_seconds, until_output }, call) => {
+      const read = process_id ?? (wait_seconds > 0 ? background.onlyRunning(call) : undefined)
+      return read === undefined ? background.list(call) : background.read(call, read, wait_seconds * 1000, until_output)
+    },
   })
   const stop = tool({
     name: 'process_stop',

@@ -222,6 +222,19 @@ describe('a pursuit', () => {
     expect(home.server.requests.at(-1)?.prompt).toContain('call finish_goal')
   })
 
+  it.each([
+    ['an empty answer', text('')],
+    ['markup of a call that cannot be read', text('<tool_call>')],
+  ])('does not take what follows %s for a confirmation', async (_, unusable) => {
+    await using home = await testHostWithModel(
+      script(unusable, text('I will now read the file.'), differentStep, finish('It is read.')),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]).toMatchObject({ unconfirmed: false, result: 'It is read.' })
+  })
+
   it('shows operators that an end is not confirmed', async () => {
     await using home = await testHostWithModel(script(toolCall('list_dir'), text('All is tidy.'), text('It is.')))
     const id = await spawn(home)

@@ -155,12 +155,27 @@ describe('arguments that a tool does not know', () => {
   })
 
   it('are named beside one that is missing, without the schema that the model has', async () => {
-    await using home = await open([toolCall('file_read', { file_path: 'a.txt' })])
+    await using home = await open([toolCall('file_read', { paths: 'a.txt' })])
     await home.spawnWith('Look at something')
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(results(home.server)[0]).toBe(
-      'Error: path: is missing; file_path is no parameter of file_read; did you mean path? The tool was not run.',
+      'Error: path: is missing; paths is no parameter of file_read; did you mean path? The tool was not run.',
     )
+  })
+
+  it('may have the names of other frameworks, also inside of lists', async () => {
+    await using home = await open([
+      toolCall('file_write', { file_path: 'a.txt', file_text: 'one two' }),
+      toolCall('file_edit', { file: 'a.txt', edits: [{ old_string: 'one', new_string: 'three' }] }),
+      toolCall('file_edit', { path: 'a.txt', oldString: 'two', replace: 'four' }),
+      toolCall('file_read', { filename: 'a.txt' }),
+    ])
+    await home.spawnWith('Look at something')
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(results(home.server)[3]).toBe('1\tthree four')
+    // The journal, approvals and the model itself have the tool's own names.
+    expect(JSON.stringify(home.server.requests.at(-1)!.body.messages)).not.toMatch(/file_text|oldString/)
   })
 })

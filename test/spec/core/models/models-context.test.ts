@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest'
 
 import { fitRequest } from '#core/models/context/fit'
 import { overflowIn } from '#core/models/context/overflow'
+import { readSummary } from '#core/models/context/summary'
 import { messagesTokens } from '#core/models/context/tokens'
-import type { Message } from '#core/models/contract'
+import type { Message, Spend } from '#core/models/contract'
 import { refuse, text } from '../../../support/index.ts'
 import { type Dialect, tokensIn } from '../../../support/model/wire-rules.ts'
 import { testHostForModels } from './models-host.ts'
@@ -85,8 +86,39 @@ describe('fitting a conversation into the window', () => {
         : message,
     )
     expect(fitMessages(said, 24_000).messages[3]!.content).toMatch(
-      new RegExp(`removed to save space\\. The whole output is in ${file}; read it with file_read\\.\\]$`),
+      new RegExp(
+        `removed to save space\\. It ended: …[^[]*\\[exit code 0\\] The whole output is in ${file}; read it with file_read\\.\\]$`,
+      ),
     )
+  })
+
+  it('keeps the end of the output of a program, which says how it ended', () => {
+    const output = `${'order: ok\n'.repeat(400)}0 bad orders\n[proc-1 ended with exit code 0]`
+    const said = pursuit(400).map(message => (message.role === 'tool' ? { ...message, content: output } : message))
+    const { messages } = fitMessages(said, 64_000)
+    const ending = 'order: ok 0 bad orders [proc-1 ended with exit code 0]'
+    expect(messages[2]!.content).toContain(ending)
+    expect(messages.find(({ content }) => content.startsWith('[Old result'))!.content).toContain(
+      `${ending} What the call did stands`,
+    )
+  })
+
+  it('does not take reports and notices for words of the operator', () => {
+    const report = 'Notice: Background process proc-1 has ended with exit code 0.'
+    const said = pursuit(400)
+    const added: Message[] = [
+      { role: 'user', content: report, is_report: true },
+      { role: 'user', content: 'Your plan, as you wrote it down', is_notice: true },
+    ]
+    said.splice(4, 0, ...added)
+    const due = { model: null, keeps: 2, limit: 1_000, orders_limit: 1_000, source_limit: 9_000 }
+    const sections = '## Goal\nRead.\n## Done\nAll.\n## Next\nnone'
+    const spend = { model: 'openai:scripted' } as Spend
+    const { orders = [] } = readSummary({ text: sections, spend }, said, due)!.message.summary!
+    expect(orders).toContain('Message from the operator: keep to rule 10')
+    expect(orders.join()).not.toMatch(/Background process|Your plan/)
+    const { messages } = fitMessages(said.slice(0, 100), 8_000)
+    expect(messages[2]!.content).not.toContain('Your plan')
   })
 
   it('keeps words of the operator whole in a digest, and names the calls to make again', () => {
