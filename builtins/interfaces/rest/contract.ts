@@ -183,6 +183,8 @@ export interface ProtocolRoute {
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
   /** Whether the route needs no key, and therefore must not return data. */
   open?: boolean
+  /** Maximum size of the request body, in bytes; 1 MiB by default. */
+  body_bytes?: number
   /** Writes the response itself; an error thrown before that is answered with a problem document. */
   handle(exchange: ProtocolExchange): Promise<void>
 }

@@ -105,10 +105,11 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
 }
 
 function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: RouteTable): void {
-  for (const { methods, path, open = false } of protocols) {
+  for (const { methods, path, open = false, body_bytes = BODY_LIMIT } of protocols) {
     app.route({
       method: methods.flatMap(withHead),
       url: urlOf(path),
+      bodyLimit: body_bytes,
       config: { open, protocol: true },
       handler: (request, reply) => answerProtocol(parts, path, request, reply),
     })
