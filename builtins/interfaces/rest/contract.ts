@@ -230,11 +230,15 @@ export const CannotListenError = defineError({
   message: (p: { address: string; problem: string }) => `Cannot listen on ${p.address}: ${p.problem}.`,
 })
 
+/** The header X-Svc-Key is missing or wrong. */
 export const UnauthorizedError = defineError({
   code: 'unauthorized',
   status: 401,
   title: 'Unauthorized',
-  message: () => 'The header X-Svc-Key is missing or wrong.',
+  message: (p: { authorization: boolean } | void) => {
+    const problem = 'The header X-Svc-Key is missing or wrong.'
+    return p?.authorization ? `${problem} Send the key in it; the header Authorization is not read.` : problem
+  },
 })
 export const TooManyAttemptsError = defineError({
   code: 'too_many_attempts',
